@@ -1,0 +1,126 @@
+package collector_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+type check struct {
+	name    string
+	collect func(context.Context) ([]preflight.Finding, error)
+}
+
+func (c check) Name() string             { return c.name }
+func (c check) Source() preflight.Source { return preflight.SourceGate }
+func (c check) Collect(ctx context.Context) ([]preflight.Finding, error) {
+	return c.collect(ctx)
+}
+
+func TestEverySourceIsAnsweredFor(t *testing.T) {
+	pass := preflight.Finding{Name: "Gate", Outcome: preflight.Pass, Reason: "Passed"}
+	for name, tc := range map[string]struct {
+		reason   string
+		collect  func(context.Context) ([]preflight.Finding, error)
+		want     map[string]preflight.Outcome // reason -> outcome
+		reported int
+	}{
+		"Finding": {
+			reason:  "what a source says is kept",
+			collect: func(context.Context) ([]preflight.Finding, error) { return []preflight.Finding{pass}, nil },
+			want:    map[string]preflight.Outcome{"Passed": preflight.Pass}, reported: 1,
+		},
+		"Nothing": {
+			reason:  "silence is not a pass",
+			collect: func(context.Context) ([]preflight.Finding, error) { return nil, nil },
+			want:    map[string]preflight.Outcome{"NoResult": preflight.Unknown},
+		},
+		"Error": {
+			reason:  "an error means could not tell",
+			collect: func(context.Context) ([]preflight.Finding, error) { return nil, errors.New("boom") },
+			want:    map[string]preflight.Outcome{"Error": preflight.Unknown},
+		},
+		"FindingAndError": {
+			reason: "an error does not lose what was found before it, nor does that hide the error",
+			collect: func(context.Context) ([]preflight.Finding, error) {
+				return []preflight.Finding{pass}, errors.New("boom")
+			},
+			want: map[string]preflight.Outcome{"Passed": preflight.Pass, "Error": preflight.Unknown},
+		},
+		"Forbidden": {
+			reason: "a missing permission is named as such",
+			collect: func(context.Context) ([]preflight.Finding, error) {
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "admin-acks", nil)
+			},
+			want: map[string]preflight.Outcome{"Forbidden": preflight.Unknown},
+		},
+		"Unauthorized": {
+			reason: "an expired login is named as such",
+			collect: func(context.Context) ([]preflight.Finding, error) {
+				return nil, apierrors.NewUnauthorized("token expired")
+			},
+			want: map[string]preflight.Outcome{"Unauthorized": preflight.Unknown},
+		},
+		"Panic": {
+			reason:  "one crashing check does not take the run with it",
+			collect: func(context.Context) ([]preflight.Finding, error) { panic("boom") },
+			want:    map[string]preflight.Outcome{"Panic": preflight.Unknown},
+		},
+		"Timeout": {
+			reason:  "the deadline of the run is its own reason",
+			collect: func(context.Context) ([]preflight.Finding, error) { return nil, context.DeadlineExceeded },
+			want:    map[string]preflight.Outcome{"Timeout": preflight.Unknown},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := 0
+			got := collector.Collect(t.Context(), []collector.Source{check{"Gate", tc.collect}},
+				func(collector.Source, []preflight.Finding) { told++ })
+			outcomes := map[string]preflight.Outcome{}
+			for _, finding := range got.Findings {
+				outcomes[finding.Reason] = finding.Outcome
+				if finding.Source != preflight.SourceGate || finding.Name != "Gate" {
+					t.Errorf("%s: finding %q of source %q, want Gate of gate", tc.reason, finding.Name, finding.Source)
+				}
+				if finding.Outcome == preflight.Unknown && (!finding.Blocks || finding.Remediation == "") {
+					t.Errorf("%s: Unknown must block and say what to do: %+v", tc.reason, finding)
+				}
+			}
+			if diff := cmp.Diff(tc.want, outcomes); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if got.Expected != 1 || got.Reported != tc.reported {
+				t.Errorf("%s: %d of %d reported, want %d of 1", tc.reason, got.Reported, got.Expected, tc.reported)
+			}
+			if told != 1 {
+				t.Errorf("%s: done was called %d times, want once", tc.reason, told)
+			}
+		})
+	}
+}
+
+func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := check{"Answered", func(context.Context) ([]preflight.Finding, error) {
+		defer cancel()
+		return []preflight.Finding{{Name: "Answered", Outcome: preflight.Pass, Reason: "Passed"}}, nil
+	}}
+	waiting := check{"Waiting", func(ctx context.Context) ([]preflight.Finding, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	got := collector.Collect(ctx, []collector.Source{answered, waiting}, func(collector.Source, []preflight.Finding) {})
+	if len(got.Findings) != 2 || got.Findings[0].Outcome != preflight.Pass || got.Findings[1].Reason != "Interrupted" {
+		t.Errorf("findings = %+v, want a pass and an interruption, in the order of the sources", got.Findings)
+	}
+	if got.Expected != 2 || got.Reported != 1 {
+		t.Errorf("%d of %d reported, want 1 of 2", got.Reported, got.Expected)
+	}
+}

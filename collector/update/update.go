@@ -1,0 +1,75 @@
+// Package update answers: what kind of update is it from one release to
+// another? Most gates stand only in the way of some kinds.
+package update
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+)
+
+// Kind says how far apart two releases are.
+type Kind string
+
+// The kinds of update. Minor and Major are one step up; SkipLevel is more than
+// one minor version.
+const (
+	Same      Kind = "Same"
+	Patch     Kind = "Patch"
+	Minor     Kind = "Minor"
+	Major     Kind = "Major"
+	SkipLevel Kind = "SkipLevel"
+	Rollback  Kind = "Rollback"
+)
+
+// Update is a move of the cluster from one release to another.
+type Update struct {
+	From semver.Version
+	To   semver.Version
+}
+
+// Parse makes an Update of two versions as ClusterVersion has them. A version
+// that is not SemVer is an error that names it: what cannot be compared cannot
+// be judged.
+func Parse(from, to string) (Update, error) {
+	current, err := semver.Parse(from)
+	if err != nil {
+		return Update{}, fmt.Errorf("the cluster's version %q is not a semantic version: %w", from, err)
+	}
+	target, err := semver.Parse(to)
+	if err != nil {
+		return Update{}, fmt.Errorf("the target's version %q is not a semantic version: %w", to, err)
+	}
+	return Update{From: current, To: target}, nil
+}
+
+// Kind compares the two versions by SemVer precedence.
+func (u Update) Kind() Kind {
+	switch {
+	case u.To.EQ(u.From):
+		return Same
+	case u.To.LT(u.From):
+		return Rollback
+	case u.To.Major > u.From.Major:
+		return Major
+	case u.To.Minor > u.From.Minor+1:
+		return SkipLevel
+	case u.To.Minor > u.From.Minor:
+		return Minor
+	default:
+		return Patch
+	}
+}
+
+// LeavesMinor is true for the kinds that CVO's minor-level gates stand in the
+// way of: Minor, SkipLevel and Major (cluster-version-operator
+// pkg/internal/constants.go, IsMinorOrMajorVersionUpdate).
+func (u Update) LeavesMinor() bool {
+	switch u.Kind() {
+	case Minor, SkipLevel, Major:
+		return true
+	case Same, Patch, Rollback:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,3 @@
+module github.com/openshift/update-preflight/preflight-sdk
+
+go 1.23
