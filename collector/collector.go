@@ -71,14 +71,14 @@ func ask(ctx context.Context, source Source) (findings []preflight.Finding, atte
 		}
 	}()
 	findings, err := source.Collect(ctx)
+	for i := range findings {
+		findings[i].Source = source.Source()
+	}
 	if err != nil {
 		return append(findings, unknown(source, reasonFor(err), err.Error())), false
 	}
 	if len(findings) == 0 {
 		return []preflight.Finding{unknown(source, "NoResult", "the check ended without saying anything")}, false
-	}
-	for i := range findings {
-		findings[i].Source = source.Source()
 	}
 	return findings, true
 }
