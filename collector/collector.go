@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,9 +31,11 @@ type Source interface {
 type Collection struct {
 	// Findings are in the order of the sources.
 	Findings []preflight.Finding
-	// Expected counts the sources asked, Reported those that gave an answer of
-	// their own.
-	Expected, Reported int
+	// Expected counts the sources asked.
+	Expected int
+	// Missing names the sources that gave no answer of their own, sorted. Each
+	// has an Unknown finding that says why.
+	Missing []string
 }
 
 // Collect asks all sources concurrently and returns when all have answered. It
@@ -56,10 +59,11 @@ func Collect(ctx context.Context, sources []Source, done func(Source, []prefligh
 	collection := Collection{Expected: len(sources)}
 	for i, answer := range answers {
 		collection.Findings = append(collection.Findings, answer...)
-		if attested[i] {
-			collection.Reported++
+		if !attested[i] {
+			collection.Missing = append(collection.Missing, sources[i].Name())
 		}
 	}
+	slices.Sort(collection.Missing)
 	return collection
 }
 

@@ -96,8 +96,8 @@ func TestEverySourceIsAnsweredFor(t *testing.T) {
 			if diff := cmp.Diff(tc.want, outcomes); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if got.Expected != 1 || got.Reported != tc.reported {
-				t.Errorf("%s: %d of %d reported, want %d of 1", tc.reason, got.Reported, got.Expected, tc.reported)
+			if got.Expected != 1 || got.Expected-len(got.Missing) != tc.reported {
+				t.Errorf("%s: %d expected, missing %q; want %d of 1 reported", tc.reason, got.Expected, got.Missing, tc.reported)
 			}
 			if told != 1 {
 				t.Errorf("%s: done was called %d times, want once", tc.reason, told)
@@ -120,7 +120,7 @@ func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 	if len(got.Findings) != 2 || got.Findings[0].Outcome != preflight.Pass || got.Findings[1].Reason != "Interrupted" {
 		t.Errorf("findings = %+v, want a pass and an interruption, in the order of the sources", got.Findings)
 	}
-	if got.Expected != 2 || got.Reported != 1 {
-		t.Errorf("%d of %d reported, want 1 of 2", got.Reported, got.Expected)
+	if diff := cmp.Diff([]string{"Waiting"}, got.Missing); got.Expected != 2 || diff != "" {
+		t.Errorf("%d expected, missing -want +got:\n%s", got.Expected, diff)
 	}
 }

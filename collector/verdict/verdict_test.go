@@ -1,0 +1,246 @@
+package verdict_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func finding(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
+	blocks := outcome == preflight.Fail || outcome == preflight.Unknown
+	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: blocks}
+}
+
+func informing(f preflight.Finding) preflight.Finding {
+	f.Blocks = false
+	return f
+}
+
+func acknowledged(f preflight.Finding) preflight.Finding {
+	f.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
+	return f
+}
+
+func TestFold(t *testing.T) {
+	all := verdict.Expectation{Checks: 1, Reported: 1}
+	accept := func(names ...string) verdict.Policy {
+		policy := verdict.Policy{Accepted: map[string]string{}}
+		for _, name := range names {
+			policy.Accepted[name] = "--accept"
+		}
+		return policy
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		findings []preflight.Finding
+		expected verdict.Expectation
+		policy   verdict.Policy
+		want     verdict.Verdict
+	}{
+		"AllPass": {
+			reason:   "every expected check passed",
+			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
+		},
+		"NothingCollected": {
+			reason: "nothing collected at all is no reason to update",
+			want:   verdict.Verdict{Decision: verdict.Undecided},
+		},
+		"NotAllReported": {
+			reason:   "a check that did not report has not passed",
+			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.C"}},
+			want:     verdict.Verdict{Decision: verdict.Undecided},
+		},
+		"WarnAndSkip": {
+			reason: "warnings and skipped checks do not stand in the way",
+			findings: []preflight.Finding{
+				finding("A.B", preflight.SourceJob, preflight.Warn), finding("A.C", preflight.SourceJob, preflight.Skipped),
+			},
+			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
+		},
+		"FailBeatsUnknown": {
+			reason: "a known obstacle decides, also where something else could not be told",
+			findings: []preflight.Finding{
+				finding("A.B", preflight.SourceJob, preflight.Unknown), finding("A.C", preflight.SourceJob, preflight.Fail),
+			},
+			expected: all,
+			want:     verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.C"}, Undecided: []string{"A.B"}},
+		},
+		"FailThatDoesNotBlock": {
+			reason:   "a gate that concerns other targets informs only",
+			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
+		},
+		"UnknownAlwaysCounts": {
+			reason:   "could not tell is never a pass, whatever the source says of blocking",
+			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Unknown))},
+			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"Gate"}},
+		},
+		"OutcomeNobodyKnows": {
+			reason:   "a word of a newer check must not read as a pass",
+			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, "Splendid")},
+			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"A.B"}},
+		},
+		"AcceptedFail": {
+			reason:   "a Job's failure may be accepted by name",
+			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			expected: all, policy: accept("A.B"),
+			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"A.B"}},
+		},
+		"AcceptedUnknown": {
+			reason:   "accepting covers a risk that could not be evaluated",
+			findings: []preflight.Finding{finding("Risk", preflight.SourceRisk, preflight.Unknown)},
+			expected: verdict.Expectation{Checks: 1, Missing: []string{"Risk"}}, policy: accept("Risk"),
+			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"Risk"}},
+		},
+		"AcceptedOther": {
+			reason:   "accepting one finding says nothing of another",
+			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			expected: all, policy: accept("A.C"),
+			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.B"}},
+		},
+		"AcceptedGate": {
+			reason:   "no acceptance gets past what CVO itself would still block",
+			findings: []preflight.Finding{finding("Gate", preflight.SourceGate, preflight.Fail)},
+			expected: all, policy: accept("Gate"),
+			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"Gate"}},
+		},
+		"AcceptedSignature": {
+			reason:   "trust in the release is not a risk to accept by name",
+			findings: []preflight.Finding{finding("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			expected: all, policy: accept("ReleaseSignature"),
+			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"ReleaseSignature"}},
+		},
+		"Acknowledged": {
+			reason:   "an acknowledged gate is open",
+			findings: []preflight.Finding{acknowledged(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
+		},
+		"Forced": {
+			reason: "force gets past everything, and says so",
+			findings: []preflight.Finding{
+				finding("Gate", preflight.SourceGate, preflight.Fail), finding("A.B", preflight.SourceJob, preflight.Unknown),
+			},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true},
+			want: verdict.Verdict{Decision: verdict.Ready, Forced: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := verdict.Fold(tc.findings, tc.expected, tc.policy)
+			for _, list := range []*[]string{&tc.want.Blocking, &tc.want.Undecided, &tc.want.Accepted} {
+				if *list == nil {
+					*list = []string{}
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestFoldSortsWhatDecidesFirst(t *testing.T) {
+	_, folded := verdict.Fold([]preflight.Finding{
+		finding("Z.Pass", preflight.SourceJob, preflight.Pass),
+		finding("B.Warn", preflight.SourceJob, preflight.Warn),
+		finding("A.Unknown", preflight.SourceJob, preflight.Unknown),
+		finding("C.Accepted", preflight.SourceJob, preflight.Fail),
+		finding("D.Fail", preflight.SourceJob, preflight.Fail),
+		finding("B.Fail", preflight.SourceJob, preflight.Fail),
+	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "--accept"}})
+	var names []string
+	for _, f := range folded {
+		names = append(names, f.Name)
+	}
+	want := []string{"B.Fail", "D.Fail", "A.Unknown", "C.Accepted", "B.Warn", "Z.Pass"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("blocking first, then by name: -want +got:\n%s", diff)
+	}
+}
+
+// The properties hold for any findings and policies: they are what keeps the
+// fold from ever failing open.
+func TestFoldProperties(t *testing.T) {
+	for seed := range uint64(2000) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			findings, expected, policy := arbitrary(random)
+			decided, folded := verdict.Fold(findings, expected, policy)
+
+			shuffled := slices.Clone(findings)
+			random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+			again, refolded := verdict.Fold(shuffled, expected, policy)
+			if diff := cmp.Diff(decided, again); diff != "" {
+				t.Errorf("the order of findings matters: %s", diff)
+			}
+			if diff := cmp.Diff(folded, refolded); diff != "" {
+				t.Errorf("the order of findings shows in the report: %s", diff)
+			}
+
+			added, _ := verdict.Fold(append(slices.Clone(findings), arbitraryFinding(random)), expected, policy)
+			if better(added.Decision, decided.Decision) {
+				t.Errorf("adding a finding improved %s to %s", decided.Decision, added.Decision)
+			}
+			for name := range policy.Accepted {
+				fewer := verdict.Policy{Accepted: map[string]string{}, Force: policy.Force}
+				for other, where := range policy.Accepted {
+					if other != name {
+						fewer.Accepted[other] = where
+					}
+				}
+				without, _ := verdict.Fold(findings, expected, fewer)
+				if better(without.Decision, decided.Decision) {
+					t.Errorf("removing the acceptance of %s improved %s to %s", name, decided.Decision, without.Decision)
+				}
+			}
+			for _, f := range folded {
+				if f.Outcome == preflight.Unknown && f.Bypass == nil && decided.Decision == verdict.Ready {
+					t.Errorf("Ready although %s could not be told", f.Name)
+				}
+			}
+			if decided.Decision == verdict.Ready && !policy.Force && expected.Checks == 0 {
+				t.Error("Ready although nothing was expected")
+			}
+		})
+	}
+}
+
+func better(a, b verdict.Decision) bool {
+	order := map[verdict.Decision]int{verdict.Blocked: 0, verdict.Undecided: 1, verdict.Ready: 2}
+	return order[a] > order[b]
+}
+
+func arbitraryFinding(random *rand.Rand) preflight.Finding {
+	sources := []preflight.Source{preflight.SourceJob, preflight.SourceGate, preflight.SourceRisk, preflight.SourceSignature}
+	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Else"}
+	f := finding(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
+	f.Blocks = random.IntN(4) > 0
+	if random.IntN(6) == 0 {
+		f = acknowledged(f)
+	}
+	return f
+}
+
+func arbitrary(random *rand.Rand) ([]preflight.Finding, verdict.Expectation, verdict.Policy) {
+	policy := verdict.Policy{Accepted: map[string]string{}, Force: random.IntN(8) == 0}
+	for range random.IntN(4) {
+		policy.Accepted[string(rune('A'+random.IntN(5)))] = "--accept"
+	}
+	var findings []preflight.Finding
+	for range random.IntN(5) {
+		findings = append(findings, arbitraryFinding(random))
+	}
+	expected := verdict.Expectation{Checks: random.IntN(4)}
+	for range random.IntN(2) {
+		expected.Missing = append(expected.Missing, string(rune('A'+random.IntN(5))))
+	}
+	expected.Reported = max(0, expected.Checks-len(expected.Missing))
+	return findings, expected, policy
+}
