@@ -130,13 +130,10 @@ func (v *Verdict) decide() Decision {
 // covers a risk that could not be evaluated too, as ClusterVersion's
 // spec.desiredUpdate.acceptRisks documents it.
 func bypass(finding preflight.Finding, policy Policy) *preflight.Bypass {
-	if !stopsUpdate(finding) && !couldNotTell(finding) {
+	if !Open(finding) {
 		return finding.Bypass
 	}
-	if finding.Bypass != nil {
-		return finding.Bypass
-	}
-	if where, ok := policy.Accepted[finding.Name]; ok && acceptable(finding.Source) {
+	if where, ok := policy.Accepted[finding.Name]; ok && Acceptable(finding.Source) {
 		return &preflight.Bypass{By: ByAcceptedRisk, Detail: where}
 	}
 	if policy.Force {
@@ -145,10 +142,16 @@ func bypass(finding preflight.Finding, policy Policy) *preflight.Bypass {
 	return nil
 }
 
-// acceptable says whether an administrator may go past a finding by naming it.
+// Open says whether a finding counts against the update: it blocks or could not
+// be told, and nobody went past it.
+func Open(finding preflight.Finding) bool {
+	return finding.Bypass == nil && (stopsUpdate(finding) || couldNotTell(finding))
+}
+
+// Acceptable says whether an administrator may go past a finding by naming it.
 // A gate is passed by fixing or acknowledging, and trust in the release is not
 // a risk to accept by name: both leave only force.
-func acceptable(source preflight.Source) bool {
+func Acceptable(source preflight.Source) bool {
 	switch source {
 	case preflight.SourceJob, preflight.SourceRisk, preflight.SourceHealth, preflight.SourceImage:
 		return true

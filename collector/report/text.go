@@ -1,0 +1,199 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// writeText renders the report for people: the verdict first and last, what
+// needs doing in between, and what passed in one line.
+func writeText(w io.Writer, report Report) error {
+	var page bytes.Buffer
+	writeHead(&page, report)
+	for _, finding := range report.Findings {
+		if !quiet(finding) {
+			writeFinding(&page, finding)
+		}
+	}
+	writePassed(&page, report.Findings)
+	writeNext(&page, report)
+	_, err := w.Write(page.Bytes())
+	return err
+}
+
+func writeHead(w io.Writer, report Report) {
+	fmt.Fprintf(w, "%s\n\n", headline(report))
+	row(w, "Target", strings.TrimSpace(report.Target.Version+"  "+report.Target.Image))
+	if report.Target.UpdateKind != "" {
+		row(w, "Update", report.Target.UpdateKind+", from "+report.Cluster.Version)
+	}
+	row(w, "Signature", signature(report.Target))
+	row(w, "Checks", fmt.Sprintf("%d of %d reported%s", report.Expected.Reported, report.Expected.Checks, tally(report.Findings)))
+	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
+	fmt.Fprintln(w)
+}
+
+func headline(report Report) string {
+	target := report.Target.Version
+	if target == "" {
+		target = "that release"
+	}
+	said := map[verdict.Decision]string{
+		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
+		verdict.Blocked:   fmt.Sprintf("Blocked: do not update this cluster to %s yet.", target),
+		verdict.Undecided: fmt.Sprintf("Undecided: not everything about the update to %s could be found out.", target),
+	}[report.Verdict.Decision]
+	if report.Verdict.Forced {
+		said += " FORCED: what blocks was bypassed by --force."
+	}
+	if report.Run.Phase == PhaseInterrupted {
+		said += " The run was interrupted."
+	}
+	return clean(said)
+}
+
+func signature(target Target) string {
+	if !target.Verified {
+		return "NOT VERIFIED"
+	}
+	return "verified, signed by " + strings.Join(target.Signers, "; ")
+}
+
+// tally counts the outcomes, worst first, leaving out those that there are none of.
+func tally(findings []preflight.Finding) string {
+	counts := map[preflight.Outcome]int{}
+	for _, finding := range findings {
+		counts[finding.Outcome]++
+	}
+	var parts []string
+	for _, outcome := range []preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Skipped, preflight.Pass} {
+		if counts[outcome] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(parts, ", ")
+}
+
+// quiet findings need nobody's attention.
+func quiet(finding preflight.Finding) bool { return finding.Outcome == preflight.Pass }
+
+func writeFinding(w io.Writer, finding preflight.Finding) {
+	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
+	paragraph(w, "", finding.Message)
+	paragraph(w, "Fix:  ", finding.Remediation)
+	paragraph(w, "See:  ", finding.URL)
+	for _, object := range finding.Objects {
+		paragraph(w, "About: ", describe(object))
+	}
+	if finding.Job != nil && finding.Job.Name != "" {
+		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
+	}
+	fmt.Fprintln(w)
+}
+
+// label is the outcome as the first column has it.
+func label(finding preflight.Finding) string {
+	if finding.Bypass != nil {
+		return "bypassed"
+	}
+	return strings.ToUpper(clean(string(finding.Outcome)))
+}
+
+func note(finding preflight.Finding) string {
+	switch {
+	case finding.Bypass != nil:
+		return fmt.Sprintf(": %s by %s (%s)", finding.Outcome, clean(finding.Bypass.By), clean(finding.Bypass.Detail))
+	case finding.Outcome == preflight.Fail && !finding.Blocks:
+		return ": does not block this update"
+	}
+	return ""
+}
+
+func describe(object preflight.Object) string {
+	name := object.Name
+	if object.Namespace != "" {
+		name = object.Namespace + "/" + name
+	}
+	return strings.TrimSpace(object.APIVersion + " " + object.Kind + " " + name)
+}
+
+func onNode(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on node " + node
+}
+
+func writePassed(w io.Writer, findings []preflight.Finding) {
+	var names []string
+	for _, finding := range findings {
+		if quiet(finding) {
+			names = append(names, clean(finding.Name))
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", strings.Join(names, ", "))
+	}
+}
+
+// writeNext says what to type next.
+func writeNext(w io.Writer, report Report) {
+	open := append(append([]string{}, report.Verdict.Blocking...), report.Verdict.Undecided...)
+	if len(open) > 0 {
+		fmt.Fprintf(w, "Open: %s\n", clean(strings.Join(open, ",")))
+	}
+	if names := acceptable(report.Findings); len(names) > 0 {
+		fmt.Fprintf(w, "Put these right and run again. Those that may be accepted instead: --accept %s\n", strings.Join(names, ","))
+	}
+	fmt.Fprintf(w, "Verdict: %s\n", report.Verdict.Decision)
+}
+
+// acceptable names the open findings that an administrator may accept.
+func acceptable(findings []preflight.Finding) []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, finding := range findings {
+		if verdict.Open(finding) && verdict.Acceptable(finding.Source) && !seen[finding.Name] {
+			seen[finding.Name] = true
+			names = append(names, clean(finding.Name))
+		}
+	}
+	return names
+}
+
+func row(w io.Writer, name, value string) {
+	fmt.Fprintf(w, "%-10s %s\n", name, clean(value))
+}
+
+// paragraph writes text indented under its finding, lines after the first too.
+func paragraph(w io.Writer, lead, text string) {
+	text = strings.TrimSpace(clean(text))
+	if text == "" {
+		return
+	}
+	const indent = "         "
+	fmt.Fprintf(w, "%s%s%s\n", indent, lead, strings.ReplaceAll(text, "\n", "\n"+indent))
+}
+
+// clean drops what could drive a terminal: text from a release or a pod is not
+// to be trusted with that.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || (unicode.IsPrint(r) && r != unicode.ReplacementChar) {
+			return r
+		}
+		if r == '\t' {
+			return ' '
+		}
+		return -1
+	}, text)
+}
