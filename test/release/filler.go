@@ -1,0 +1,63 @@
+package release
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// defaultBaseBytes is the size of the one base layer of a release that does
+// not say.
+const defaultBaseBytes = 1024
+
+// baseLayers are the layers under the manifests, each with one file that looks
+// random and is the same every time.
+func (r Release) baseLayers(architecture string) ([]v1.Layer, error) {
+	sizes := r.BaseLayers
+	if len(sizes) == 0 {
+		sizes = []int{defaultBaseBytes}
+	}
+	var layers []v1.Layer
+	for i, size := range sizes {
+		path := fmt.Sprintf("usr/lib/%s/base-%d", architecture, i)
+		layer, err := newLayer(map[string]File{path: {Data: noise(path, size)}})
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	return layers, nil
+}
+
+// padding is a manifest of about size bytes that is nobody's preflight. It
+// compresses to little more than half, real manifests to less.
+func padding(i, size int) string {
+	head := fmt.Sprintf(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: padding-%05d
+  namespace: openshift-config-managed
+  annotations:
+    include.release.openshift.io/self-managed-high-availability: "true"
+data:
+  noise: `, i)
+	rest := max(size-len(head)-1, 2)
+	return head + hex.EncodeToString(noise(head, (rest+1)/2))[:rest] + "\n"
+}
+
+// noise is size bytes that look random and depend on seed alone.
+func noise(seed string, size int) []byte {
+	h := fnv.New64a()
+	_, _ = strings.NewReader(seed).WriteTo(h)
+	source := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // the bytes must be the same every time
+	data := make([]byte, 0, size+7)
+	for len(data) < size {
+		n := source.Uint64()
+		data = append(data, byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32), byte(n>>40), byte(n>>48), byte(n>>56))
+	}
+	return data[:size]
+}

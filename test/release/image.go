@@ -1,0 +1,88 @@
+// Package release answers: how is a release made?
+//
+// It makes component images and, out of them, a release image as `oc adm
+// release new` does; pushes both over the registry protocol; signs the digest
+// in the simple-signing format; and keeps the signatures as a store that
+// serves them over HTTP, from a directory or from ConfigMaps. Tests and the
+// demo use it to have releases of their own. Same input, same digests.
+package release
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// File is a regular file of an image.
+type File struct {
+	// Mode holds the permission bits; 0 means 0644.
+	Mode int64
+	Data []byte
+}
+
+// Image is an image FROM scratch with one layer.
+type Image struct {
+	// Files by path in the image; a leading slash may be left out. Their
+	// directories are made with mode 0755.
+	Files map[string]File
+	// Config is what the container runtime reads: Entrypoint, User, Labels, Env …
+	Config v1.Config
+}
+
+// BuildImage pushes image to registry (host:port, over HTTP when that is a
+// loopback address) as openshift/<component> and returns its pull spec by
+// digest.
+func BuildImage(ctx context.Context, registry, component string, image Image) (string, error) {
+	layer, err := newLayer(image.Files)
+	if err != nil {
+		return "", fmt.Errorf("build image %q: %w", component, err)
+	}
+	built, err := newImage("amd64", image.Config, layer)
+	if err != nil {
+		return "", fmt.Errorf("build image %q: %w", component, err)
+	}
+	repository, err := name.NewRepository(registry + "/openshift/" + component)
+	if err != nil {
+		return "", fmt.Errorf("name image %q: %w", component, err)
+	}
+	digest, err := built.Digest()
+	if err != nil {
+		return "", fmt.Errorf("build image %q: %w", component, err)
+	}
+	ref := repository.Digest(digest.String())
+	if err := remote.Write(ref, built, remote.WithContext(ctx)); err != nil {
+		return "", fmt.Errorf("push %q: %w", ref, err)
+	}
+	return ref.String(), nil
+}
+
+// newImage stacks layers on nothing, for linux on the given architecture.
+func newImage(architecture string, config v1.Config, layers ...v1.Layer) (v1.Image, error) {
+	built, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: architecture, Config: config,
+		RootFS: v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(built, layers...)
+}
+
+// newLayer makes a gzipped layer of files.
+func newLayer(files map[string]File) (v1.Layer, error) {
+	data, err := archive(files)
+	if err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}, tarball.WithCompressedCaching)
+}

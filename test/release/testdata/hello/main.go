@@ -1,0 +1,4 @@
+// Command hello is a program that the test compiles.
+package main
+
+func main() { println("hello") }
