@@ -1,0 +1,190 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Why a check's context ended, where it was not the end of the process.
+var (
+	errCheckTimeout = errors.New("the check's time is up")
+	errRunDeadline  = errors.New("the run's time is up")
+)
+
+// The reasons of checks that could not tell.
+const (
+	reasonError       = "CheckError"
+	reasonPanic       = "Panic"
+	reasonTimeout     = "Timeout"
+	reasonInterrupted = "Interrupted"
+	reasonNotFinished = "NotFinished"
+)
+
+// maxFrames bounds the stack that is reported with a panic.
+const maxFrames = 8
+
+// ending is how the call of a check's Run ended. Its zero value is a plain
+// return of nil.
+type ending struct {
+	reason string // empty when the check could tell
+	text   string
+	stack  string
+}
+
+// describe says for people why the check could not tell, and how far it got.
+func (e ending) describe(step string) string {
+	if step == "" || e.reason == reasonError {
+		return e.text
+	}
+	return fmt.Sprintf("%s (last step: %s)", e.text, step)
+}
+
+// remedy is what to do where the check's author gave no advice.
+func (e ending) remedy() string {
+	switch e.reason {
+	case reasonPanic:
+		return "This is a defect of the check: report it to its owners, with the stack in the evidence."
+	case reasonTimeout:
+		return "Run the preflight again with a longer timeout; if it ends the same way, read the log of the check."
+	case reasonInterrupted:
+		return "Run the preflight again."
+	default:
+		return "Remove the cause and run the preflight again; the log of the check may say more."
+	}
+}
+
+// runner runs checks, one after another.
+type runner struct {
+	update Update
+	log    io.Writer
+	// grace is how long a check may go on after its time was up, to say what
+	// it knows.
+	grace time.Duration
+}
+
+// run asks one check. It always returns, at the latest grace after ctx is
+// done; a check that goes on is left behind.
+func (r runner) run(ctx context.Context, c Check) Finding {
+	ctx, cancel := bounded(ctx, c.Timeout)
+	defer cancel()
+
+	t := &T{update: r.update, name: c.Name, log: r.log, evidence: map[string]string{}}
+	t.deadline, _ = ctx.Deadline()
+	if ctx.Err() != nil {
+		return t.end(c, unstarted(ctx, c))
+	}
+
+	ended := make(chan ending, 1)
+	go call(ctx, c, t, ended)
+	select {
+	case how := <-ended:
+		return t.end(c, how)
+	case <-ctx.Done():
+	}
+
+	grace := time.NewTimer(r.grace)
+	defer grace.Stop()
+	select {
+	case how := <-ended:
+		return t.end(c, how)
+	case <-grace.C:
+		return t.end(c, late(ctx, c, nil))
+	}
+}
+
+// bounded is ctx that ends after timeout, if there is one.
+func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, timeout, errCheckTimeout)
+}
+
+// call calls the check and always sends how that ended, be it by a return, a
+// panic or runtime.Goexit.
+func call(ctx context.Context, c Check, t *T, ended chan<- ending) {
+	how, returned := ending{}, false
+	defer func() {
+		if !returned {
+			how = unwound(recover())
+		}
+		ended <- how
+	}()
+
+	err := c.Run(ctx, t)
+	returned = true
+	switch {
+	// What a check says once its time is up rests on requests that were cut
+	// short, so even a nil is no pass.
+	case ctx.Err() != nil:
+		how = late(ctx, c, err)
+	case err != nil:
+		how = ending{reason: reasonError, text: err.Error()}
+	}
+}
+
+// late is the ending of a check whose ctx was done before it returned, with
+// the error that it returned, if any.
+func late(ctx context.Context, c Check, err error) ending {
+	how := ending{reason: reasonTimeout}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errCheckTimeout):
+		how.text = fmt.Sprintf("%s did not finish within %s", c.Name, c.Timeout)
+	case errors.Is(cause, errRunDeadline):
+		how.text = c.Name + " did not finish before the deadline of the run"
+	default:
+		how = ending{reason: reasonInterrupted, text: c.Name + " was interrupted"}
+	}
+	if err != nil {
+		how.text += ": " + err.Error()
+	}
+	return how
+}
+
+// unstarted is the ending of a check whose ctx was done before it began.
+func unstarted(ctx context.Context, c Check) ending {
+	if errors.Is(context.Cause(ctx), errRunDeadline) {
+		return ending{reason: reasonTimeout, text: c.Name + " was not started before the deadline of the run"}
+	}
+	return ending{reason: reasonInterrupted, text: c.Name + " was not started before the process was told to end"}
+}
+
+// unwound is the ending of a check that did not return. It is called while
+// the stack of the panic is still there.
+func unwound(panicked any) ending {
+	how := ending{reason: reasonPanic, text: "the check ended its own goroutine with runtime.Goexit", stack: stack()}
+	if panicked != nil {
+		how.text = fmt.Sprintf("panic: %v", panicked)
+	}
+	return how
+}
+
+// stack lists the innermost functions of the check that unwinds, without
+// those of the Go runtime and of this package, one on a line.
+func stack() string {
+	counters := make([]uintptr, 64)
+	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters)])
+
+	var lines []string
+	for len(lines) < maxFrames {
+		frame, more := frames.Next()
+		if !internalFrame(frame.Function) {
+			lines = append(lines, fmt.Sprintf("%s %s:%d", frame.Function, filepath.Base(frame.File), frame.Line))
+		}
+		if !more {
+			break
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func internalFrame(function string) bool {
+	const own = "github.com/openshift/update-preflight/preflight-sdk."
+	return function == "" || strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, own)
+}
