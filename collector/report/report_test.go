@@ -1,0 +1,145 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func exitCode(code int32) *int32 { return &code }
+
+// story is the report of a cluster where one check fails, one warns, one
+// passes and an acknowledgement is missing.
+func story() report.Report {
+	refuses := false
+	findings := []preflight.Finding{
+		{
+			Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail,
+			Reason: "WeakKey", Message: "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits",
+			Remediation: "Replace it:\noc -n openshift-ingress create secret tls ...", URL: "https://example.com/weak", Blocks: true,
+			Objects: []preflight.Object{{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}},
+			Job:     &preflight.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: exitCode(3), Node: "node-1"},
+		},
+		{
+			Name: "AdminAck-ack-4.18-api-removals", Source: preflight.SourceGate, Outcome: preflight.Fail,
+			Reason: "AdminAckRequired", Message: "Remove <v1beta1> & others.", Remediation: "oc preflight ack ack-4.18-api-removals",
+			Blocks: true, BlockedTargets: []string{"4.19.0"},
+		},
+		{Name: "MachineConfigOperator.IgnitionVersion", Source: preflight.SourceJob, Outcome: preflight.Warn, Reason: "Leftover", Message: "unused"},
+		{Name: "Etcd.Quorum", Source: preflight.SourceJob, Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled", Blocks: true},
+		{Name: "Etcd.Space", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "Full", Message: "accepted before", Blocks: true},
+		{Name: "CloudCredentialOperator.Permissions", Source: preflight.SourceJob, Outcome: preflight.Pass, Reason: "Passed"},
+	}
+	expected := verdict.Expectation{Checks: 6, Reported: 6}
+	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "--accept"}})
+	return report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind,
+		Run: report.Run{
+			ID: "01234567-89ab-4cde-8f01-23456789abcd", StartTime: "2026-11-21T08:00:00Z",
+			CompletionTime: "2026-11-21T08:00:09Z", Phase: report.PhaseComplete, ToolVersion: "v0.1.0",
+		},
+		Cluster: report.Cluster{ID: "c1", Version: "4.18.3", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"},
+		Target: report.Target{
+			Version: "4.19.0", Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key 0123456789ABCDEF"},
+		},
+		Verdict: folded, Expected: expected, Findings: sorted,
+		CVO: report.CVO{Accepts: &refuses, Reason: "PreconditionChecks", Message: "an admin ack is missing"},
+	}
+}
+
+func ready() report.Report {
+	told := story()
+	told.Expected = verdict.Expectation{Checks: 1, Reported: 1}
+	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
+		{Name: "AdminAck", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "NothingToAcknowledge"},
+	}, told.Expected, verdict.Policy{})
+	told.CVO = report.CVO{Reason: "NotEvaluated"}
+	return told
+}
+
+func forced() report.Report {
+	told := story()
+	told.Target.Verified, told.Target.Signers = false, []string{}
+	told.Run.Phase = report.PhaseInterrupted
+	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
+		{Name: "ReleaseSignature", Source: preflight.SourceSignature, Outcome: preflight.Fail, Reason: "NoSignature", Message: "no signature", Blocks: true},
+	}, told.Expected, verdict.Policy{Force: true})
+	return told
+}
+
+func TestGolden(t *testing.T) {
+	for name, told := range map[string]report.Report{"blocked": story(), "ready": ready(), "forced": forced()} {
+		for _, format := range report.Formats() {
+			t.Run(name+"."+format, func(t *testing.T) {
+				var got bytes.Buffer
+				if err := report.Write(&got, format, told); err != nil {
+					t.Fatal(err)
+				}
+				golden := filepath.Join("testdata", name+"."+format)
+				if *update {
+					if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), got.String()); diff != "" {
+					t.Errorf("-want +got (rewrite with -update):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestJSONReadsBack(t *testing.T) {
+	var written bytes.Buffer
+	if err := report.Write(&written, "json", story()); err != nil {
+		t.Fatal(err)
+	}
+	var got report.Report
+	if err := json.Unmarshal(written.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(story(), got); diff != "" {
+		t.Errorf("the report is its own reader: -want +got:\n%s", diff)
+	}
+}
+
+func TestTextCannotDriveTheTerminal(t *testing.T) {
+	told := story()
+	told.Findings[0].Message = "before\x1b[2Jafter\u009b31m\r"
+	told.Findings[0].Name = "A\x1b]0;title\x07"
+	var got bytes.Buffer
+	if err := report.Write(&got, "text", told); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(got.String(), "\x1b\u009b\r\x07") {
+		t.Errorf("control characters of a finding reach the terminal: %q", got.String())
+	}
+}
+
+func TestUnknownFormatNamesTheOthers(t *testing.T) {
+	err := report.Write(&bytes.Buffer{}, "xml", story())
+	if err == nil {
+		t.Fatal("format xml was taken")
+	}
+	for _, want := range append(report.Formats(), `"xml"`) {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not name %s", err, want)
+		}
+	}
+}
