@@ -118,7 +118,6 @@ func call(ctx context.Context, c Check, t *T, ended chan<- ending) {
 	}()
 
 	err := c.Run(ctx, t)
-	returned = true
 	switch {
 	// What a check says once its time is up rests on requests that were cut
 	// short, so even a nil is no pass.
@@ -127,6 +126,7 @@ func call(ctx context.Context, c Check, t *T, ended chan<- ending) {
 	case err != nil:
 		how = ending{reason: reasonError, text: err.Error()}
 	}
+	returned = true
 }
 
 // late is the ending of a check whose ctx was done before it returned, with

@@ -3,7 +3,6 @@ package preflight
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -169,10 +168,10 @@ func (t *T) end(c Check, how ending) Finding {
 	if f.Outcome == Unknown && f.Remediation == "" {
 		f.Remediation = how.remedy()
 	}
-	f.Evidence = maps.Clone(t.evidence)
 	if how.stack != "" {
-		f.Evidence["stack"] = how.stack
+		t.evidence["stack"] = how.stack
 	}
+	f.Evidence = t.evidence
 	return f
 }
 
