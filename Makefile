@@ -1,0 +1,55 @@
+# Everything is built from source by the Go tool, into $(BIN).
+# `make` alone says what there is to do.
+
+BIN          := bin
+CLUSTER_DIR  ?= .cluster
+# Kubernetes calls itself v0.0.0-master unless it is told its version.
+KUBE_VERSION := $(shell sed -n 's|.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' test/tools/kubernetes/go.mod)
+KUBE_PACKAGE := k8s.io/component-base/version
+KUBE_LDFLAGS := -s -w -X $(KUBE_PACKAGE).gitVersion=v$(KUBE_VERSION) \
+	-X $(KUBE_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) \
+	-X $(KUBE_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))
+
+.PHONY: help
+help: ## say what there is to do
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+
+## The tools that the local cluster is made of
+
+.PHONY: tools
+tools: system-packages $(BIN)/.containerd $(BIN)/.registry $(BIN)/.pause $(BIN)/.kubernetes ## build the local cluster's binaries
+
+.PHONY: system-packages
+system-packages: ## install what the local cluster needs of the distribution
+	@test/tools/system-packages.sh
+
+# One stamp for each module of tools, since its binaries are built together.
+$(BIN)/.containerd: test/tools/containerd/go.mod test/tools/containerd/go.sum
+	@echo "building containerd and the CNI plugins (about a minute the first time)"
+	@CGO_ENABLED=0 go build -C test/tools/containerd -trimpath -ldflags "-s -w" -o $(abspath $(BIN))/ tool
+	@touch $@
+
+$(BIN)/.registry: test/tools/registry/go.mod test/tools/registry/go.sum
+	@echo "building the registry (a few seconds the first time)"
+	@CGO_ENABLED=0 go build -C test/tools/registry -trimpath -ldflags "-s -w" -o $(abspath $(BIN))/ tool
+	@touch $@
+
+$(BIN)/.pause: test/cluster/pause/main.go
+	@echo "building the pause program"
+	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN)/pause ./test/cluster/pause
+	@touch $@
+
+$(BIN)/.kubernetes: test/tools/kubernetes/go.mod test/tools/kubernetes/go.sum
+	@echo "building Kubernetes and etcd (about six minutes on two cores the first time)"
+	@CGO_ENABLED=0 go build -C test/tools/kubernetes -trimpath -ldflags "$(KUBE_LDFLAGS)" -o $(abspath $(BIN))/ tool
+	@touch $@
+
+## A cluster to try things on
+
+.PHONY: cluster
+cluster: tools ## leave a local cluster running, and print its kubeconfig
+	@go run ./test/cluster/local-cluster up --dir $(CLUSTER_DIR)
+
+.PHONY: cluster-down
+cluster-down: ## end the local cluster, also after a crash, and remove all of it
+	@go run ./test/cluster/local-cluster down --dir $(CLUSTER_DIR)

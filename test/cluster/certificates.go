@@ -1,0 +1,196 @@
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// validity is longer than any test cluster lives.
+const validity = 30 * 24 * time.Hour
+
+// authority signs the certificates of one cluster.
+type authority struct {
+	dir  string
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+// writeIdentities writes the keys, certificates and kubeconfigs of everybody
+// in the cluster. Who may do what follows from the names, as kubeadm gives
+// them (kubernetes.io/docs/setup/best-practices/certificates).
+func (p *plan) writeIdentities() error {
+	start := time.Now()
+	dir := filepath.Join(p.cluster.Dir, "tls")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	ca, err := newAuthority(dir)
+	if err != nil {
+		return fmt.Errorf("cannot make a certificate authority: %w", err)
+	}
+	p.identity = ca
+	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	addresses := []net.IP{net.IPv4(127, 0, 0, 1)}
+	if !p.controlPlaneOnly {
+		addresses = append(addresses, p.network.api().AsSlice(), p.network.gateway().AsSlice())
+	}
+	requests := map[string]x509.Certificate{
+		"apiserver":         {Subject: pkix.Name{CommonName: "kube-apiserver"}, DNSNames: names, IPAddresses: addresses},
+		"kubelet-server":    {Subject: pkix.Name{CommonName: p.node()}, IPAddresses: addresses},
+		"apiserver-kubelet": {Subject: pkix.Name{CommonName: "kube-apiserver-kubelet-client", Organization: []string{"system:masters"}}},
+	}
+	for name, request := range requests {
+		if err := ca.issue(name, &request); err != nil {
+			return err
+		}
+	}
+	if err := ca.writeKubeconfigs(p); err != nil {
+		return err
+	}
+	p.done("certificates", start)
+	return ca.writeKey("service-account")
+}
+
+// writeKubeconfigs gives each client of the API its kubeconfig.
+func (a *authority) writeKubeconfigs(p *plan) error {
+	clients := map[string]pkix.Name{
+		"admin":              {CommonName: "admin", Organization: []string{"system:masters"}},
+		"controller-manager": {CommonName: "system:kube-controller-manager"},
+		"scheduler":          {CommonName: "system:kube-scheduler"},
+		"kubelet":            {CommonName: "system:node:" + p.node(), Organization: []string{"system:nodes"}},
+	}
+	for name, subject := range clients {
+		if err := a.issue(name, &x509.Certificate{Subject: subject}); err != nil {
+			return err
+		}
+		if err := a.writeKubeconfig(name, p.api); err != nil {
+			return err
+		}
+	}
+	p.cluster.Kubeconfig = a.path("admin.kubeconfig")
+	config, err := clientcmd.BuildConfigFromFlags("", p.cluster.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	// Tests ask a lot at once; the limits are there for other people's servers.
+	config.QPS, config.Burst = 1000, 2000
+	p.cluster.Config = config
+	return nil
+}
+
+func (a *authority) writeKubeconfig(name, server string) error {
+	certificates := make(map[string][]byte)
+	for _, file := range []string{"ca.crt", name + ".crt", name + ".key"} {
+		data, err := os.ReadFile(a.path(file))
+		if err != nil {
+			return err
+		}
+		certificates[file] = data
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["local"] = &clientcmdapi.Cluster{Server: "https://" + server, CertificateAuthorityData: certificates["ca.crt"]}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: certificates[name+".crt"],
+		ClientKeyData:         certificates[name+".key"],
+	}
+	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: name}
+	config.CurrentContext = "local"
+	return clientcmd.WriteToFile(*config, a.path(name+".kubeconfig"))
+}
+
+func newAuthority(dir string) (*authority, error) {
+	a := &authority{dir: dir}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	a.key, a.cert = key, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "preflight test cluster"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	der, err := a.sign(a.cert, &key.PublicKey)
+	if err != nil {
+		return nil, err
+	}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		return nil, err
+	}
+	return a, a.write("ca.crt", "CERTIFICATE", der)
+}
+
+// issue writes a key and its certificate, good for both ends of a connection.
+func (a *authority) issue(name string, request *x509.Certificate) error {
+	key, err := a.newKey(name)
+	if err != nil {
+		return err
+	}
+	request.KeyUsage = x509.KeyUsageDigitalSignature
+	request.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
+	der, err := a.sign(request, &key.PublicKey)
+	if err != nil {
+		return fmt.Errorf("cannot sign a certificate for %q: %w", name, err)
+	}
+	return a.write(name+".crt", "CERTIFICATE", der)
+}
+
+func (a *authority) sign(request *x509.Certificate, public *ecdsa.PublicKey) ([]byte, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, err
+	}
+	request.SerialNumber = serial
+	// A minute for clocks that were set back since.
+	request.NotBefore, request.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(validity)
+	return x509.CreateCertificate(rand.Reader, request, a.cert, public, a.key)
+}
+
+func (a *authority) writeKey(name string) error {
+	key, err := a.newKey(name)
+	if err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		return err
+	}
+	return a.write(name+".pub", "PUBLIC KEY", der)
+}
+
+func (a *authority) newKey(name string) (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, a.write(name+".key", "EC PRIVATE KEY", der)
+}
+
+func (a *authority) write(name, kind string, der []byte) error {
+	return os.WriteFile(a.path(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+}
+
+func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
+
+// node is the name of the one node.
+func (p *plan) node() string {
+	if p.controlPlaneOnly {
+		return "none"
+	}
+	return p.cluster.claim.name()
+}

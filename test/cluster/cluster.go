@@ -1,0 +1,158 @@
+// Package cluster answers: how does a test get a real Kubernetes on this
+// machine, now, and how does it get rid of all of it?
+//
+// Start runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler
+// as child processes, and, unless ControlPlaneOnly is given, a node of them
+// all: containerd, kubelet, a CNI bridge and a registry on the loopback
+// interface. The OpenShift resources a preflight reads are installed from the
+// CRD manifests of the github.com/openshift/api module. Nothing is imitated:
+// pods run, log and reach the API with the in-cluster configuration. Two
+// things are left out: kube-proxy (the kubernetes Service alone is reachable)
+// and DNS (queries are refused at once).
+//
+// The binaries are those that `make tools` leaves in bin/.
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	// startTimeout bounds a start on a slow, busy machine.
+	startTimeout = 3 * time.Minute
+	// stopTimeout bounds a clean-up whose caller has given up already.
+	stopTimeout = 30 * time.Second
+)
+
+// Cluster is a running Kubernetes of one node, or of none with
+// ControlPlaneOnly. Its fields are set by Start and Open and are not to be
+// changed.
+type Cluster struct {
+	// Dir is the absolute path of everything the cluster keeps on disk.
+	Dir string `json:"dir"`
+	// Kubeconfig is the path of a kubeconfig of a cluster administrator.
+	Kubeconfig string `json:"kubeconfig"`
+	// Registry is the host:port of a registry without TLS that the node pulls
+	// from; empty with ControlPlaneOnly.
+	Registry string `json:"registry,omitempty"`
+	// Config is what Kubeconfig says.
+	Config *rest.Config `json:"-"`
+
+	claim    *claim
+	keep     bool
+	progress func(step string, took time.Duration)
+}
+
+// Start runs a cluster whose files are in dir, and returns when its API serves
+// the OpenShift resources and, unless ControlPlaneOnly is given, its node takes
+// pods. Dir is made when it is not there, must be empty otherwise, or hold what
+// a crashed cluster left, which is cleared away first. Several clusters run
+// side by side: each has its own ports, subnets and names.
+//
+// A cluster with a node needs root on Linux. The error is one line and says
+// what to do; that of a component which did not come up ends with the last
+// lines of its log. The cluster ends with this process, even when it is killed,
+// unless Standing is given.
+func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error) {
+	p, err := newPlan(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.prepare(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the cluster was not ready after %s", startTimeout))
+	defer cancel()
+	if err := p.run(ctx); err != nil {
+		return nil, errors.Join(err, p.cluster.Stop(context.WithoutCancel(ctx)))
+	}
+	return p.cluster, p.cluster.save()
+}
+
+// run brings the components up, in parallel where they do not need each other.
+// When a component dies, all waiting ends with its last words.
+func (p *plan) run(ctx context.Context) error {
+	ctx, p.fail = context.WithCancelCause(ctx)
+	before, beforeCtx := errgroup.WithContext(ctx)
+	before.Go(func() error { return p.startAPI(beforeCtx) })
+	if !p.controlPlaneOnly {
+		before.Go(func() error { return p.startRegistry(beforeCtx) })
+		before.Go(func() error { return p.startContainerd(beforeCtx) })
+	}
+	if err := before.Wait(); err != nil {
+		return causeOf(ctx, err)
+	}
+	after, afterCtx := errgroup.WithContext(ctx)
+	after.Go(func() error { return p.startControllers(afterCtx) })
+	after.Go(func() error { return p.installCRDs(afterCtx) })
+	if !p.controlPlaneOnly {
+		after.Go(func() error { return p.startKubelet(afterCtx) })
+	}
+	return causeOf(ctx, after.Wait())
+}
+
+// causeOf prefers why ctx ended to the error that its end led to.
+func causeOf(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// Stop ends the cluster and removes everything it made but its logs: its
+// processes and those of its pods, mounts, interfaces, nftables table, cgroups
+// and files. It may be called again, and works on whatever a crash left. It
+// goes on for at most half a minute, also when ctx has ended already.
+func (c *Cluster) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := sweep(ctx, c.Dir); err != nil {
+		return fmt.Errorf("cannot clear away the cluster in %q: %w", c.Dir, err)
+	}
+	return c.claim.release()
+}
+
+// Open finds the cluster that runs in dir, or reports os.ErrNotExist when none
+// does.
+func Open(dir string) (*Cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(filepath.Join(dir, stateFile)) //nolint:gosec // the caller's own directory
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", filepath.Join(dir, stateFile), err)
+	}
+	alive, err := marked(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(alive) == 0 || c.Kubeconfig == "" {
+		return nil, fmt.Errorf("the cluster in %q has died: %w", dir, os.ErrNotExist)
+	}
+	c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	return c, err
+}
+
+// save writes what Open reads.
+func (c *Cluster) save() error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.Dir, stateFile), data, 0o600)
+}

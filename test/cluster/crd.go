@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+)
+
+// crdResources are the OpenShift resources that a preflight may read, by the
+// directory of the openshift/api module that has their manifests.
+func crdResources() map[string][]string {
+	return map[string][]string{
+		"config/v1": {
+			"apiservers", "authentications", "clusteroperators", "clusterversions", "dnses", "featuregates",
+			"imagedigestmirrorsets", "images", "imagetagmirrorsets", "infrastructures", "ingresses", "networks",
+			"nodes", "oauths", "proxies", "schedulers",
+		},
+		"operator/v1":             {"cloudcredentials", "ingresscontrollers"},
+		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfigpools", "machineconfigs"},
+	}
+}
+
+// installCRDs creates the OpenShift resources and waits until they are served.
+func (p *plan) installCRDs(ctx context.Context) error {
+	start := time.Now()
+	files, err := p.crdFiles(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
+	}
+	clients, err := clientset.NewForConfig(p.cluster.Config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, file := range files {
+		group.Go(func() error {
+			if err := p.installCRD(ctx, clients, file); err != nil {
+				return fmt.Errorf("cannot install %s: %w", filepath.Base(file), err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	p.done(fmt.Sprintf("%d OpenShift resources", len(files)), start)
+	return nil
+}
+
+func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file string) error {
+	data, err := os.ReadFile(file) //nolint:gosec // a file of a module in go.mod
+	if err != nil {
+		return err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(data, crd); err != nil {
+		return err
+	}
+	crds := clients.ApiextensionsV1().CustomResourceDefinitions()
+	if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return p.see(ctx, "kube-apiserver", crd.Name, crds.Watch, established)
+}
+
+func established(event watch.Event) bool {
+	crd, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return false
+	}
+	for _, condition := range crd.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// crdFiles finds the manifest of each resource for the feature set.
+func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
+	module, err := p.moduleDir(ctx, "github.com/openshift/api")
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for api, resources := range crdResources() {
+		for _, resource := range resources {
+			file, err := p.crdFile(filepath.Join(module, api, "zz_generated.crd-manifests"), resource)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// crdFile picks the manifest of one resource: that of the feature set on a
+// cluster that manages itself, and the only one where there is but one.
+func (p *plan) crdFile(dir, resource string) (string, error) {
+	for _, variant := range []string{"-SelfManagedHA-" + p.featureSet, "-" + p.featureSet, "-SelfManagedHA", ""} {
+		found, err := filepath.Glob(filepath.Join(dir, "*_"+resource+variant+".crd.yaml"))
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("no manifest of %s for feature set %q in %s", resource, p.featureSet, dir)
+}
+
+// moduleDir asks the Go tool where the source of a module is.
+func (p *plan) moduleDir(ctx context.Context, module string) (string, error) {
+	var complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module) //nolint:gosec // a module of ours
+	cmd.Dir, cmd.Stderr = p.root, &complaint
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go list -m %s: %w: %s", module, err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	dir := strings.TrimSpace(string(output))
+	if dir == "" {
+		return "", fmt.Errorf("module %s is not downloaded: run `go mod download`", module)
+	}
+	return dir, nil
+}

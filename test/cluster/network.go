@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// subnets are the addresses of one cluster.
+type subnets struct {
+	pods, services netip.Prefix
+}
+
+// gateway is the node's address on the bridge, and its InternalIP.
+func (s subnets) gateway() netip.Addr { return s.pods.Addr().Next() }
+
+// api is the address of the kubernetes Service: the first of its range.
+func (s subnets) api() netip.Addr { return s.services.Addr().Next() }
+
+// dns is what pods are told to ask for names. Nothing answers there.
+func (s subnets) dns() netip.Addr { return s.services.Addr().Next().Next() }
+
+// used tells whether an interface other than own has an address that overlaps.
+func (s subnets) used(own string) (bool, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return false, err
+	}
+	for _, link := range interfaces {
+		addresses, err := link.Addrs()
+		if err != nil || link.Name == own {
+			continue // a link that is gone since holds no address
+		}
+		for _, address := range addresses {
+			prefix, err := netip.ParsePrefix(address.String())
+			if err == nil && (prefix.Overlaps(s.pods) || prefix.Overlaps(s.services)) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// connect makes the bridge, and the way from the pods to the API server: the
+// address of the kubernetes Service, which kube-proxy serves elsewhere, and the
+// endpoint behind it lead to the loopback interface. Everything else in the
+// service range is refused at once.
+func (p *plan) connect(ctx context.Context) error {
+	start := time.Now()
+	bridge, gateway := p.cluster.claim.bridge(), p.network.gateway().String()
+	for _, args := range [][]string{
+		{"link", "add", bridge, "type", "bridge"},
+		{"addr", "add", gateway + "/24", "dev", bridge},
+		{"link", "set", bridge, "up"},
+	} {
+		if err := execute(ctx, "", "ip", args...); err != nil {
+			return err
+		}
+	}
+	// Without it the kernel drops what arrives on the bridge for 127.0.0.1.
+	localnet := filepath.Join("/proc/sys/net/ipv4/conf", bridge, "route_localnet")
+	if err := os.WriteFile(localnet, []byte("1"), 0o600); err != nil {
+		return err
+	}
+	rules := strings.NewReplacer(
+		"TABLE", p.cluster.claim.name(), "BRIDGE", bridge, "GATEWAY", gateway, "PORT", portOf(p.api),
+		"SERVICES", p.network.services.String(), "SERVICE", p.network.api().String(), "API", p.api,
+	).Replace(nftables)
+	if err := execute(ctx, rules, "nft", "-f", "-"); err != nil {
+		return err
+	}
+	p.done("network", start)
+	return nil
+}
+
+const nftables = `
+table ip TABLE {
+	chain pods {
+		type nat hook prerouting priority dstnat; policy accept;
+		iifname "BRIDGE" ip daddr SERVICE tcp dport 443 dnat to API
+		iifname "BRIDGE" ip daddr GATEWAY tcp dport PORT dnat to API
+	}
+	chain host {
+		type nat hook output priority -100; policy accept;
+		ip daddr SERVICE tcp dport 443 dnat to API
+		ip daddr GATEWAY tcp dport PORT dnat to API
+	}
+	chain others {
+		type filter hook prerouting priority filter; policy accept;
+		iifname "BRIDGE" ip daddr SERVICES reject
+	}
+}
+`
+
+// disconnect removes what connect and the CNI plugins made.
+func disconnect(ctx context.Context, c *claim) error {
+	if err := removeLinks(ctx, c.bridge()); err != nil {
+		return err
+	}
+	// "destroy" does not mind a missing table, but nftables learnt it in 1.0.7.
+	rules := fmt.Sprintf("table ip %[1]s\ndelete table ip %[1]s\n", c.name())
+	if err := execute(ctx, rules, "nft", "-f", "-"); err != nil {
+		return err
+	}
+	// The CNI library caches results in a directory that cannot be chosen.
+	cached, err := filepath.Glob("/var/lib/cni/results/" + c.name() + "-*")
+	if err != nil {
+		return err
+	}
+	for _, file := range cached {
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLinks removes the bridge and the pods' ends on it.
+func removeLinks(ctx context.Context, bridge string) error {
+	ports, err := filepath.Glob(filepath.Join("/sys/class/net", bridge, "brif", "*"))
+	if err != nil {
+		return err
+	}
+	links := []string{bridge}
+	for _, port := range ports {
+		links = append(links, filepath.Base(port))
+	}
+	for _, link := range links {
+		// A pod's end goes by itself when its network namespace does.
+		err := execute(ctx, "", "ip", "link", "delete", link)
+		if _, gone := os.Stat(filepath.Join("/sys/class/net", link)); err != nil && gone == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execute runs a system command to its end.
+func execute(ctx context.Context, input, name string, args ...string) error {
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the commands of this package
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &output, &output
+	cmd.Env = childEnv("")
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(output.Bytes()))
+	}
+	return nil
+}

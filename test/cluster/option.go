@@ -1,0 +1,30 @@
+package cluster
+
+import "time"
+
+// Option changes what Start starts.
+type Option func(*plan)
+
+// ControlPlaneOnly leaves out everything that needs root: no node, no registry,
+// so pods stay Pending for ever. It is up in a few seconds.
+func ControlPlaneOnly() Option {
+	return func(p *plan) { p.controlPlaneOnly = true }
+}
+
+// Standing lets the cluster outlive this process. Remove ends it.
+func Standing() Option {
+	return func(p *plan) { p.standing = true }
+}
+
+// FeatureSet installs the CRDs as a cluster with that feature set has them:
+// "Default" (which is what Start does without this option),
+// "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade" or "OKD".
+func FeatureSet(name string) Option {
+	return func(p *plan) { p.featureSet = name }
+}
+
+// Progress reports each step as it is done, and how long it took. It is called
+// from several goroutines, one at a time.
+func Progress(report func(step string, took time.Duration)) Option {
+	return func(p *plan) { p.report = report }
+}

@@ -1,0 +1,32 @@
+//go:build linux
+
+// Pause is the process that holds a pod's namespaces open: it waits for the
+// signal that ends it, and reaps what the pod leaves behind.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	for received := range signals {
+		if received != syscall.SIGCHLD {
+			return
+		}
+		reap()
+	}
+}
+
+// reap collects every child that has ended.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if pid <= 0 || err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Remove ends the cluster in dir, whoever started it and however it was left,
+// and removes all of it, with its logs. Without a cluster in dir it does
+// nothing but say so: the error is os.ErrNotExist.
+func Remove(ctx context.Context, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, stateFile)); err != nil {
+		return fmt.Errorf("%q holds no cluster: %w", dir, err)
+	}
+	if err := sweep(ctx, dir); err != nil {
+		return fmt.Errorf("cannot clear away the cluster in %q: %w", dir, err)
+	}
+	return os.RemoveAll(dir)
+}
+
+// sweep removes all that the cluster in dir has on this machine but its logs.
+// It knows nothing but the directory: processes are found by the mark in their
+// environment, and everything that is named after a place by its lock file.
+func sweep(ctx context.Context, dir string) error {
+	claims, err := claimsOf(dir)
+	if err != nil {
+		return err
+	}
+	if err := killAll(ctx, dir, claims); err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		if err := claim.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	if err := unmountBelow(dir); err != nil {
+		return err
+	}
+	return removeFiles(dir)
+}
+
+func (c *claim) sweep(ctx context.Context) error {
+	if err := unmountBelow(c.nodeDir()); err != nil {
+		return err
+	}
+	if err := os.Remove(c.nodeDir()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := disconnect(ctx, c); err != nil {
+		return err
+	}
+	if err := c.removeLogLinks(); err != nil {
+		return err
+	}
+	return c.removeCgroups(ctx)
+}
+
+// killAll kills until nobody is left: containerd may start another shim while
+// it is being killed itself.
+func killAll(ctx context.Context, dir string, claims []*claim) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		pids, err := marked(dir)
+		if err != nil {
+			return err
+		}
+		for _, claim := range claims {
+			inside, err := claim.processes()
+			if err != nil {
+				return err
+			}
+			pids = append(pids, inside...)
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // who is gone already is gone
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("processes %v do not end: %w", pids, ctx.Err())
+		}
+	}
+}
+
+// marked finds the processes of the cluster in dir that are not a pod's.
+func marked(dir string) ([]int, error) {
+	mark := []byte(markName + "=" + dir)
+	return processesWith("environ", func(environ []byte) bool {
+		return slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(variable []byte) bool {
+			return bytes.Equal(variable, mark)
+		})
+	})
+}
+
+// processes finds those of the pods.
+func (c *claim) processes() ([]int, error) {
+	below := []byte(":/" + c.name() + "/")
+	return processesWith("cgroup", func(cgroups []byte) bool { return bytes.Contains(cgroups, below) })
+}
+
+// processesWith finds the processes of whom that file under /proc fits. Those
+// that end meanwhile, and those of other users, do not count.
+func processesWith(file string, fits func([]byte) bool) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), file))
+		if err == nil && fits(data) {
+			found = append(found, pid)
+		}
+	}
+	return found, nil
+}
+
+// unmountBelow unmounts dir and all below it, the last mounted first.
+func unmountBelow(dir string) error {
+	mounts, err := mountsBelow(dir)
+	if err != nil {
+		return err
+	}
+	for _, mount := range slices.Backward(mounts) {
+		if err := unmount(mount); err != nil && !errors.Is(err, syscall.EINVAL) {
+			return fmt.Errorf("unmount %q: %w", mount, err)
+		}
+	}
+	left, err := mountsBelow(dir)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%q is still mounted", left)
+	}
+	return nil
+}
+
+// mountsBelow lists mount points in the order they were mounted in
+// (proc_pid_mountinfo(5): the fifth field, with octal escapes).
+func mountsBelow(dir string) ([]string, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var found []string
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		columns := strings.Fields(lines.Text())
+		if len(columns) < 5 {
+			continue
+		}
+		mount := unescape.Replace(columns[4])
+		if mount == dir || strings.HasPrefix(mount, dir+"/") {
+			found = append(found, mount)
+		}
+	}
+	return found, lines.Err()
+}
+
+// removeCgroups removes the cluster's cgroup from every hierarchy, the
+// innermost first. The kernel may need a moment after the last process.
+func (c *claim) removeCgroups(ctx context.Context) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		err := c.tryRemoveCgroups()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func (c *claim) tryRemoveCgroups() error {
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		tops, err := filepath.Glob(pattern + c.name())
+		if err != nil {
+			return err
+		}
+		for _, top := range tops {
+			if err := removeTree(top); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removeTree removes directories only, as a cgroup wants it.
+func removeTree(top string) error {
+	var dirs []string
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLogLinks removes the links to the containers' logs that the kubelet
+// puts into a directory which cannot be chosen.
+func (c *claim) removeLogLinks() error {
+	links, err := filepath.Glob("/var/log/containers/*.log")
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err != nil || !strings.HasPrefix(target, c.nodeDir()+"/") {
+			continue // not a link, or not ours
+		}
+		if err := os.Remove(link); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeFiles removes everything but the logs, and the mark last: as long as
+// it is there, sweep can be called again.
+func removeFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == "logs" || entry.Name() == stateFile {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
