@@ -61,5 +61,5 @@ func compile(ctx context.Context, directory string) (_ []byte, err error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w: %s", err, output)
 	}
-	return os.ReadFile(target)
+	return os.ReadFile(target) //nolint:gosec // the file is the one just written
 }

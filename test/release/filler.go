@@ -1,6 +1,7 @@
 package release
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
@@ -56,8 +57,7 @@ func noise(seed string, size int) []byte {
 	source := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // the bytes must be the same every time
 	data := make([]byte, 0, size+7)
 	for len(data) < size {
-		n := source.Uint64()
-		data = append(data, byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32), byte(n>>40), byte(n>>48), byte(n>>56))
+		data = binary.LittleEndian.AppendUint64(data, source.Uint64())
 	}
 	return data[:size]
 }

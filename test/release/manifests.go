@@ -3,6 +3,7 @@ package release
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -37,9 +38,7 @@ func (r Release) manifests() (map[string]File, error) {
 	for i := range r.Padding {
 		texts[fmt.Sprintf("0000_90_padding_%05d.yaml", i)] = padding(i, r.PaddingBytes)
 	}
-	for name, text := range r.Raw {
-		texts[name] = text
-	}
+	maps.Copy(texts, r.Raw)
 	files := map[string]File{}
 	for name, text := range texts {
 		files[directory+name] = File{Data: []byte(text)}

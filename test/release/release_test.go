@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	imagev1 "github.com/openshift/api/image/v1"
 
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -164,16 +165,7 @@ func TestPush(t *testing.T) {
 // checkDescription looks at the two files that describe the release.
 func checkDescription(t *testing.T, files map[string]entry, component string) {
 	t.Helper()
-	var references struct {
-		Kind, APIVersion string
-		Metadata         struct{ Name string }
-		Spec             struct {
-			Tags []struct {
-				Name string
-				From struct{ Kind, Name string }
-			}
-		}
-	}
+	var references imagev1.ImageStream
 	if err := json.Unmarshal([]byte(files["release-manifests/image-references"].Data), &references); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +173,7 @@ func checkDescription(t *testing.T, files map[string]entry, component string) {
 		t.Fatalf("%d tags, want only the component that has an image", len(references.Spec.Tags))
 	}
 	tag := references.Spec.Tags[0]
-	got := []string{references.APIVersion, references.Kind, references.Metadata.Name, tag.Name, tag.From.Kind, tag.From.Name}
+	got := []string{references.APIVersion, references.Kind, references.Name, tag.Name, tag.From.Kind, tag.From.Name}
 	want := []string{"image.openshift.io/v1", "ImageStream", version, "ingress", "DockerImage", component}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("image-references (-want +got):\n%s", diff)
