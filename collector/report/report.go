@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -94,10 +95,8 @@ func Formats() []string { return []string{"text", "json"} }
 // CheckFormat returns an error that names the formats there are when format is
 // not one of them.
 func CheckFormat(format string) error {
-	for _, known := range Formats() {
-		if format == known {
-			return nil
-		}
+	if slices.Contains(Formats(), format) {
+		return nil
 	}
 	return fmt.Errorf("unknown output format %q: it must be one of %s", format, strings.Join(Formats(), ", "))
 }

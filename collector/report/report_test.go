@@ -18,8 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-func exitCode(code int32) *int32 { return &code }
-
 // story is the report of a cluster where one check fails, one warns, one
 // passes and an acknowledgement is missing.
 func story() report.Report {
@@ -30,7 +28,7 @@ func story() report.Report {
 			Reason: "WeakKey", Message: "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits",
 			Remediation: "Replace it:\noc -n openshift-ingress create secret tls ...", URL: "https://example.com/weak", Blocks: true,
 			Objects: []preflight.Object{{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}},
-			Job:     &preflight.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: exitCode(3), Node: "node-1"},
+			Job:     &preflight.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"},
 		},
 		{
 			Name: "AdminAck-ack-4.18-api-removals", Source: preflight.SourceGate, Outcome: preflight.Fail,
