@@ -78,7 +78,7 @@ func (p *plan) startControllers(ctx context.Context) error {
 	start := time.Now()
 	err := p.spawn("kube-controller-manager", "kube-controller-manager",
 		"--kubeconfig="+p.identity.path("controller-manager.kubeconfig"),
-		"--use-service-account-credentials=true", "--leader-elect=false", "--secure-port=0",
+		"--leader-elect=false", "--secure-port=0",
 		"--root-ca-file="+p.identity.path("ca.crt"),
 		"--service-account-private-key-file="+p.identity.path("service-account.key"))
 	if err != nil {

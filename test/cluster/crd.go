@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -40,7 +41,9 @@ func (p *plan) installCRDs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
 	}
-	clients, err := clientset.NewForConfig(p.cluster.Config)
+	config := rest.CopyConfig(p.cluster.Config)
+	config.WarningHandler = rest.NoWarnings{} // about formats that Kubernetes does not know
+	clients, err := clientset.NewForConfig(config)
 	if err != nil {
 		return err
 	}
