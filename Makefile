@@ -10,6 +10,10 @@ KUBE_LDFLAGS := -s -w -X $(KUBE_PACKAGE).gitVersion=v$(KUBE_VERSION) \
 	-X $(KUBE_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) \
 	-X $(KUBE_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))
 
+GOLANGCI     := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+DEADCODE     := go run golang.org/x/tools/cmd/deadcode@v0.52.0
+MODULES      := . preflight-sdk
+
 .PHONY: help
 help: ## say what there is to do
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
@@ -53,3 +57,26 @@ cluster: tools ## leave a local cluster running, and print its kubeconfig
 .PHONY: cluster-down
 cluster-down: ## end the local cluster, also after a crash, and remove all of it
 	@go run ./test/cluster/local-cluster down --dir $(CLUSTER_DIR)
+
+## The product
+
+.PHONY: build
+build: ## build oc-preflight
+	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/oc-preflight
+
+.PHONY: demo
+demo: tools build ## run a preflight on a real cluster: Blocked, its remedies, Ready (KEEP=dir leaves it running)
+	@go run ./test/story/demo --keep "$(KEEP)"
+
+.PHONY: test
+test: tools build ## run every test, on real clusters
+	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race ./...) || exit 1; done
+
+.PHONY: bench
+bench: tools build ## print the numbers: time to verdict against kubectl, bytes read of a release
+	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./runner/payload ./test/e2e
+
+.PHONY: lint
+lint: ## check style, format and dead code
+	@for module in $(MODULES); do echo "golangci-lint in $$module"; (cd $$module && $(GOLANGCI) run ./... && $(GOLANGCI) fmt --diff) || exit 1; done
+	@dead="$$($(DEADCODE) ./...)" && test -z "$$dead" || { echo "$$dead"; exit 1; }

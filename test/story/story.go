@@ -1,0 +1,199 @@
+// Package story answers: what does the demo show, and what do the tests prove
+// of it? A cluster at 4.18.3 is asked about 4.19.0. The certificate of its
+// ingress is too weak for that release, a machine config is left over, the
+// cloud credentials are in order, and one acknowledgement is missing: Blocked.
+// After the remedies it is Ready.
+package story
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// The versions of the story, and the gate that has to be acknowledged.
+const (
+	From = "4.18.3"
+	To   = "4.19.0"
+	Gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
+)
+
+const gateText = `Kubernetes 1.32 and therefore OpenShift 4.19 remove several APIs which require admin
+consideration. Please see https://access.redhat.com/articles/7112216 for details.`
+
+// Remedy is one thing that the administrator does.
+type Remedy struct {
+	// Why says what it puts right.
+	Why string
+	// Command is what to type; the programs are oc-preflight and kubectl.
+	Command []string
+}
+
+// Tell sets the scene in a fresh cluster, and returns the pull spec of the
+// release it is asked about. directory is for files; root is the root of the
+// repository. step is told what is being done.
+func Tell(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
+	step("building the release " + To + " with the checks of examples/")
+	pullSpec, err := push(ctx, c.Registry, root)
+	if err != nil {
+		return "", err
+	}
+	step("signing it")
+	signer, err := release.NewSigner("Story Release Key")
+	if err != nil {
+		return "", err
+	}
+	state, err := state(pullSpec, signer, directory)
+	if err != nil {
+		return "", err
+	}
+	step("setting the scene in the cluster")
+	if err := openshift.Apply(ctx, c.Config, state); err != nil {
+		return "", err
+	}
+	return pullSpec, applyScene(ctx, c, root)
+}
+
+// push builds the images of the examples, and the release.
+func push(ctx context.Context, registry, root string) (string, error) {
+	made := release.Release{
+		Version: To, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
+		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
+	}
+	var binaries release.Binaries
+	for component, example := range map[string]string{
+		"cloud-credential-operator": "cloud-credential",
+		"cluster-ingress-operator":  "ingress",
+		"machine-config-operator":   "machine-config",
+	} {
+		program, err := binaries.Build(ctx, "examples/"+example)
+		if err != nil {
+			return "", err
+		}
+		image, err := release.BuildImage(ctx, registry, component, release.Image{
+			Files:  map[string]release.File{"bin/preflight": {Mode: 0o755, Data: program}},
+			Config: v1.Config{User: "65532"},
+		})
+		if err != nil {
+			return "", err
+		}
+		manifests, err := readManifests(filepath.Join(root, "examples", example, "manifests"))
+		if err != nil {
+			return "", err
+		}
+		made.Components = append(made.Components, release.Component{
+			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests,
+		})
+	}
+	return release.Push(ctx, registry, made)
+}
+
+func readManifests(directory string) (map[string]string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	manifests := map[string]string{}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(directory, entry.Name())) //nolint:gosec // the repository's own files
+		if err != nil {
+			return nil, err
+		}
+		manifests[entry.Name()] = string(data)
+	}
+	return manifests, nil
+}
+
+// state is what the cluster says of itself; the signature is in a store on disk.
+func state(pullSpec string, signer *release.Signer, directory string) (openshift.State, error) {
+	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+To+"-x86_64")
+	if err != nil {
+		return openshift.State{}, err
+	}
+	key, err := signer.PublicKey()
+	if err != nil {
+		return openshift.State{}, err
+	}
+	store := release.Store{}
+	store.Add(pullSpec, signature)
+	signatures := filepath.Join(directory, "signatures")
+	if err := store.WriteDirectory(signatures); err != nil {
+		return openshift.State{}, err
+	}
+	return openshift.State{
+		Version: From, Image: "registry.example.com/openshift/release@sha256:" + fmt.Sprintf("%064d", 0),
+		Available:  map[string]string{To: pullSpec},
+		Keys:       map[string][]byte{"verifier-public-key-story": key},
+		Stores:     map[string]string{"store-story": "file://" + signatures},
+		Gates:      map[string]string{Gate: gateText},
+		Acks:       map[string]string{},
+		Namespaces: namespaces(),
+	}, nil
+}
+
+// Remedies writes a new certificate to directory, and returns what the
+// administrator types to go from Blocked to Ready.
+func Remedies(directory string) ([]Remedy, error) {
+	certificate, key, err := writeCertificate(directory)
+	if err != nil {
+		return nil, err
+	}
+	return []Remedy{
+		{
+			Why:     "a certificate that the target's OpenSSL takes",
+			Command: []string{"kubectl", "-n", "openshift-ingress", "create", "secret", "tls", "default-new", "--cert=" + certificate, "--key=" + key},
+		},
+		{
+			Why: "the ingress controller uses it",
+			Command: []string{
+				"kubectl", "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge",
+				"-p", `{"spec":{"defaultCertificate":{"name":"default-new"}}}`,
+			},
+		},
+		{
+			Why:     "what the admin gate asks for is done",
+			Command: []string{"oc-preflight", "ack", Gate},
+		},
+	}, nil
+}
+
+// writeCertificate makes a certificate of today's kind, and returns the paths
+// of it and its key.
+func writeCertificate(directory string) (certificate, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "*.apps.example.com"}, DNSNames: []string{"*.apps.example.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return "", "", err
+	}
+	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return "", "", err
+	}
+	certificate, key = filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		return "", "", err
+	}
+	return certificate, key, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: privateDER}), 0o600)
+}
