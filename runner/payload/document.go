@@ -1,0 +1,242 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxDocument is the largest request that an API server takes, so that no
+	// object can be larger (k8s.io/apiserver pkg/server/config.go,
+	// MaxRequestBodyBytes).
+	maxDocument = 3 << 20
+	// maxTokens bounds the memory that parsing takes, which goes by the number
+	// of nodes and not of bytes: about 20 MiB. The largest CustomResourceDefinition
+	// of OpenShift has a sixth of it.
+	maxTokens    = 100_000
+	maxDocuments = 1_000
+)
+
+// document is one document of a file.
+type document struct {
+	// number and line count from 1.
+	number, line int
+	raw          []byte
+	// json is true for documents to be read by the rules of JSON.
+	json bool
+}
+
+// split finds the documents of a file: of a stream of JSON objects, or else of
+// YAML, where a line that starts with "---" or "..." ends a document wherever
+// it stands (YAML 1.2, 9.1.2). The parser would silently drop what follows.
+func split(content []byte) ([]document, error) {
+	documents, ok := splitJSON(content)
+	if !ok {
+		documents = splitYAML(content)
+	}
+	if len(documents) > maxDocuments {
+		return nil, fmt.Errorf("the file has more than %d documents", maxDocuments)
+	}
+	return documents, nil
+}
+
+func splitJSON(content []byte) ([]document, bool) {
+	if !bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
+		return nil, false
+	}
+	var documents []document
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	line, start := 1, 0
+	for len(documents) <= maxDocuments {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, false
+		}
+		begin := int(decoder.InputOffset()) - len(raw)
+		line += bytes.Count(content[start:begin], []byte("\n"))
+		start = begin
+		documents = append(documents, document{number: len(documents) + 1, line: line, raw: raw, json: true})
+	}
+	return documents, true
+}
+
+func splitYAML(content []byte) []document {
+	var documents []document
+	line, start, from := 1, 0, 1
+	end := func(offset int) {
+		if raw := content[start:offset]; len(bytes.TrimSpace(raw)) > 0 && len(documents) <= maxDocuments {
+			documents = append(documents, document{number: len(documents) + 1, line: from, raw: raw})
+		}
+	}
+	offset := 0
+	for text := range bytes.Lines(content) {
+		switch {
+		case marks(text, "---"):
+			end(offset)
+			start, from = offset, line
+		case marks(text, "..."):
+			end(offset)
+			start, from = offset+len(text), line+1
+		}
+		offset += len(text)
+		line++
+	}
+	end(offset)
+	return documents
+}
+
+// marks says whether the line is the document marker, with or without content
+// behind it.
+func marks(line []byte, marker string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
+	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
+}
+
+// tree parses the document, whose node is nil when the document is empty. It
+// expands no aliases, and its memory is bounded.
+func (d document) tree() (*yaml.Node, error) {
+	if err := checkSize(d.raw); err != nil {
+		return nil, err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(d.plain()))
+	var root yaml.Node
+	err := decoder.Decode(&root)
+	if errors.Is(err, io.EOF) {
+		return nil, nil //nolint:nilnil // An empty document is no error and has no node.
+	}
+	if err != nil {
+		return nil, d.locate(err)
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more after the end of the document")
+	}
+	if len(root.Content) != 1 || root.Content[0].Tag == "!!null" {
+		return nil, nil //nolint:nilnil // As above: null says nothing.
+	}
+	return root.Content[0], nil
+}
+
+// plain returns the document as YAML. The escapes of JSON are not all escapes
+// of YAML, which has no surrogate pairs.
+func (d document) plain() []byte {
+	if !d.json || !bytes.Contains(d.raw, []byte(`\`)) {
+		return d.raw
+	}
+	var value any
+	if err := json.Unmarshal(d.raw, &value); err != nil {
+		return d.raw
+	}
+	plain, err := json.Marshal(value)
+	if err != nil {
+		return d.raw
+	}
+	return plain
+}
+
+// checkSize bounds what parsing costs. A parser makes at most one node for
+// each indicator and each line.
+func checkSize(content []byte) error {
+	if len(content) > maxDocument {
+		return fmt.Errorf("it has %d bytes, and %d are the limit", len(content), maxDocument)
+	}
+	tokens := 0
+	for _, b := range content {
+		switch b {
+		case ',', '[', ']', '{', '}', ':', '?', '-', '\n', '\r':
+			tokens++
+		}
+	}
+	if tokens > maxTokens {
+		return fmt.Errorf("it has %d tokens, and %d are the limit", tokens, maxTokens)
+	}
+	return nil
+}
+
+// locate makes the line numbers in a parser's error those of the file.
+func (d document) locate(err error) error {
+	text := regexp.MustCompile(`\bline \d+`).ReplaceAllStringFunc(err.Error(), func(match string) string {
+		line, err := strconv.Atoi(strings.TrimPrefix(match, "line "))
+		if err != nil {
+			return match
+		}
+		return "line " + strconv.Itoa(line+d.line-1)
+	})
+	return errors.New(oneLine(text))
+}
+
+// child returns the value of the key in a mapping, nil when there is none. An
+// alias counts as what it stands for.
+func child(node *yaml.Node, key string) *yaml.Node {
+	node = target(node)
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return target(node.Content[i+1])
+		}
+	}
+	return nil
+}
+
+func target(node *yaml.Node) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// text returns the scalar at the key, "" when there is none.
+func text(node *yaml.Node, key string) string {
+	if value := child(node, key); value != nil && value.Kind == yaml.ScalarNode {
+		return value.Value
+	}
+	return ""
+}
+
+// mention returns the line of the first key, anywhere in the tree, that is the
+// annotation; 0 when there is none. It does not follow aliases, so it ends.
+func mention(node *yaml.Node) int {
+	for i, inner := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Value == Annotation {
+			return inner.Line
+		}
+		if line := mention(inner); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
+// irregular returns what parsers may read in different ways, first come first:
+// an alias, or a key that a mapping has twice. It returns "" when there is none.
+func irregular(node *yaml.Node) (what string, line int) {
+	if node.Kind == yaml.AliasNode {
+		return "an alias", node.Line
+	}
+	keys := map[string]bool{}
+	for i, inner := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && inner.Kind == yaml.ScalarNode {
+			if keys[inner.Value] {
+				return fmt.Sprintf("a second key %q", oneLine(inner.Value)), inner.Line
+			}
+			keys[inner.Value] = true
+		}
+		if what, line := irregular(inner); what != "" {
+			return what, line
+		}
+	}
+	return "", 0
+}

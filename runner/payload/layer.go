@@ -1,0 +1,149 @@
+package payload
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	manifestDirectory = "release-manifests"
+	maxUnpacked       = 512 << 20
+	maxFile           = 8 << 20
+	maxEntries        = 20_000
+	// maxWindow is the window that every zstd decoder is asked to support
+	// (RFC 8878, 3.1.1.1.2).
+	maxWindow = 8 << 20
+)
+
+// eachManifest unpacks the layer and calls visit with every file directly in
+// release-manifests/, in the order of the layer. It keeps none of them.
+func eachManifest(ctx context.Context, layer []byte, visit func(file string, content []byte) error) error {
+	stream, err := decompress(layer)
+	if err != nil {
+		return err
+	}
+	defer stream.Close() //nolint:errcheck // Nothing is written.
+	archive := tar.NewReader(&bounded{reader: stream, left: maxUnpacked})
+	seen := map[string]bool{}
+	var total int64
+	for entries := 1; ; entries++ {
+		if ctx.Err() != nil {
+			return unreadable(ctx.Err(), "the manifests of the release")
+		}
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return malformed(err)
+		}
+		if entries > maxEntries || header.Size > maxUnpacked-total {
+			return refuse("LayerTooLarge", "the layer unpacks to more than %d entries or %d bytes", maxEntries, maxUnpacked)
+		}
+		total += header.Size
+		file, err := manifestFile(header)
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			continue
+		}
+		if seen[file] {
+			return refuse("DuplicateEntry", "the layer has the file %q twice", oneLine(header.Name))
+		}
+		seen[file] = true
+		if err := visitFile(archive, header, file, visit); err != nil {
+			return err
+		}
+	}
+}
+
+func visitFile(archive io.Reader, header *tar.Header, file string, visit func(string, []byte) error) error {
+	content := make([]byte, header.Size)
+	if _, err := io.ReadFull(archive, content); err != nil {
+		return malformed(err)
+	}
+	return visit(file, content)
+}
+
+// manifestFile returns the name of a file of release-manifests/, or "" for an
+// entry that is none of our business. What could be meant to pass for such a
+// file, or to hide one, is an error.
+func manifestFile(header *tar.Header) (string, error) {
+	shown := oneLine(header.Name)
+	switch {
+	case strings.ContainsRune(header.Name, 0) || path.IsAbs(header.Name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
+		return "", refuse("UnsafeEntry", "the layer has an entry %q, which is not a path inside the image", shown)
+	case path.Clean(header.Name) == manifestDirectory && header.Typeflag != tar.TypeDir:
+		return "", refuse("NotAFile", "the layer has %q as something else than a directory", shown)
+	}
+	directory, file := path.Split(path.Clean(header.Name))
+	if directory != manifestDirectory+"/" || header.Typeflag == tar.TypeDir || file == ".wh..wh..opq" {
+		return "", nil
+	}
+	switch {
+	case header.Typeflag != tar.TypeReg:
+		return "", refuse("NotAFile", "the layer has %q as a link or a device", shown)
+	case strings.HasPrefix(file, ".wh."):
+		return "", refuse("Whiteout", "the layer takes %q from a layer below, which is not how release images are built", shown)
+	case header.Size > maxFile:
+		return "", refuse("FileTooLarge", "the file %q has %d bytes, and %d are the limit", shown, header.Size, maxFile)
+	}
+	return file, nil
+}
+
+// malformed names the cause of an archive that cannot be read, unless a limit
+// of ours is the cause.
+func malformed(err error) error {
+	var limit *Error
+	if errors.As(err, &limit) {
+		return limit
+	}
+	failure := refuse("MalformedLayer", "the layer is not a sound tar archive")
+	failure.Err = err
+	return failure
+}
+
+// decompress goes by the content; the media types of layers are often wrong.
+func decompress(layer []byte) (io.ReadCloser, error) {
+	switch {
+	case bytes.HasPrefix(layer, []byte{0x1f, 0x8b}):
+		reader, err := gzip.NewReader(bytes.NewReader(layer))
+		if err != nil {
+			return nil, malformed(err)
+		}
+		return reader, nil
+	case bytes.HasPrefix(layer, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		reader, err := zstd.NewReader(bytes.NewReader(layer), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxUnpacked+maxWindow))
+		if err != nil {
+			return nil, malformed(err)
+		}
+		return reader.IOReadCloser(), nil
+	}
+	return io.NopCloser(bytes.NewReader(layer)), nil
+}
+
+// bounded fails, where io.LimitReader would end, when there is more to read.
+type bounded struct {
+	reader io.Reader
+	left   int64
+}
+
+// Read fails with LayerTooLarge beyond the limit.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.reader.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, refuse("LayerTooLarge", "the layer unpacks to more than %d bytes", maxUnpacked)
+	}
+	return n, err
+}

@@ -1,0 +1,68 @@
+package payload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	kjson "sigs.k8s.io/json"
+)
+
+const (
+	metadataFile = "release-metadata"
+	metadataKind = "cincinnati-metadata-v0"
+)
+
+// releaseMetadata is the file that "oc adm release new" writes for the update
+// service (openshift/oc pkg/cli/admin/release/new.go).
+type releaseMetadata struct {
+	Kind     string         `json:"kind"`
+	Version  string         `json:"version"`
+	Previous []string       `json:"previous"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// describe reads the two files that every release has, and makes sure that
+// they are of the same release, as the cluster-version operator does
+// (pkg/payload/payload.go).
+func (m *manifests) describe() (*Release, error) {
+	metadata, err := m.readMetadata()
+	if err != nil {
+		return nil, err
+	}
+	named, images, err := m.readReferences()
+	if err != nil {
+		return nil, err
+	}
+	if named != metadata.Version {
+		return nil, refuse("VersionMismatch", "%s is of the release %q, and %s of %q", referencesFile, oneLine(named), metadataFile, oneLine(metadata.Version))
+	}
+	release := &Release{Version: metadata.Version, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
+	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
+		value, ok := metadata.Metadata[key].(string)
+		if !ok {
+			m.report(metadataFile, document{}, warn("MetadataNotString", fmt.Sprintf("the value of metadata %q is not a string, and is left out", oneLine(key)),
+				"Report it to the publisher of the release."))
+			continue
+		}
+		release.Metadata[key] = value
+	}
+	return release, nil
+}
+
+// readMetadata reads release-metadata. Fields that it does not know are for
+// others, as they are for the cluster-version operator.
+func (m *manifests) readMetadata() (releaseMetadata, error) {
+	var metadata releaseMetadata
+	if err := unmarshal(m.metadata, &metadata, kjson.DisallowDuplicateFields); err != nil {
+		return releaseMetadata{}, invalid(metadataFile, err)
+	}
+	if metadata.Kind != metadataKind {
+		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its kind is %q, not %q", oneLine(metadata.Kind), metadataKind))
+	}
+	if _, err := semver.Parse(metadata.Version); err != nil {
+		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its version %q is not a semantic version: %w", oneLine(metadata.Version), err))
+	}
+	return metadata, nil
+}

@@ -1,0 +1,180 @@
+package payload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	// deleteAnnotation makes the cluster-version operator delete the object
+	// (lib/resourcedelete/helper.go).
+	deleteAnnotation = "release.openshift.io/delete"
+	// includePrefix is followed by the name of a cluster profile
+	// (openshift/library-go pkg/manifest).
+	includePrefix = "include.release.openshift.io/"
+	toAuthors     = "Report it to the authors of the component: "
+)
+
+// newScheme knows the kinds that may be annotated, and no other.
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(batchv1.SchemeGroupVersion, &batchv1.Job{})
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.ServiceAccount{}, &corev1.ConfigMap{})
+	scheme.AddKnownTypes(rbacv1.SchemeGroupVersion, &rbacv1.Role{}, &rbacv1.ClusterRole{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{})
+	return scheme
+}
+
+// preflight judges a document that has the annotation in the given line of the
+// file. It returns the object to keep, if any, and what there is to say.
+func (m *manifests) preflight(place document, root *yaml.Node, line int) (Object, *problem) {
+	if what, line := irregular(root); what != "" {
+		return nil, fail("IrregularPreflight", fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, place.line+line-1),
+			toAuthors+"what a preflight runs must be written out, once, in full.")
+	}
+	value := child(child(child(root, "metadata"), "annotations"), Annotation)
+	if misplaced := misplaced(root, value, line); misplaced != nil {
+		return nil, misplaced
+	}
+	switch value.Value {
+	case "true":
+	case "false":
+		return nil, nil
+	default:
+		return nil, fail("AnnotationValue", fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, oneLine(value.Value)),
+			toAuthors+"the value must be \"true\" for the check to be run.")
+	}
+	if text(root, "apiVersion") == "" || text(root, "kind") == "" {
+		return nil, fail("InvalidPreflight", "an object with the annotation "+Annotation+" has no apiVersion or no kind",
+			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
+	}
+	object, invalid := m.decode(place)
+	if invalid != nil {
+		return nil, invalid
+	}
+	return m.admit(object)
+}
+
+// misplaced finds annotations that no object has, or has not as a string. The
+// cluster-version operator reads all annotations of an object as empty when
+// one of them is no string, so that the check would be lost.
+func misplaced(root, value *yaml.Node, line int) *problem {
+	switch {
+	case strings.HasSuffix(text(root, "kind"), "List"):
+		return fail("ListNotSupported", fmt.Sprintf("a %s holds an object with the annotation %s in line %d", oneLine(text(root, "kind")), Annotation, line),
+			toAuthors+"the objects must be documents of their own.")
+	case value == nil:
+		return warn("AnnotationMisplaced", fmt.Sprintf("%s stands in line %d, but not in metadata.annotations of the object, so that no check is run", Annotation, line),
+			toAuthors+"the annotation belongs to the Job itself.")
+	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
+		return fail("AnnotationNotString", fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
+			toAuthors+"put the value in quotes: "+Annotation+`: "true"`)
+	}
+	return nil
+}
+
+// decode reads the document into the type of its kind. Fields that the type
+// does not have, and those that are there twice, are errors.
+func (m *manifests) decode(place document) (Object, *problem) {
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !place.json, Strict: true})
+	decoded, kind, err := decoder.Decode(place.raw, nil, nil)
+	if runtime.IsNotRegisteredError(err) {
+		return nil, fail("UnsupportedKind", fmt.Sprintf("an object of %s %s has the annotation %s", oneLine(kind.GroupVersion().String()), oneLine(kind.Kind), Annotation),
+			toAuthors+"only Jobs of batch/v1, and ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1, can have it.")
+	}
+	object, ok := decoded.(Object)
+	if err != nil || !ok {
+		return nil, fail("InvalidPreflight", "the object cannot be read: "+place.locate(err).Error(),
+			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
+	}
+	return object, nil
+}
+
+// admit applies the rules for what may be kept.
+func (m *manifests) admit(object Object) (Object, *problem) {
+	annotations := object.GetAnnotations()
+	if misnamed := misnamed(object); misnamed != nil {
+		return nil, misnamed
+	}
+	if _, ok := annotations[deleteAnnotation]; ok {
+		return nil, fail("DeleteAnnotation", identity(object)+" has the annotation "+deleteAnnotation,
+			toAuthors+"what is to be deleted cannot be a preflight.")
+	}
+	var profiles []string
+	for key := range annotations {
+		if profile, ok := strings.CutPrefix(key, includePrefix); ok {
+			profiles = append(profiles, oneLine(profile))
+		}
+	}
+	if len(profiles) == 0 {
+		return object, nil
+	}
+	slices.Sort(profiles)
+	switch value, ok := annotations[includePrefix+m.profile]; {
+	case !ok:
+		return nil, &problem{
+			preflight.Skipped, "OtherClusterProfile",
+			fmt.Sprintf("%s is for the cluster profiles %s, not for %s", identity(object), oneLine(strings.Join(profiles, ", ")), m.profile), "",
+		}
+	case value != "true":
+		return nil, fail("ClusterProfileValue", fmt.Sprintf("%s has the annotation %s%s with the value %q", identity(object), includePrefix, m.profile, oneLine(value)),
+			toAuthors+"the value must be \"true\".")
+	}
+	return object, appliedByOperator(object)
+}
+
+// appliedByOperator warns about a Job that the cluster-version operator, which
+// knows of no preflights, would run in the midst of an update.
+func appliedByOperator(object Object) *problem {
+	if _, ok := object.(*batchv1.Job); !ok {
+		return nil
+	}
+	return warn("AppliedByClusterVersionOperator", identity(object)+" has an annotation "+includePrefix+"*, with which the cluster-version operator runs it as part of the update too",
+		toAuthors+"a preflight must not have the annotation.")
+}
+
+// misnamed checks the name, and the namespace of the kinds that have one. No
+// name is generated and no namespace assumed.
+func misnamed(object Object) *problem {
+	kind := object.GetObjectKind().GroupVersionKind()
+	faults := validation.IsDNS1123Subdomain(object.GetName())
+	if kind.Group == rbacv1.GroupName {
+		faults = roleName(object.GetName())
+	}
+	if len(faults) > 0 {
+		return fail("InvalidName", fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, oneLine(object.GetName()), oneLine(faults[0])),
+			toAuthors+"the object needs a valid metadata.name.")
+	}
+	faults = validation.IsDNS1123Label(object.GetNamespace())
+	if kind.Kind == "ClusterRole" || kind.Kind == "ClusterRoleBinding" {
+		faults = nil
+		if object.GetNamespace() != "" {
+			faults = []string{"the kind has no namespaces"}
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fail("InvalidNamespace", fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), oneLine(object.GetNamespace()), oneLine(faults[0])),
+		toAuthors+"a namespaced object needs a valid metadata.namespace, another must not have one.")
+}
+
+// roleName applies the rule for names of RBAC objects, which may have colons
+// (Kubernetes pkg/apis/rbac/validation).
+func roleName(name string) []string {
+	if name == "" || len(name) > validation.DNS1123SubdomainMaxLength {
+		return []string{"it must have from 1 to 253 characters"}
+	}
+	return path.IsValidPathSegmentName(name)
+}

@@ -1,0 +1,74 @@
+package payload
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// maxName bounds the name of a finding, below the 256 that ClusterVersion has
+// for the names of risks.
+const maxName = 200
+
+// problem is what is said about a manifest, without where it stands.
+type problem struct {
+	outcome                      preflight.Outcome
+	reason, message, remediation string
+}
+
+func fail(reason, message, remediation string) *problem {
+	return &problem{preflight.Fail, reason, message, remediation}
+}
+
+func warn(reason, message, remediation string) *problem {
+	return &problem{preflight.Warn, reason, message, remediation}
+}
+
+// at makes a finding of what is said about a place in a file. One that fails
+// blocks.
+func (p *problem) at(file string, place document) preflight.Finding {
+	finding := preflight.Finding{
+		Name: problemName(file), Source: preflight.SourcePayload, Outcome: p.outcome, Reason: p.reason,
+		Message: oneLine(file) + ": " + p.message, Remediation: p.remediation,
+		Evidence: map[string]string{"file": oneLine(file)}, Blocks: p.outcome == preflight.Fail,
+	}
+	if place.number > 0 {
+		finding.Evidence["document"] = strconv.Itoa(place.number)
+		finding.Evidence["line"] = strconv.Itoa(place.line)
+		finding.Message = oneLine(file) + ", document " + strconv.Itoa(place.number) + " (line " + strconv.Itoa(place.line) + "): " + p.message
+	}
+	return finding
+}
+
+// problemName makes the name of a finding of the name of a file:
+// 0000_50_cloud-credential_preflight.yaml is Payload.CloudCredentialPreflight.
+func problemName(file string) string {
+	stem := strings.TrimSuffix(file, path.Ext(file))
+	stem = regexp.MustCompile(`^0000_\d+_`).ReplaceAllString(stem, "")
+	words := strings.FieldsFunc(stem, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	name := "Payload."
+	for _, word := range words {
+		name += strings.ToUpper(word[:1]) + word[1:]
+		if len(name) > maxName {
+			return name[:maxName]
+		}
+	}
+	return strings.TrimSuffix(name, ".")
+}
+
+// component returns the part of the file's name that names the component that
+// ships it (cluster-version-operator pkg/payload/task_graph.go), or all of it
+// but the extension where it has another form.
+func component(file string) string {
+	match := regexp.MustCompile(`^0000_(\d+)_([a-zA-Z0-9]+(-[a-zA-Z0-9]+)*?)_`).FindStringSubmatch(file)
+	if match == nil {
+		return strings.TrimSuffix(file, path.Ext(file))
+	}
+	return match[2]
+}

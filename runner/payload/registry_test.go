@@ -1,0 +1,214 @@
+package payload_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/openshift/update-preflight/signature"
+)
+
+const repository = "openshift/release"
+
+// serve runs a real registry, behind the given handler where there is one, and
+// returns its host.
+func serve(t testing.TB, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	if wrap != nil {
+		handler = wrap(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// direct reaches a registry without a network, for fuzzing.
+type direct struct{ handler http.Handler }
+
+func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
+	recorder := httptest.NewRecorder()
+	d.handler.ServeHTTP(recorder, request)
+	response := recorder.Result()
+	response.Request = request
+	return response, nil
+}
+
+func digestOf(content []byte) v1.Hash {
+	sum := sha256.Sum256(content)
+	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}
+}
+
+// put uploads by the protocol, and so takes whatever a registry takes.
+func put(t testing.TB, client http.RoundTripper, method, url, mediaType string, body []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", mediaType)
+	response, err := client.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusCreated {
+		answer, _ := io.ReadAll(response.Body)
+		t.Fatalf("%s %s: %s: %s", method, url, response.Status, answer)
+	}
+}
+
+func putBlob(t testing.TB, client http.RoundTripper, host string, content []byte) {
+	t.Helper()
+	put(t, client, http.MethodPost, "http://"+host+"/v2/"+repository+"/blobs/uploads/?digest="+digestOf(content).String(), "application/octet-stream", content)
+}
+
+// putManifest returns the pull spec.
+func putManifest(t testing.TB, client http.RoundTripper, host string, mediaType types.MediaType, content []byte) string {
+	t.Helper()
+	digest := digestOf(content).String()
+	put(t, client, http.MethodPut, "http://"+host+"/v2/"+repository+"/manifests/"+digest, string(mediaType), content)
+	return host + "/" + repository + "@" + digest
+}
+
+// imageOf is the manifest of an image with the layer on top of a base layer
+// that the registry does not even have.
+func imageOf(t testing.TB, change func(manifest *v1.Manifest), layer []byte) []byte {
+	t.Helper()
+	manifest := v1.Manifest{
+		SchemaVersion: 2, MediaType: types.DockerManifestSchema2,
+		Config: v1.Descriptor{MediaType: types.DockerConfigJSON, Size: 2, Digest: digestOf([]byte("{}"))},
+		Layers: []v1.Descriptor{
+			{MediaType: types.DockerLayer, Size: 1 << 40, Digest: digestOf([]byte("base"))},
+			{MediaType: types.DockerLayer, Size: int64(len(layer)), Digest: digestOf(layer)},
+		},
+	}
+	if change != nil {
+		change(&manifest)
+	}
+	return toJSON(t, manifest)
+}
+
+func toJSON(t testing.TB, value any) []byte {
+	t.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// pushLayer pushes an image with that last layer and returns its pull spec.
+func pushLayer(t testing.TB, host string, layer []byte) string {
+	t.Helper()
+	putBlob(t, http.DefaultTransport, host, layer)
+	return putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, imageOf(t, nil, layer))
+}
+
+// forced stands in for a signature.
+func forced(t testing.TB, pullSpec string) signature.Release {
+	t.Helper()
+	proof, err := signature.Force(pullSpec, errors.New("not signed in this test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proof
+}
+
+// entry is one entry of a layer; content makes it a file unless it has a type.
+type entry struct {
+	name    string
+	content string
+	kind    byte
+	link    string
+}
+
+// archive writes a tar, also of what no honest program would write.
+func archive(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := tar.NewWriter(&buffer)
+	for _, e := range entries {
+		kind := e.kind
+		if kind == 0 {
+			kind = tar.TypeReg
+		}
+		if err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o644, Size: int64(len(e.content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, e.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func compressed(t testing.TB, content []byte) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w := gzip.NewWriter(&buffer)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+const (
+	version    = "4.21.3"
+	image      = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	references = `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `","creationTimestamp":null},` +
+		`"spec":{"lookupPolicy":{"local":false},"tags":[{"name":"cli","annotations":{"io.openshift.build.source-location":"x"},` +
+		`"from":{"kind":"DockerImage","name":"` + image + `"},"generation":2,"importPolicy":{},"referencePolicy":{"type":"Source"}}]},"status":{"dockerImageRepository":""}}`
+	metadata = `{"kind":"cincinnati-metadata-v0","version":"` + version + `","previous":["4.20.9","4.21.2"],"metadata":{"url":"https://example.com"}}`
+)
+
+// releaseWith is the archive of a small sound release and the given entries.
+func releaseWith(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	return archive(t, append([]entry{
+		{name: "release-manifests/", kind: tar.TypeDir},
+		{name: "release-manifests/image-references", content: references},
+		{name: "release-manifests/release-metadata", content: metadata},
+	}, entries...)...)
+}
+
+// jobIn is a sound preflight in the given namespace.
+func jobIn(namespace, name string) string {
+	return fmt.Sprintf(`apiVersion: batch/v1
+kind: Job
+metadata:
+  name: %s
+  namespace: %s
+  annotations:
+    openshift.io/preflight-check: "true"
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: check
+        image: %s
+        command: ["/bin/preflight"]
+`, name, namespace, image)
+}
