@@ -64,7 +64,7 @@ type Cluster struct {
 // lines of its log. The cluster ends with this process, even when it is killed,
 // unless Standing is given.
 func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error) {
-	p, err := newPlan(dir, options)
+	p, err := newPlan(ctx, dir, options)
 	if err != nil {
 		return nil, err
 	}

@@ -37,10 +37,6 @@ func crdResources() map[string][]string {
 // installCRDs creates the OpenShift resources and waits until they are served.
 func (p *plan) installCRDs(ctx context.Context) error {
 	start := time.Now()
-	files, err := p.crdFiles(ctx)
-	if err != nil {
-		return fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
-	}
 	config := rest.CopyConfig(p.cluster.Config)
 	config.WarningHandler = rest.NoWarnings{} // about formats that Kubernetes does not know
 	clients, err := clientset.NewForConfig(config)
@@ -48,7 +44,7 @@ func (p *plan) installCRDs(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, file := range files {
+	for _, file := range p.crds {
 		group.Go(func() error {
 			if err := p.installCRD(ctx, clients, file); err != nil {
 				return fmt.Errorf("cannot install %s: %w", filepath.Base(file), err)
@@ -59,7 +55,7 @@ func (p *plan) installCRDs(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	p.done(fmt.Sprintf("%d OpenShift resources", len(files)), start)
+	p.done(fmt.Sprintf("%d OpenShift resources", len(p.crds)), start)
 	return nil
 }
 
@@ -123,7 +119,7 @@ func (p *plan) crdFile(dir, resource string) (string, error) {
 			return found[0], nil
 		}
 	}
-	return "", fmt.Errorf("no manifest of %s for feature set %q in %s", resource, p.featureSet, dir)
+	return "", fmt.Errorf("no manifest of %s for feature set %q in %q", resource, p.featureSet, dir)
 }
 
 // moduleDir asks the Go tool where the source of a module is.

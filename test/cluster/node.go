@@ -45,6 +45,9 @@ func (p *plan) makeNodeDir() error {
 	if err := bind(real, visible); err != nil {
 		return err
 	}
+	if err := p.cluster.claim.makeCgroups(); err != nil {
+		return err
+	}
 	config := nodeConfig{
 		Dir: visible, Bin: p.bin, Name: p.node(), Bridge: p.cluster.claim.bridge(),
 		PauseImage: p.pauseImage(), TLS: p.identity.dir,

@@ -26,8 +26,9 @@ type plan struct {
 	report           func(step string, took time.Duration)
 	reporting        sync.Mutex
 
-	root     string // of this module's source tree
-	bin      string // the binaries
+	root     string   // of this module's source tree
+	bin      string   // the binaries
+	crds     []string // the manifests of the OpenShift resources
 	network  subnets
 	etcd     string // host:port
 	api      string // host:port
@@ -36,7 +37,7 @@ type plan struct {
 	identity *authority
 }
 
-func newPlan(dir string, options []Option) (*plan, error) {
+func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,13 @@ func newPlan(dir string, options []Option) (*plan, error) {
 		return nil, err
 	}
 	p.bin = filepath.Join(p.root, "bin")
-	return p, p.checkTools()
+	if err := p.checkTools(); err != nil {
+		return nil, err
+	}
+	if p.crds, err = p.crdFiles(ctx); err != nil {
+		return nil, fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
+	}
+	return p, nil
 }
 
 // prepare clears what a crashed predecessor left, claims what must be this
@@ -106,7 +113,9 @@ func (p *plan) takeDir(ctx context.Context) error {
 		return err
 	}
 	if len(entries) > 0 {
-		if err := Remove(ctx, dir); err != nil {
+		if err := Remove(ctx, dir); errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%q is not empty: a cluster wants a directory of its own", dir)
+		} else if err != nil {
 			return err
 		}
 	}

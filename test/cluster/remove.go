@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,12 +111,6 @@ func marked(dir string) ([]int, error) {
 	})
 }
 
-// processes finds those of the pods.
-func (c *claim) processes() ([]int, error) {
-	below := []byte(":/" + c.name() + "/")
-	return processesWith("cgroup", func(cgroups []byte) bool { return bytes.Contains(cgroups, below) })
-}
-
 // processesWith finds the processes of whom that file under /proc fits. Those
 // that end meanwhile, and those of other users, do not count.
 func processesWith(file string, fits func([]byte) bool) ([]int, error) {
@@ -181,59 +174,6 @@ func mountsBelow(dir string) ([]string, error) {
 		}
 	}
 	return found, lines.Err()
-}
-
-// removeCgroups removes the cluster's cgroup from every hierarchy, the
-// innermost first. The kernel may need a moment after the last process.
-func (c *claim) removeCgroups(ctx context.Context) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		err := c.tryRemoveCgroups()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-func (c *claim) tryRemoveCgroups() error {
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
-		tops, err := filepath.Glob(pattern + c.name())
-		if err != nil {
-			return err
-		}
-		for _, top := range tops {
-			if err := removeTree(top); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeTree removes directories only, as a cgroup wants it.
-func removeTree(top string) error {
-	var dirs []string
-	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			dirs = append(dirs, path)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for _, dir := range slices.Backward(dirs) {
-		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // removeLogLinks removes the links to the containers' logs that the kubelet

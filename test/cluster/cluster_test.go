@@ -1,0 +1,240 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// starterDir names the variable that makes this test binary start a cluster in
+// the directory it holds, and wait to be killed.
+const starterDir = "PREFLIGHT_TEST_STARTER_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(starterDir); dir != "" {
+		startAndWait(dir)
+	}
+	os.Exit(m.Run())
+}
+
+func startAndWait(dir string) {
+	if _, err := cluster.Start(context.Background(), dir); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("started")
+	select {}
+}
+
+// TestStart proves that two clusters side by side are real and apart, and that
+// nothing is left of them.
+func TestStart(t *testing.T) {
+	full, bare := start(t), start(t, cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade"))
+	if full.Config.Host == bare.Config.Host {
+		t.Fatalf("two clusters must have an address each, and both have %s", full.Config.Host)
+	}
+	if diff := cmp.Diff("", bare.Registry); diff != "" {
+		t.Errorf("a control plane alone has no registry, since nobody pulls: -want, +got:\n%s", diff)
+	}
+	t.Run("pods read the API with the in-cluster configuration, and kubectl logs works", func(t *testing.T) {
+		allowReading(t, full)
+		runPod(t, full, "reader", "read", "/api/v1/namespaces/default")
+		log := podLog(t, full, "reader")
+		if !strings.HasPrefix(log, "200 OK") || !strings.Contains(log, `"name":"default"`) {
+			t.Errorf("want the namespace that the pod reads in its log, got %q", log)
+		}
+	})
+	t.Run("a name in the service range that nobody serves is refused at once", func(t *testing.T) {
+		runPod(t, full, "refused", "dial", "kubernetes.default.svc:443")
+		if log := podLog(t, full, "refused"); !strings.Contains(log, "refused") {
+			t.Errorf("want a refusal in the log of a pod that looks up a name, got %q", log)
+		}
+	})
+	for _, c := range []*cluster.Cluster{full, bare} {
+		t.Run("OpenShift resources are served and RBAC is enforced", func(t *testing.T) {
+			createsClusterVersion(t, c)
+			forbidsByDefault(t, c)
+		})
+	}
+	t.Run("a directory belongs to one cluster", func(t *testing.T) {
+		if _, err := cluster.Start(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), "is running in") {
+			t.Errorf("want an error that says a cluster is running, got %v", err)
+		}
+	})
+	for _, c := range []*cluster.Cluster{full, bare} {
+		o := ownerOf(t, c)
+		things := o.things(t)
+		if err := c.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string(nil), o.still(t, things)); diff != "" {
+			t.Errorf("a stopped cluster must leave nothing: -want, +got:\n%s", diff)
+		}
+		if _, err := cluster.Open(c.Dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("Open of a stopped cluster must report that there is none, got %v", err)
+		}
+	}
+}
+
+// TestRemoveAfterCrash kills containerd and the cluster's starter while a pod
+// runs, and then removes what is left.
+func TestRemoveAfterCrash(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("longer-than-a-socket-may-be-", 4))
+	starter := exec.Command(os.Args[0])
+	starter.Env = append(os.Environ(), starterDir+"="+dir)
+	said, err := starter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := starter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	removeInTheEnd(t, dir)
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil || line != "started\n" {
+		t.Fatalf("want a started cluster, got %q, %v", line, err)
+	}
+	c, err := cluster.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runPod(t, c, "sleeper", "hold", "/version")
+	o := ownerOf(t, c)
+	things := o.things(t)
+	for kind, list := range things {
+		if len(list) == 0 {
+			t.Errorf("the cluster has no %s, so nothing would be proved about it", kind)
+		}
+	}
+
+	kill(t, dir, "containerd --config")
+	if err := starter.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = starter.Wait() // it says that it was killed
+	if len(o.still(t, things)) == 0 {
+		t.Fatal("the crash left nothing, so nothing is proved")
+	}
+	if err := cluster.Remove(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string(nil), o.still(t, things)); diff != "" {
+		t.Errorf("a removed cluster must leave nothing: -want, +got:\n%s", diff)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Remove must take the directory with it, got %v", err)
+	}
+}
+
+// TestStartRefuses holds that a start which cannot work says why in one line,
+// and touches nothing.
+func TestStartRefuses(t *testing.T) {
+	foreign := t.TempDir()
+	precious := filepath.Join(foreign, "precious")
+	if err := os.WriteFile(precious, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason  string
+		dir     string
+		options []cluster.Option
+		want    string
+	}{
+		"ForeignDirectory": {
+			reason: "a directory with somebody's files must not be cleared",
+			dir:    foreign,
+			want:   "is not empty",
+		},
+		"UnknownFeatureSet": {
+			reason:  "a feature set without manifests must not start a cluster without OpenShift resources",
+			dir:     t.TempDir(),
+			options: []cluster.Option{cluster.ControlPlaneOnly(), cluster.FeatureSet("NoSuchSet")},
+			want:    `feature set "NoSuchSet"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := cluster.Start(t.Context(), tc.dir, tc.options...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: want one line, got %q", tc.reason, err)
+			}
+		})
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Errorf("somebody's file is gone: %v", err)
+	}
+}
+
+// TestStartQuotesTheLog holds that a component which does not come up is named
+// with its last words.
+func TestStartQuotesTheLog(t *testing.T) {
+	dir := t.TempDir()
+	removeInTheEnd(t, dir)
+	_, err := cluster.Start(t.Context(), dir, cluster.ControlPlaneOnly(), cluster.Progress(func(step string, _ time.Duration) {
+		if step == "etcd" {
+			kill(t, dir, "server --data-dir")
+		}
+	}))
+	for _, want := range []string{"etcd ended (signal: killed)", filepath.Join(dir, "logs", "etcd.log")} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}
+
+func start(t *testing.T, options ...cluster.Option) *cluster.Cluster {
+	t.Helper()
+	dir := t.TempDir()
+	removeInTheEnd(t, dir)
+	c, err := cluster.Start(t.Context(), dir, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// removeInTheEnd is for tests that fail half-way.
+func removeInTheEnd(t *testing.T, dir string) {
+	t.Helper()
+	t.Cleanup(func() {
+		err := cluster.Remove(context.WithoutCancel(t.Context()), dir)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	})
+}
+
+// kill ends the process of the cluster in dir whose command line has that text.
+func kill(t *testing.T, dir, command string) {
+	t.Helper()
+	for _, process := range (owner{dir: dir, node: "none"}).processes(t) {
+		if !strings.Contains(process, command) {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Fields(process)[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Errorf("no process %q of the cluster in %q", command, dir)
+}
