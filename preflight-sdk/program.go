@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"text/tabwriter"
 	"time"
 )
 
@@ -85,12 +86,12 @@ func (p program) judge(ctx context.Context, s settings, checks []Check) int {
 	for i, c := range checks {
 		result.Findings[i] = Finding{
 			Name: c.Name, Outcome: Unknown, Reason: reasonNotFinished,
-			Message: c.Name + " had not started when the process was killed", URL: c.URL,
+			Message: c.Name + " had not started when the process ended", URL: c.URL,
 		}
 	}
 	r := runner{update: s.update, log: p.stderr, grace: grace}
 	for i, c := range checks {
-		result.Findings[i].Message = c.Name + " was running when the process was killed"
+		result.Findings[i].Message = c.Name + " was running when the process ended"
 		p.report(s, result)
 		result.Findings[i] = r.run(ctx, c)
 		if s.output == outputText {
@@ -157,10 +158,11 @@ func overwrite(path string, frame []byte) (err error) {
 // list prints what could be run.
 func list(w io.Writer, output string, checks []Check) error {
 	if output == outputText {
+		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, c := range checks {
-			fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
+			fmt.Fprintf(columns, "%s\t%s\n", c.Name, c.Description)
 		}
-		return nil
+		return columns.Flush()
 	}
 
 	type entry struct {

@@ -71,15 +71,14 @@ type runner struct {
 // run asks one check. It always returns, at the latest grace after ctx is
 // done; a check that goes on is left behind.
 func (r runner) run(ctx context.Context, c Check) Finding {
-	ctx, cancel := bounded(ctx, c.Timeout)
-	defer cancel()
-
 	t := &T{update: r.update, name: c.Name, log: r.log, evidence: map[string]string{}}
-	t.deadline, _ = ctx.Deadline()
 	if ctx.Err() != nil {
 		return t.end(c, unstarted(ctx, c))
 	}
 
+	ctx, cancel := bounded(ctx, c.Timeout)
+	defer cancel()
+	t.deadline, _ = ctx.Deadline()
 	ended := make(chan ending, 1)
 	go call(ctx, c, t, ended)
 	select {
@@ -141,7 +140,7 @@ func late(ctx context.Context, c Check, err error) ending {
 	default:
 		how = ending{reason: reasonInterrupted, text: c.Name + " was interrupted"}
 	}
-	if err != nil {
+	if err != nil && err.Error() != ctx.Err().Error() {
 		how.text += ": " + err.Error()
 	}
 	return how
