@@ -1,0 +1,112 @@
+package signature_test
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+func TestFromCluster(t *testing.T) {
+	a, b := newSigner(t, "a", nil), newSigner(t, "b", nil)
+	keyA, err := a.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyB, err := b.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byA, elsewhere := release.Store{}, release.Store{}
+	byA.Add(pullSpec, sign(t, a, pullSpec))
+	elsewhere.Add(repository+"@"+other, sign(t, a, repository+"@"+other))
+	server := httptest.NewServer(byA)
+	t.Cleanup(server.Close)
+	empty := httptest.NewServer(release.Store{})
+	t.Cleanup(empty.Close)
+	onlyA := map[string][]byte{"a": keyA}
+	unlabelled := byA.ConfigMap("unlabelled")
+	unlabelled.Labels = nil
+	type objects = []runtime.Object
+	type urls = map[string]string
+	verification := release.VerificationConfigMap
+	for name, tc := range map[string]struct {
+		reason  string
+		objects objects
+		want    string
+		says    string
+	}{
+		"Store":       {reason: "the store of the ConfigMap has it", objects: objects{verification(onlyA, urls{"a": empty.URL, "b": server.URL})}},
+		"ConfigMap":   {reason: "a mirrored signature has it; two copies count once", objects: objects{verification(onlyA, urls{"a": empty.URL}), elsewhere.ConfigMap("a"), byA.ConfigMap("b"), byA.ConfigMap("c")}},
+		"NoStore":     {reason: "mirrored signatures are a store too", objects: objects{verification(onlyA, nil), byA.ConfigMap("b")}},
+		"Space":       {reason: "white space around a URL", objects: objects{verification(onlyA, urls{"a": server.URL + "\n"})}},
+		"Unlabelled":  {reason: "a ConfigMap without the label is nothing to us", objects: objects{verification(onlyA, nil), unlabelled}, want: "NoSignature", says: "ConfigMaps in openshift-config-managed"},
+		"TwoKeyrings": {reason: "every verifier-public-key must be satisfied", objects: objects{verification(map[string][]byte{"a": keyA, "b": keyB}, nil), byA.ConfigMap("a")}, want: "UnknownKey", says: `"verifier-public-key-b"`},
+		"Missing":     {reason: "not an OpenShift cluster", want: "NoKeys", says: "openshift-config-managed/release-verification"},
+		"NoKeys":      {reason: "no verifier-public-key", objects: objects{verification(nil, urls{"a": server.URL})}, want: "NoKeys", says: "verifier-public-key-*"},
+		"InvalidKey":  {reason: "one bad key is an error that names it", objects: objects{verification(map[string][]byte{"a": keyA, "z": []byte("key")}, nil)}, want: "InvalidKeyring", says: `"verifier-public-key-z"`},
+		"InvalidURL":  {reason: "one bad store is an error that names it", objects: objects{verification(onlyA, urls{"z": "ftp://example.com"})}, want: "InvalidStore", says: `"store-z"`},
+		"NoURL":       {reason: "a path is no URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore", says: `"store-z"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trust, err := signature.FromCluster(t.Context(), fake.NewClientset(tc.objects...).CoreV1())
+			var r signature.Release
+			if err == nil {
+				r, err = signature.Verify(t.Context(), pullSpec, trust)
+			}
+			check(t, tc.reason, tc.want, r, err)
+			if err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, err, tc.says)
+			}
+		})
+	}
+}
+
+func TestFromClusterWithoutPermission(t *testing.T) {
+	key, err := newSigner(t, "a", nil).PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ reason, verb string }{
+		"Get":  {reason: "the keys may not be read", verb: "get"},
+		"List": {reason: "the mirrored signatures may not be read", verb: "list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(release.VerificationConfigMap(map[string][]byte{"a": key}, nil))
+			client.PrependReactor(tc.verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
+			})
+			_, err := signature.FromCluster(t.Context(), client.CoreV1())
+			check(t, tc.reason, "TrustUnavailable", signature.Release{}, err)
+			if !apierrors.IsForbidden(err) {
+				t.Errorf("%s: error %v does not wrap the refusal", tc.reason, err)
+			}
+		})
+	}
+}
+
+func TestFromClusterIgnoresOtherEntries(t *testing.T) {
+	key, err := newSigner(t, "a", nil).PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMap := release.VerificationConfigMap(map[string][]byte{"a": key}, nil)
+	configMap.Data["note"] = "to whom it may concern"
+	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(trust.Keyrings) != 1 || len(trust.Stores) != 1 {
+		t.Errorf("%d keyrings and %d stores, want one of each", len(trust.Keyrings), len(trust.Stores))
+	}
+}

@@ -1,0 +1,85 @@
+package signature_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/openshift/update-preflight/signature"
+)
+
+// FuzzSignature feeds bytes as a signature of a digest that nobody signed.
+// They may never verify, and every refusal is a whole error.
+func FuzzSignature(f *testing.F) {
+	for _, name := range []string{"sha256.sig", "zlib.sig", "stdin.sig", "sha1.sig", "md5.sig", "bzip2.sig"} {
+		f.Add(golden(f, name))
+	}
+	f.Add(zip(f, 1, make([]byte, 1<<20)))
+	trust := signature.Trust{Keyrings: []signature.Keyring{gpgKeyring(f)}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		trust.Stores = []signature.Store{memory{data}}
+		r, err := signature.Verify(t.Context(), repository+"@"+other, trust)
+		var e *signature.Error
+		if !errors.As(err, &e) || r.Verified() {
+			t.Fatalf("verified %x", data)
+		}
+		if e.Reason == "" || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
+			t.Errorf("error with something missing: %+v", e)
+		}
+	})
+}
+
+// FuzzClaim has a trusted key sign anything. Only a claim that every reader of
+// JSON understands as one of the digest may verify.
+func FuzzClaim(f *testing.F) {
+	signer := newSigner(f, "a", nil)
+	k := keyring(f, "a", signer)
+	f.Add(claimOf(digest))
+	f.Add(claimOf(other))
+	f.Add([]byte(`{"critical":{"image":{"docker-manifest-digest":1}}}{}`))
+	f.Fuzz(func(t *testing.T, claim []byte) {
+		data, err := signer.SignMessage(claim, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verify(t, k, data); err != nil {
+			return
+		}
+		var read struct {
+			Critical struct {
+				Image map[string]string `json:"image"`
+			} `json:"critical"`
+		}
+		if err := json.Unmarshal(claim, &read); err != nil {
+			t.Fatalf("verified %q, which is not JSON: %v", claim, err)
+		}
+		if got := read.Critical.Image["docker-manifest-digest"]; got != digest {
+			t.Errorf("verified %q, which claims %q", claim, got)
+		}
+	})
+}
+
+// FuzzKeyring reads bytes as a keyring that did not sign anything.
+func FuzzKeyring(f *testing.F) {
+	f.Add(golden(f, "key.asc"))
+	f.Add(append(golden(f, "key.asc"), golden(f, "key.asc")...))
+	f.Add(binaryKey(f, newSigner(f, "a", nil).Entity()))
+	signed := golden(f, "sha256.sig")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		k, err := signature.ReadKeyring("fuzz", bytes.NewReader(data))
+		var e *signature.Error
+		if err != nil && !errors.As(err, &e) {
+			t.Fatalf("error %v is not an *Error", err)
+		}
+		if err != nil {
+			return
+		}
+		_, err = signature.Verify(t.Context(), repository+"@"+other, signature.Trust{
+			Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory{signed}},
+		})
+		if err == nil {
+			t.Errorf("verified with keyring %x", data)
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package signature
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/bits"
+	"time"
+
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// OpenPGP numbers (RFC 9580, sections 5, 5.2.3.7, 9.1, 9.4 and 9.5).
+const (
+	tagSignature  = 2
+	tagOnePass    = 4
+	tagPublicKey  = 6
+	tagCompressed = 8
+	tagLiteral    = 11
+
+	compressionZIP  = 1
+	compressionZLIB = 2
+
+	algorithmRSA         = 1
+	algorithmRSASignOnly = 3
+	algorithmECDSA       = 19
+	algorithmEdDSALegacy = 22
+	algorithmEd25519     = 27
+
+	digestMD5       = 1
+	digestRIPEMD160 = 3
+
+	subpacketIssuer      = 16
+	subpacketFingerprint = 33
+)
+
+// maxPackets is how many packets are split off a message: one more than any
+// message that is understood has.
+const maxPackets = 4
+
+// maxDateSkew is how far the date beside the signed bytes may be from the date
+// of the signature. gpg takes both within one run.
+const maxDateSkew = 24 * time.Hour
+
+// message is a signed message whose form is right. Nothing of it is proven.
+type message struct {
+	issuer    uint64 // the ID of the key it claims to be signed by
+	body      []byte
+	signature *packet.Signature
+	unhashed  []byte // subpackets that the signature does not cover
+}
+
+// parseMessage takes a binary OpenPGP message apart: one-pass signature,
+// literal data and version 4 signature, possibly compressed as a whole, and
+// nothing else. The library would skip what it does not know and would
+// decompress without bounds.
+func parseMessage(data []byte) (*message, *Error) {
+	packets, err := split(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(packets) == 1 && packets[0].Tag == tagCompressed {
+		if data, err = decompress(packets[0].Contents); err != nil {
+			return nil, err
+		}
+		if packets, err = split(data); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range packets {
+		if p.Tag == tagSignature && len(p.Contents) > 0 && p.Contents[0] != 4 {
+			return nil, newError(reasonUnsupportedSignature, "signature packet of version %d; only version 4 is supported", p.Contents[0])
+		}
+	}
+	if len(packets) != 3 || packets[0].Tag != tagOnePass || packets[1].Tag != tagLiteral || packets[2].Tag != tagSignature {
+		return nil, malformed("not one signed message as `gpg --sign` makes it")
+	}
+	m := &message{}
+	if err := m.parseSignature(packets[2]); err != nil {
+		return nil, err
+	}
+	if err := m.parseOnePass(packets[0].Contents, packets[2].Contents); err != nil {
+		return nil, err
+	}
+	return m, m.parseLiteral(packets[1].Contents)
+}
+
+func malformed(format string, args ...any) *Error {
+	return newError(reasonMalformedSignature, format, args...)
+}
+
+// split cuts a message into its packets.
+func split(data []byte) ([]*packet.OpaquePacket, *Error) {
+	var packets []*packet.OpaquePacket
+	for r := packet.NewOpaqueReader(bytes.NewReader(data)); ; {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, malformed("not a binary OpenPGP message: %v", err)
+		}
+		if packets = append(packets, p); len(packets) > maxPackets {
+			return nil, malformed("more than %d packets", maxPackets)
+		}
+	}
+	if len(packets) == 0 {
+		return nil, malformed("empty")
+	}
+	return packets, nil
+}
+
+// decompress opens a compressed packet of which nothing may be left over.
+func decompress(contents []byte) ([]byte, *Error) {
+	if len(contents) == 0 {
+		return nil, malformed("compressed packet without content")
+	}
+	compressed := bytes.NewReader(contents[1:])
+	var r io.Reader
+	switch contents[0] {
+	case compressionZIP:
+		r = flate.NewReader(compressed)
+	case compressionZLIB:
+		var err error
+		if r, err = zlib.NewReader(compressed); err != nil {
+			return nil, malformed("cannot be decompressed: %v", err)
+		}
+	default:
+		// bzip2 packs bombs far too well, and no signer of releases uses it.
+		return nil, newError(reasonUnsupportedSignature, "compression algorithm %d; only ZIP and ZLIB are supported", contents[0])
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxSignatureBytes+1))
+	switch {
+	case err != nil:
+		return nil, malformed("cannot be decompressed: %v", err)
+	case len(data) > maxSignatureBytes:
+		return nil, newError(reasonTooLarge, "decompresses to more than %d bytes", maxSignatureBytes)
+	case compressed.Len() > 0:
+		return nil, malformed("%d bytes follow the compressed message", compressed.Len())
+	}
+	return data, nil
+}
+
+// parseOnePass reads the packet that announces the signature; it must announce
+// the one that follows.
+func (m *message) parseOnePass(onePass, signature []byte) *Error {
+	if len(onePass) != 13 || onePass[0] != 3 || onePass[12] != 1 {
+		return malformed("the one-pass packet is not one of version 3 that stands alone")
+	}
+	if onePass[1] != signature[1] || onePass[2] != signature[3] || onePass[3] != signature[2] {
+		return malformed("the one-pass packet announces another kind of signature than follows")
+	}
+	m.issuer = binary.BigEndian.Uint64(onePass[4:12])
+	if id := m.signature.IssuerKeyId; id != nil && *id != m.issuer {
+		return malformed("the one-pass packet names key %016X, the signature key %016X", m.issuer, *id)
+	}
+	return nil
+}
+
+// parseLiteral reads the signed bytes. The name and the date beside them are
+// not covered by the signature; they only have to look like what gpg writes.
+func (m *message) parseLiteral(contents []byte) *Error {
+	if len(contents) < 2 || contents[0] != 'b' {
+		return malformed("the literal packet does not hold binary data")
+	}
+	end := 2 + int(contents[1])
+	if len(contents) < end+4 {
+		return malformed("the literal packet is cut short")
+	}
+	for _, c := range contents[2:end] {
+		if c < ' ' || c > '~' || c == '/' {
+			return malformed("the literal packet has a file name that is none")
+		}
+	}
+	date := time.Unix(int64(binary.BigEndian.Uint32(contents[end:])), 0)
+	if skew := m.signature.CreationTime.Sub(date).Abs(); date.Unix() != 0 && skew > maxDateSkew {
+		return malformed("the literal packet is dated %s away from its signature", skew)
+	}
+	m.body = contents[end+4:]
+	return nil
+}
+
+// parseSignature reads the signature packet, whose bytes must be the only way
+// to write what it says.
+func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
+	// The library takes MD5 and RIPEMD-160 for digests that it does not know.
+	if len(p.Contents) > 3 && (p.Contents[3] == digestMD5 || p.Contents[3] == digestRIPEMD160) {
+		return newError(reasonWeakDigest, "signed over an MD5 or RIPEMD-160 digest, which can be forged")
+	}
+	parsed, err := p.Parse()
+	var unsupported pgperrors.UnsupportedError
+	switch {
+	case errors.As(err, &unsupported):
+		return newError(reasonUnsupportedSignature, "the OpenPGP library cannot handle it: %v", err)
+	case err != nil:
+		return malformed("the signature packet cannot be read: %v", err)
+	}
+	var ok bool
+	if m.signature, ok = parsed.(*packet.Signature); !ok {
+		return malformed("the signature packet holds something else")
+	}
+	if m.signature.SigType != packet.SigTypeBinary {
+		return newError(reasonUnsupportedSignature, "signature of type %#02x; only signatures of binary documents are supported", p.Contents[1])
+	}
+	// Version, type, algorithms, hashed subpackets, unhashed subpackets, two
+	// bytes of the hash, numbers (RFC 9580, 5.2.3); lengths were checked by the
+	// library.
+	hashed := 6 + int(binary.BigEndian.Uint16(p.Contents[4:]))
+	unhashed := hashed + 2 + int(binary.BigEndian.Uint16(p.Contents[hashed:]))
+	m.unhashed = p.Contents[hashed+2 : unhashed]
+	return checkNumbers(p.Contents[2], p.Contents[unhashed+2:])
+}
+
+// checkNumbers looks at the signature's own numbers: as many as the algorithm
+// has, in their shortest form.
+func checkNumbers(algorithm byte, numbers []byte) *Error {
+	var want int
+	switch algorithm {
+	case algorithmRSA, algorithmRSASignOnly:
+		want = 1
+	case algorithmECDSA, algorithmEdDSALegacy:
+		want = 2
+	case algorithmEd25519:
+		if len(numbers) != 64 {
+			return malformed("the signature packet has %d bytes of Ed25519 signature", len(numbers))
+		}
+		return nil
+	default:
+		return newError(reasonUnsupportedSignature, "public key algorithm %d", algorithm)
+	}
+	for ; want > 0; want-- {
+		if len(numbers) < 3 {
+			return malformed("the signature packet is cut short")
+		}
+		length := int(binary.BigEndian.Uint16(numbers))
+		size := (length + 7) / 8
+		if len(numbers) < 2+size || size*8-length != bits.LeadingZeros8(numbers[2]) {
+			return malformed("the signature packet has a number that is not in its shortest form")
+		}
+		numbers = numbers[2+size:]
+	}
+	if len(numbers) != 0 {
+		return malformed("%d bytes follow the signature", len(numbers))
+	}
+	return nil
+}
