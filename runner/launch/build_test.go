@@ -1,0 +1,297 @@
+package launch_test
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
+	plan := launch.Build(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
+	if diff := cmp.Diff([]preflight.Finding(nil), plan.Refused); diff != "" {
+		t.Fatalf("a good release is refused (-want, +got):\n%s", diff)
+	}
+	var documents []string
+	for _, object := range plan.Supporting {
+		documents = append(documents, asYAML(t, object))
+	}
+	for _, check := range plan.Checks {
+		documents = append(documents, asYAML(t, check.Job))
+	}
+	got := strings.Join(documents, "---\n")
+
+	const golden = "testdata/cloud-credential.golden.yaml"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("what is created changed (-want, +got); if that is intended: go test -run Enhancement -update\n%s", diff)
+	}
+}
+
+func asYAML(t *testing.T, object any) string {
+	t.Helper()
+	data, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestBuildLeavesTheReleaseAlone(t *testing.T) {
+	release, untouched := readRelease(t, "testdata/cloud-credential.yaml"), readRelease(t, "testdata/cloud-credential.yaml")
+	first := launch.Build(aRun(), release)
+	if diff := cmp.Diff(untouched.Jobs, release.Jobs); diff != "" {
+		t.Errorf("Build changed the release's Jobs (-before, +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(untouched.Supporting, release.Supporting); diff != "" {
+		t.Errorf("Build changed the release's supporting objects (-before, +after):\n%s", diff)
+	}
+	second := launch.Build(aRun(), release)
+	if diff := cmp.Diff(first.Supporting, second.Supporting); diff != "" {
+		t.Errorf("the same release made another plan (-first, +second):\n%s", diff)
+	}
+}
+
+func TestBuildKeepsWhatTheAuthorChose(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*batchv1.Job)
+		want   func(batchv1.JobSpec) bool
+	}{
+		"Deadline": {
+			reason: "the author knows how long the check takes",
+			change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(30)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 30 },
+		},
+		"NoDeadline": {
+			reason: "the Job outlives the run by the time it takes to read it",
+			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 11*60 },
+		},
+		"LongTTL": {
+			reason: "longer than we need is the author's choice",
+			change: func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = new(int32(7200)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.TTLSecondsAfterFinished == 7200 },
+		},
+		"ShortTTL": {
+			reason: "a Job that deletes itself takes its result with it",
+			change: func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = new(int32(0)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.TTLSecondsAfterFinished == 3600 },
+		},
+		"Retries": {
+			reason: "the author knows whether trying again helps",
+			change: func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.BackoffLimit == 0 },
+		},
+		"NoRetries": {
+			reason: "the default of 6 retries takes longer than a run",
+			want:   func(spec batchv1.JobSpec) bool { return *spec.BackoffLimit == 2 },
+		},
+		"OnFailure": {
+			reason: "the API takes a podFailurePolicy with restartPolicy Never only",
+			change: func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure },
+			want: func(spec batchv1.JobSpec) bool {
+				return spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && spec.PodFailurePolicy == nil
+			},
+		},
+		"NoRestartPolicy": {
+			reason: "the enhancement's example has none, and the API's default is not for Jobs",
+			want: func(spec batchv1.JobSpec) bool {
+				return spec.Template.Spec.RestartPolicy == corev1.RestartPolicyNever && len(spec.PodFailurePolicy.Rules) == 2
+			},
+		},
+		"FailurePolicy": {
+			reason: "the author's policy is not mixed with ours",
+			change: func(job *batchv1.Job) { job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{} },
+			want:   func(spec batchv1.JobSpec) bool { return len(spec.PodFailurePolicy.Rules) == 0 },
+		},
+		"OldServiceAccountField": {
+			reason: "the old name of the field means the same",
+			change: func(job *batchv1.Job) { job.Spec.Template.Spec.DeprecatedServiceAccount = "old" },
+			want: func(spec batchv1.JobSpec) bool {
+				return spec.Template.Spec.ServiceAccountName == "old" && spec.Template.Spec.DeprecatedServiceAccount == ""
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := launch.Build(aRun(), aRelease(aJob(tc.change)))
+			if len(plan.Checks) != 1 {
+				t.Fatalf("refused: %v", plan.Refused)
+			}
+			if spec := plan.Checks[0].Job.Spec; !tc.want(spec) {
+				t.Errorf("%s: got\n%s", tc.reason, asYAML(t, spec))
+			}
+		})
+	}
+}
+
+func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason     string
+		containers int
+		want       string
+	}{
+		"One":   {reason: "a message has at most 4096 bytes", containers: 1, want: "4096"},
+		"Two":   {reason: "the 12288 bytes of a pod are shared, two more containers may be injected", containers: 2, want: "3072"},
+		"Eight": {reason: "all containers share", containers: 8, want: "1228"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+				spec := &job.Spec.Template.Spec
+				for range tc.containers - 1 {
+					spec.InitContainers = append(spec.InitContainers, spec.Containers[0])
+				}
+			})))
+			spec := plan.Checks[0].Job.Spec.Template.Spec
+			for _, container := range append(spec.InitContainers, spec.Containers...) {
+				if !slices.Contains(container.Env, corev1.EnvVar{Name: "PREFLIGHT_RESULT_BYTES", Value: tc.want}) {
+					t.Errorf("%s: want %s bytes, got %v", tc.reason, tc.want, container.Env)
+				}
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	long := strings.Repeat("long-", 20)
+	for name, tc := range map[string]struct {
+		reason         string
+		component, job string
+		wantCheck      string
+		wantJob        string
+	}{
+		"Plain": {
+			reason: "words are joined", component: "cloud-credential-operator", job: "cloud-credential-preflight",
+			wantCheck: "CloudCredentialOperator.CloudCredentialPreflight", wantJob: `^cloud-credential-preflight-7f3c2a9152$`,
+		},
+		"Digit": {
+			reason: "an acceptable name begins with a capital letter", component: "3scale", job: "p",
+			wantCheck: "C3scale.P", wantJob: `^p-7f3c2a9152$`,
+		},
+		"NoComponent": {
+			reason: "a manifest outside of the naming scheme still has a name", component: "", job: "p",
+			wantCheck: "Release.P", wantJob: `^p-7f3c2a9152$`,
+		},
+		"Dots": {
+			reason: "the first dot ends the component", component: "etcd", job: "a.b",
+			wantCheck: "Etcd.AB", wantJob: `^a\.b-7f3c2a9152$`,
+		},
+		"Long": {
+			reason: "the suffix and a hash are kept whatever is cut", component: "etcd", job: long + "x",
+			wantCheck: "Etcd." + strings.Repeat("Long", 20) + "X", wantJob: `^long-[a-z-]+[a-z]-[0-9a-f]{5}-7f3c2a9152$`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aRelease(aJob(func(job *batchv1.Job) { job.Name = tc.job }))
+			release.Jobs[0].Component = tc.component
+			check := launch.Build(aRun(), release).Checks[0]
+			if check.Name != tc.wantCheck {
+				t.Errorf("%s: check %q, want %q", tc.reason, check.Name, tc.wantCheck)
+			}
+			if !regexp.MustCompile(tc.wantJob).MatchString(check.Job.Name) {
+				t.Errorf("%s: Job %q does not match %s", tc.reason, check.Job.Name, tc.wantJob)
+			}
+			if pod := check.Job.Name + "-abcde"; len(pod) > validation.DNS1123LabelMaxLength {
+				t.Errorf("%s: its pods' names, like %q, do not fit a host name", tc.reason, pod)
+			}
+			for key, value := range check.Job.Labels {
+				if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+					t.Errorf("%s: label %s=%q: %v", tc.reason, key, value, problems)
+				}
+			}
+		})
+	}
+}
+
+func TestChecksThatLookAlikeStayApart(t *testing.T) {
+	long := strings.Repeat("long-", 20)
+	named := func(name, namespace string) *batchv1.Job {
+		return aJob(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
+	}
+	plan := launch.Build(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
+	names, jobs := map[string]bool{}, map[string]bool{}
+	for _, check := range plan.Checks {
+		names[check.Name] = true
+		jobs[check.Job.Namespace+"/"+check.Job.Name] = true
+	}
+	if len(names) != 5 || len(jobs) != 5 {
+		t.Errorf("five Jobs made checks %v and Jobs %v", names, jobs)
+	}
+}
+
+func TestFramed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, annotation string
+		want               bool
+	}{
+		"Promised": {reason: "the author promises a frame", annotation: "framed", want: true},
+		"Other":    {reason: "only that one word is a promise", annotation: "true"},
+		"None":     {reason: "any script may be a check"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+				job.Annotations["preflight.openshift.io/result"] = tc.annotation
+			})))
+			if got := plan.Checks[0].Framed; got != tc.want {
+				t.Errorf("%s: Framed = %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+func TestTheDeadlineOfTheRunReachesTheCheck(t *testing.T) {
+	run := aRun()
+	run.Deadline = run.Deadline.In(time.FixedZone("elsewhere", 3600))
+	env := launch.Build(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
+	if want := (corev1.EnvVar{Name: "PREFLIGHT_DEADLINE", Value: "2026-11-21T08:10:00Z"}); !slices.Contains(env, want) {
+		t.Errorf("the SDK reads UTC: want %v in %v", want, env)
+	}
+}
+
+// FuzzNames holds that whatever a payload calls things, the objects and the
+// finding can be made.
+func FuzzNames(f *testing.F) {
+	f.Add("cloud-credential-operator", "cloud-credential-preflight-checks")
+	f.Add("", "")
+	f.Add("\xff.-é", strings.Repeat("-", 300))
+	accepted := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
+	f.Fuzz(func(t *testing.T, component, job string) {
+		release := aRelease(aJob(func(j *batchv1.Job) { j.Name = job }))
+		release.Jobs[0].Component = component
+		plan := launch.Build(aRun(), release)
+		for _, finding := range plan.Refused {
+			if !accepted.MatchString(finding.Name) {
+				t.Errorf("nobody can accept %q", finding.Name)
+			}
+		}
+		for _, check := range plan.Checks {
+			if !accepted.MatchString(check.Name) {
+				t.Errorf("nobody can accept %q", check.Name)
+			}
+			if len(check.Job.Name) > 57 || len(validation.IsValidLabelValue(check.Job.Labels[launch.LabelComponent])) > 0 {
+				t.Errorf("cannot be created: %q with labels %v", check.Job.Name, check.Job.Labels)
+			}
+		}
+	})
+}

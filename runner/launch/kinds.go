@@ -1,0 +1,95 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// kind is how the API server is asked about one kind of object.
+type kind struct {
+	name, version string
+	create        func(context.Context, payload.Object, metav1.CreateOptions) error
+	get           func(ctx context.Context, namespace, name string) (payload.Object, error)
+	list          func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch         func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// remove deletes everything in a namespace that the list options select.
+	remove func(context.Context, string, metav1.DeleteOptions, metav1.ListOptions) error
+}
+
+// client is the part of client-go's typed clients that a kind needs.
+type client[T payload.Object, L runtime.Object] interface {
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+	DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error
+}
+
+func newKind[T payload.Object, L runtime.Object](name, version string, in func(namespace string) client[T, L]) kind {
+	return kind{
+		name: name, version: version,
+		create: func(ctx context.Context, object payload.Object, options metav1.CreateOptions) error {
+			typed, ok := object.(T)
+			if !ok {
+				return fmt.Errorf("a %T is not a %s", object, name)
+			}
+			_, err := in(object.GetNamespace()).Create(ctx, typed, options)
+			return err
+		},
+		get: func(ctx context.Context, namespace, name string) (payload.Object, error) {
+			return in(namespace).Get(ctx, name, metav1.GetOptions{})
+		},
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return in(metav1.NamespaceAll).List(ctx, options)
+		},
+		watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return in(metav1.NamespaceAll).Watch(ctx, options)
+		},
+		remove: func(ctx context.Context, namespace string, options metav1.DeleteOptions, selection metav1.ListOptions) error {
+			return in(namespace).DeleteCollection(ctx, options, selection)
+		},
+	}
+}
+
+// kindsOf are all kinds of objects that a run leads to, in the order in which
+// they are deleted: what uses others goes first.
+func kindsOf(c kubernetes.Interface) []kind {
+	return []kind{
+		newKind("Job", "batch/v1", func(ns string) client[*batchv1.Job, *batchv1.JobList] { return c.BatchV1().Jobs(ns) }),
+		newKind(podKind, "v1", func(ns string) client[*corev1.Pod, *corev1.PodList] { return c.CoreV1().Pods(ns) }),
+		newKind("RoleBinding", rbacVersion, func(ns string) client[*rbacv1.RoleBinding, *rbacv1.RoleBindingList] {
+			return c.RbacV1().RoleBindings(ns)
+		}),
+		newKind("ClusterRoleBinding", rbacVersion, func(string) client[*rbacv1.ClusterRoleBinding, *rbacv1.ClusterRoleBindingList] {
+			return c.RbacV1().ClusterRoleBindings()
+		}),
+		newKind("Role", rbacVersion, func(ns string) client[*rbacv1.Role, *rbacv1.RoleList] { return c.RbacV1().Roles(ns) }),
+		newKind("ClusterRole", rbacVersion, func(string) client[*rbacv1.ClusterRole, *rbacv1.ClusterRoleList] { return c.RbacV1().ClusterRoles() }),
+		newKind("ServiceAccount", "v1", func(ns string) client[*corev1.ServiceAccount, *corev1.ServiceAccountList] {
+			return c.CoreV1().ServiceAccounts(ns)
+		}),
+		newKind("ConfigMap", "v1", func(ns string) client[*corev1.ConfigMap, *corev1.ConfigMapList] { return c.CoreV1().ConfigMaps(ns) }),
+	}
+}
+
+const podKind = "Pod"
+
+func (l *Launcher) kindOf(object payload.Object) (kind, error) {
+	name := object.GetObjectKind().GroupVersionKind().Kind
+	for _, k := range l.kinds {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	return kind{}, fmt.Errorf("%q is not a kind that a preflight brings", name)
+}

@@ -1,0 +1,345 @@
+package launch_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+func TestJobsThatMayNotRun(t *testing.T) {
+	onPod := func(change func(*corev1.PodSpec)) func(*batchv1.Job) {
+		return func(job *batchv1.Job) { change(&job.Spec.Template.Spec) }
+	}
+	secure := func(security corev1.SecurityContext) func(*batchv1.Job) {
+		return onPod(func(spec *corev1.PodSpec) { spec.Containers[0].SecurityContext = &security })
+	}
+	mount := func(source corev1.VolumeSource) func(*batchv1.Job) {
+		return onPod(func(spec *corev1.PodSpec) {
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}}
+		})
+	}
+	const root = "spec.template.spec"
+	for name, tc := range map[string]struct {
+		reason             string
+		change             func(*batchv1.Job)
+		wantRule, wantPath string
+	}{
+		"Tag": {
+			reason: "a tag can be moved", wantRule: "RefusedImage", wantPath: root + ".containers[0].image",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/openshift/cco:latest" }),
+		},
+		"ForeignDigest": {
+			reason: "the signature covers the release's images only", wantRule: "RefusedImage", wantPath: root + ".containers[0].image",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/evil/cco@" + digest }),
+		},
+		"ShortDigest": {
+			reason: "half a digest is none", wantRule: "RefusedImage", wantPath: root + ".containers[0].image",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/openshift/cco@sha256:aa" }),
+		},
+		"NoImage": {
+			reason: "there is nothing to run", wantRule: "RefusedImage", wantPath: root + ".containers[0].image",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "" }),
+		},
+		"InitImage": {
+			reason: "init containers run code too", wantRule: "RefusedImage", wantPath: root + ".initContainers[0].image",
+			change: onPod(func(spec *corev1.PodSpec) { spec.InitContainers = []corev1.Container{{Image: "busybox"}} }),
+		},
+		"ImageVolume": {
+			reason: "an image may come as a volume", wantRule: "RefusedImage", wantPath: root + ".volumes[0].image.reference",
+			change: mount(corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "busybox"}}),
+		},
+		"Privileged": {
+			reason: "root on the node", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.privileged",
+			change: secure(corev1.SecurityContext{Privileged: new(true)}),
+		},
+		"Escalation": {
+			reason: "setuid binaries", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.allowPrivilegeEscalation",
+			change: secure(corev1.SecurityContext{AllowPrivilegeEscalation: new(true)}),
+		},
+		"Capability": {
+			reason: "parts of root", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.capabilities.add",
+			change: secure(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}),
+		},
+		"ProcMount": {
+			reason: "the node's /proc", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.procMount",
+			change: secure(corev1.SecurityContext{ProcMount: new(corev1.UnmaskedProcMount)}),
+		},
+		"HostProcessContainer": {
+			reason: "the Windows way onto the host", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.windowsOptions.hostProcess",
+			change: secure(corev1.SecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}),
+		},
+		"HostProcessPod": {
+			reason: "the Windows way onto the host", wantRule: "RefusedPodSecurity", wantPath: root + ".securityContext.windowsOptions.hostProcess",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.SecurityContext = &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}
+			}),
+		},
+		"Sysctls": {
+			reason: "kernel parameters", wantRule: "RefusedPodSecurity", wantPath: root + ".securityContext.sysctls",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}}}
+			}),
+		},
+		"HostNetwork": {
+			reason: "the node's network", wantRule: "RefusedPodSecurity", wantPath: root + ".hostNetwork",
+			change: onPod(func(spec *corev1.PodSpec) { spec.HostNetwork = true }),
+		},
+		"HostPID": {
+			reason: "the node's processes", wantRule: "RefusedPodSecurity", wantPath: root + ".hostPID",
+			change: onPod(func(spec *corev1.PodSpec) { spec.HostPID = true }),
+		},
+		"HostIPC": {
+			reason: "the node's shared memory", wantRule: "RefusedPodSecurity", wantPath: root + ".hostIPC",
+			change: onPod(func(spec *corev1.PodSpec) { spec.HostIPC = true }),
+		},
+		"HostPort": {
+			reason: "a port of the node", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].ports[0].hostPort",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80}} }),
+		},
+		"HostPath": {
+			reason: "the node's files", wantRule: "RefusedPodSecurity", wantPath: root + ".volumes[0].hostPath",
+			change: mount(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}),
+		},
+		"Storage": {
+			reason: "what is written there stays", wantRule: "RefusedVolume", wantPath: root + ".volumes[0]",
+			change: mount(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}),
+		},
+		"NoNamespace": {
+			reason: "the author chooses the namespace", wantRule: "RefusedManifest", wantPath: "metadata.namespace",
+			change: func(job *batchv1.Job) { job.Namespace = "" },
+		},
+		"NoName": {
+			reason: "a generated name is not one to accept", wantRule: "RefusedManifest", wantPath: "metadata.name",
+			change: func(job *batchv1.Job) { job.Name = "" },
+		},
+		"Completions": {
+			reason: "two pods would give two answers", wantRule: "RefusedManifest", wantPath: "spec.completions",
+			change: func(job *batchv1.Job) { job.Spec.Completions = new(int32(2)) },
+		},
+		"Parallelism": {
+			reason: "no pod would give no answer", wantRule: "RefusedManifest", wantPath: "spec.parallelism",
+			change: func(job *batchv1.Job) { job.Spec.Parallelism = new(int32(0)) },
+		},
+		"Suspended": {
+			reason: "it would never start", wantRule: "RefusedManifest", wantPath: "spec.suspend",
+			change: func(job *batchv1.Job) { job.Spec.Suspend = new(true) },
+		},
+		"ManagedBy": {
+			reason: "it would never start", wantRule: "RefusedManifest", wantPath: "spec.managedBy",
+			change: func(job *batchv1.Job) { job.Spec.ManagedBy = new("kueue.x-k8s.io/multikueue") },
+		},
+		"Ephemeral": {
+			reason: "no such thing before the pod runs", wantRule: "RefusedManifest", wantPath: root + ".ephemeralContainers",
+			change: onPod(func(spec *corev1.PodSpec) { spec.EphemeralContainers = []corev1.EphemeralContainer{{}} }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := launch.Build(aRun(), aRelease(aJob(tc.change)))
+			refused(t, plan, tc.wantRule, tc.wantPath)
+			if t.Failed() {
+				t.Log(tc.reason)
+			}
+		})
+	}
+}
+
+// refused holds that nothing is run, and that the finding names rule and path.
+func refused(t *testing.T, plan launch.Plan, rule, path string) {
+	t.Helper()
+	if len(plan.Checks) > 0 || len(plan.Supporting) > 0 || len(plan.Refused) != 1 {
+		t.Fatalf("want one refusal and nothing to run, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
+	}
+	finding := plan.Refused[0]
+	if finding.Outcome != preflight.Fail || !finding.Blocks || finding.Source != preflight.SourceJob {
+		t.Errorf("a refused check does not block: %+v", finding)
+	}
+	if finding.Reason != rule || !strings.Contains(finding.Message, path+": ") {
+		t.Errorf("want %s at %s, got %s: %s", rule, path, finding.Reason, finding.Message)
+	}
+	if !strings.Contains(finding.Remediation, "--accept "+finding.Name) {
+		t.Errorf("the remedy does not say how to go without it: %s", finding.Remediation)
+	}
+}
+
+func TestAllFaultsAreNamedUpToALimit(t *testing.T) {
+	plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+		job.Spec.Template.Spec.InitContainers = make([]corev1.Container, 7)
+	})))
+	refused(t, plan, "RefusedImage", "spec.template.spec.initContainers[4].image")
+	if message := plan.Refused[0].Message; !strings.HasSuffix(message, "; and 2 more") {
+		t.Errorf("the rest is not counted: %s", message)
+	}
+}
+
+func TestWhatJobsMayDo(t *testing.T) {
+	plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+		job.Spec.Completions, job.Spec.Parallelism, job.Spec.Suspend = new(int32(1)), new(int32(1)), new(false)
+		spec := &job.Spec.Template.Spec
+		spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true)}
+		spec.Containers[0].SecurityContext = &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}
+		for _, source := range []corev1.VolumeSource{
+			{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+			{Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
+			{DownwardAPI: &corev1.DownwardAPIVolumeSource{}},
+			{Image: &corev1.ImageVolumeSource{Reference: image}},
+		} {
+			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "v", VolumeSource: source})
+		}
+	})))
+	if len(plan.Checks) != 1 {
+		t.Errorf("refused: %v", plan.Refused)
+	}
+}
+
+func TestJobsThatAreThereTwice(t *testing.T) {
+	plan := launch.Build(aRun(), aRelease(aJob(nil), aJob(nil)))
+	if len(plan.Checks) != 1 || len(plan.Refused) != 1 {
+		t.Fatalf("want the first only, got %d checks, refused %v", len(plan.Checks), plan.Refused)
+	}
+	if finding := plan.Refused[0]; finding.Name != "Etcd.EtcdPreflight-2" || !strings.Contains(finding.Message, "0000_50_etcd_00.yaml") {
+		t.Errorf("the second is not told apart from the first: %+v", finding)
+	}
+}
+
+func TestRolesThatMayNotBeGiven(t *testing.T) {
+	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+	}
+	bound := binding("Role", "reader", subject("checker"))
+	for name, tc := range map[string]struct {
+		reason   string
+		objects  []payload.Object
+		wantRule string
+		wantPath string
+	}{
+		"Write": {
+			reason: "a preflight reads", objects: []payload.Object{account("checker"), role(rule("", "pods", "get", "delete")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"AnyVerb": {
+			reason: "any verb is writing too", objects: []payload.Object{account("checker"), role(rule("", "pods", "get"), rule("", "pods", "*")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[1].verbs",
+		},
+		"CreateOther": {
+			reason: "only reviews are created without leaving anything", objects: []payload.Object{account("checker"), role(rule("", "pods", "create")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"CreateReviewsAndMore": {
+			reason: "a wildcard is more than reviews", objects: []payload.Object{account("checker"), role(rule("authorization.k8s.io", "*", "create")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"TokenRequest": {
+			reason: "a token of another account is not a review", objects: []payload.Object{account("checker"), role(rule("", "serviceaccounts/token", "create")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"Exec": {
+			reason: "the verb of exec is get, over a websocket", objects: []payload.Object{account("checker"), role(rule("", "pods/exec", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"NodeProxy": {
+			reason: "the kubelet runs commands for whoever may get nodes/proxy", objects: []payload.Object{account("checker"), role(rule("", "nodes/proxy", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"AnyResource": {
+			reason: "all resources include pods/exec", objects: []payload.Object{account("checker"), role(rule("*", "*", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"Aggregation": {
+			reason: "what it gathers is not in the release",
+			objects: []payload.Object{
+				account("checker"), binding("ClusterRole", "all", subject("checker")),
+				func() *rbacv1.ClusterRole {
+					aggregated := &rbacv1.ClusterRole{AggregationRule: &rbacv1.AggregationRule{}}
+					aggregated.Name = "all"
+					return aggregated
+				}(),
+			},
+			wantRule: "RefusedRBAC", wantPath: "aggregationRule",
+		},
+		"ForeignRole": {
+			reason: "what is bound must be seen", objects: []payload.Object{account("checker"), binding("ClusterRole", "cluster-admin", subject("checker"))},
+			wantRule: "RefusedRBAC", wantPath: "roleRef",
+		},
+		"RoleCalledView": {
+			reason: "only the cluster role is known to be harmless", objects: []payload.Object{account("checker"), binding("Role", "view", subject("checker"))},
+			wantRule: "RefusedRBAC", wantPath: "roleRef",
+		},
+		"ForeignSubject": {
+			reason:   "nobody else gets rights by a preflight",
+			objects:  []payload.Object{account("checker"), role(), binding("Role", "reader", subject("checker"), subject("builder"))},
+			wantRule: "RefusedRBAC", wantPath: "subjects[1]",
+		},
+		"Group": {
+			reason: "a group has members that nobody listed",
+			objects: []payload.Object{
+				account("checker"), role(),
+				binding("Role", "reader", subject("checker"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:authenticated"}),
+			},
+			wantRule: "RefusedRBAC", wantPath: "subjects[1]",
+		},
+		"Twice": {
+			reason: "nobody can tell which one was meant", objects: []payload.Object{account("checker"), account("checker")},
+			wantRule: "RefusedManifest", wantPath: "metadata.name",
+		},
+		"NoNamespace": {
+			reason: "the author chooses the namespace",
+			objects: []payload.Object{account("checker"), func() *rbacv1.RoleBinding {
+				unplaced := binding("ClusterRole", "view", subject("checker"))
+				unplaced.Namespace = ""
+				return unplaced
+			}()},
+			wantRule: "RefusedManifest", wantPath: "metadata.namespace",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aRelease(aJob(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
+			release.Supporting = supporting(tc.objects...)
+			refused(t, launch.Build(aRun(), release), tc.wantRule, tc.wantPath)
+			if t.Failed() {
+				t.Log(tc.reason)
+			}
+		})
+	}
+}
+
+func TestWhatRolesMayGive(t *testing.T) {
+	release := aRelease(aJob(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "checker" }))
+	release.Supporting = supporting(
+		account("checker"),
+		role(
+			rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get", "list", "watch"}},
+			rbacv1.PolicyRule{APIGroups: []string{"config.openshift.io"}, Resources: []string{"*"}, Verbs: []string{"get"}},
+			rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+			rbacv1.PolicyRule{
+				APIGroups: []string{"authorization.k8s.io", "authentication.k8s.io"},
+				Resources: []string{"selfsubjectaccessreviews", "tokenreviews"}, Verbs: []string{"create"},
+			},
+		),
+		binding("Role", "reader", subject("checker")),
+	)
+	plan := launch.Build(aRun(), release)
+	if len(plan.Checks) != 1 || len(plan.Supporting) != 3 {
+		t.Errorf("want one check and its three objects, got %d and %d, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
+	}
+}
+
+func TestOnlyWhatUsesABadObjectIsRefused(t *testing.T) {
+	release := aRelease(
+		aJob(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = "bad", "checker" }),
+		aJob(func(job *batchv1.Job) { job.Name = "good" }),
+	)
+	release.Supporting = supporting(account("checker"), binding("ClusterRole", "cluster-admin", subject("checker")))
+	plan := launch.Build(aRun(), release)
+	if len(plan.Refused) != 1 || plan.Refused[0].Name != "Etcd.Bad" || len(plan.Checks) != 1 || plan.Checks[0].Name != "Etcd.Good" {
+		t.Errorf("got checks %v, refused %v", plan.Checks, plan.Refused)
+	}
+}

@@ -1,0 +1,107 @@
+package launch_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+const (
+	digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	image  = "quay.io/openshift/cco@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+)
+
+func aRun() launch.Run {
+	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	return launch.Run{
+		ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", From: "4.20.3", To: "4.21.0",
+		Image: "quay.io/openshift-release-dev/ocp-release@" + digest, Digest: digest,
+		StartTime: start, Deadline: start.Add(10 * time.Minute), ToolVersion: "v0.1.0",
+	}
+}
+
+func aJob(change func(*batchv1.Job)) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "etcd-preflight", Namespace: "default", Annotations: map[string]string{payload.Annotation: "true"}},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "check", Image: image, Command: []string{"/bin/preflight"}}},
+		}}},
+	}
+	if change != nil {
+		change(job)
+	}
+	return job
+}
+
+func aRelease(jobs ...*batchv1.Job) *payload.Release {
+	release := &payload.Release{Version: "4.21.0", Digest: digest, Images: map[string]string{"cloud-credential-operator": image}}
+	for i, job := range jobs {
+		release.Jobs = append(release.Jobs, payload.Job{File: fmt.Sprintf("0000_50_etcd_%02d.yaml", i), Component: "etcd", Job: job})
+	}
+	return release
+}
+
+func supporting(objects ...payload.Object) []payload.Supporting {
+	var all []payload.Supporting
+	for _, object := range objects {
+		all = append(all, payload.Supporting{File: "0000_50_etcd_rbac.yaml", Component: "etcd", Object: object})
+	}
+	return all
+}
+
+func account(name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+}
+
+func role(rules ...rbacv1.PolicyRule) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "reader", Namespace: "default"}, Rules: rules}
+}
+
+func binding(roleKind, roleName string, subjects ...rbacv1.Subject) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reads", Namespace: "default"}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: roleKind, Name: roleName},
+	}
+}
+
+func subject(name string) rbacv1.Subject {
+	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}
+}
+
+// readRelease reads manifests as they would come out of a payload.
+func readRelease(t *testing.T, path string) *payload.Release {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := aRelease()
+	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
+		decoded, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const file, component = "0000_50_cloud-credential-operator_11_preflight-job.yaml", "cloud-credential-operator"
+		if job, ok := decoded.(*batchv1.Job); ok {
+			release.Jobs = append(release.Jobs, payload.Job{File: file, Component: component, Job: job})
+			continue
+		}
+		object, ok := decoded.(payload.Object)
+		if !ok {
+			t.Fatalf("unexpected %T", decoded)
+		}
+		release.Supporting = append(release.Supporting, payload.Supporting{File: file, Component: component, Object: object})
+	}
+	return release
+}

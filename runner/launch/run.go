@@ -1,0 +1,102 @@
+// Package launch answers: how do a release's preflight manifests become Jobs
+// in this cluster, and go again?
+//
+// [Build] is pure: it makes a [Plan] of a release, and refuses what a preflight
+// must not do. A [Launcher] takes the plan to a cluster: Validate has the API
+// server look at every object before the first is created, Prepare creates the
+// temporary copies of the supporting objects, Start creates one Job, and
+// Cleanup deletes everything that carries the label of a run, knowing nothing
+// but its ID.
+package launch
+
+import (
+	"strings"
+	"time"
+)
+
+// The labels of everything that a run creates; pods have them too.
+const (
+	// LabelRun holds the ID of the run.
+	LabelRun = "preflight.openshift.io/run"
+	// LabelRelease holds the first 12 hex digits of the target's digest.
+	LabelRelease = "preflight.openshift.io/release"
+	// LabelComponent holds the component whose manifest it comes from.
+	LabelComponent = "preflight.openshift.io/component"
+)
+
+const (
+	ownPrefix = "preflight.openshift.io/"
+	// annotationResult is set by authors: with the value "framed" the check
+	// promises a result of the SDK's form.
+	annotationResult = ownPrefix + "result"
+	resultFramed     = "framed"
+
+	annotationStart    = ownPrefix + "start-time"
+	annotationDigest   = ownPrefix + "payload-digest"
+	annotationManifest = ownPrefix + "manifest"
+	annotationVersion  = ownPrefix + "release-version"
+	annotationTool     = ownPrefix + "tool-version"
+
+	suffixDigits  = 10
+	releaseDigits = 12
+)
+
+// Run is one preflight of one target on one cluster.
+type Run struct {
+	// ID is a UUID.
+	ID string
+	// From and To are the cluster's version and the target's.
+	From, To string
+	// Image is the target's pull spec by digest, Digest the "sha256:…" of it.
+	Image, Digest string
+	// StartTime and Deadline bound the run.
+	StartTime, Deadline time.Time
+	// ToolVersion is recorded on what the run creates.
+	ToolVersion string
+}
+
+// Suffix is what makes the names of a run's objects unique: the first ten hex
+// digits of its ID.
+func (r Run) Suffix() string {
+	return head(strings.ReplaceAll(r.ID, "-", ""), suffixDigits)
+}
+
+// labels are the author's, and over them the run's. Those that the Job
+// controller sets, or that only a runner may set, are not the author's to give.
+func (r Run) labels(author map[string]string, component string) map[string]string {
+	labels := map[string]string{}
+	for key, value := range author {
+		if !reserved(key) {
+			labels[key] = value
+		}
+	}
+	labels[LabelRun] = r.ID
+	labels[LabelRelease] = head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
+	labels[LabelComponent] = labelValue(component)
+	return labels
+}
+
+// reserved is true for the labels of the Job controller (k8s.io/api/batch/v1,
+// JobNameLabel and its neighbours) and our own.
+func reserved(key string) bool {
+	return key == "controller-uid" || key == "job-name" ||
+		strings.HasPrefix(key, "batch.kubernetes.io/") || strings.HasPrefix(key, ownPrefix)
+}
+
+// annotations are the author's, and over them where the object comes from.
+func (r Run) annotations(author map[string]string, file string) map[string]string {
+	annotations := map[string]string{}
+	for key, value := range author {
+		if key == annotationResult || !strings.HasPrefix(key, ownPrefix) {
+			annotations[key] = value
+		}
+	}
+	annotations[annotationStart] = r.StartTime.UTC().Format(time.RFC3339)
+	annotations[annotationDigest] = r.Digest
+	annotations[annotationManifest] = file
+	annotations[annotationVersion] = r.To
+	if r.ToolVersion != "" {
+		annotations[annotationTool] = r.ToolVersion
+	}
+	return annotations
+}
