@@ -1,0 +1,152 @@
+package jobs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// unknown ends a check that could not tell, for an obstacle.
+func (o Observation) unknown(why obstacle) Reading {
+	return o.done(preflight.Finding{Outcome: preflight.Unknown, Reason: why.cause, Message: why.detail, Remediation: why.remedy})
+}
+
+// done ends a check with a finding about the Job as a whole.
+func (o Observation) done(finding preflight.Finding) Reading {
+	finding.Name, finding.Source = o.Check.Name, preflight.SourceJob
+	finding.Blocks = finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
+	finding.Message = clean(finding.Message, maxMessage)
+	finding.Objects = o.objects()
+	return o.answer([]preflight.Finding{finding})
+}
+
+// answer ends a check with these findings, and says where they come from.
+func (o Observation) answer(findings []preflight.Finding) Reading {
+	for i := range findings {
+		findings[i].Job = o.job()
+	}
+	return Reading{State: Done, Findings: findings}
+}
+
+// along adds what the check had said before something went wrong, as far as it
+// speaks against the update.
+func (r Reading) along(o Observation, heard said) Reading {
+	if !heard.found {
+		return r
+	}
+	all, err := findings(o.Check, heard.result)
+	if err != nil {
+		return r
+	}
+	for _, finding := range all {
+		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Warn {
+			finding.Job = o.job()
+			r.Findings = append(r.Findings, finding)
+		}
+	}
+	return r
+}
+
+// objects are what somebody would look at: the last pod, and the Job.
+func (o Observation) objects() []preflight.Object {
+	job := o.Check.Job
+	objects := []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name}}
+	if pod, ok := o.newest(); ok {
+		objects = append(objects, preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	}
+	return objects
+}
+
+// job says where and when the check ran.
+func (o Observation) job() *preflight.Job {
+	job := &preflight.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
+	for _, pod := range o.Pods {
+		job.Attempts += 1 + restarts(pod)
+	}
+	pod, ok := o.newest()
+	if !ok {
+		return job
+	}
+	job.Node = pod.Spec.NodeName
+	job.StartTime = timeOf(pod.Status.StartTime)
+	if end := ending(o.Check, pod); end != nil {
+		job.ExitCode = &end.ExitCode
+		job.StartTime, job.CompletionTime = timeOf(&end.StartedAt), timeOf(&end.FinishedAt)
+	}
+	return job
+}
+
+func restarts(pod Pod) int {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.RestartCount > 0 {
+			return int(status.RestartCount)
+		}
+	}
+	return 0
+}
+
+func timeOf(at *metav1.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// newest is the pod of the last attempt.
+func (o Observation) newest() (Pod, bool) {
+	if len(o.Pods) == 0 {
+		return Pod{}, false
+	}
+	return o.Pods[len(o.Pods)-1], true
+}
+
+// mainContainer is the name of the container that is the check.
+func mainContainer(check launch.Check) string {
+	if containers := check.Job.Spec.Template.Spec.Containers; len(containers) > 0 {
+		return containers[0].Name
+	}
+	return ""
+}
+
+// status is the state of the check's container; nil while there is none.
+func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == mainContainer(check) {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+// ending is how the check's container ended, also where it was started again
+// since; nil while it has not.
+func ending(check launch.Check, pod Pod) *corev1.ContainerStateTerminated {
+	current := status(check, pod)
+	if current == nil {
+		return nil
+	}
+	if current.State.Terminated != nil {
+		return current.State.Terminated
+	}
+	return current.LastTerminationState.Terminated
+}
+
+func sortedKeys(m map[string]string) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// sentence puts a cause and the words that came with it together.
+func sentence(cause, words string) string {
+	if words = strings.TrimSpace(words); words == "" {
+		return cause
+	}
+	return fmt.Sprintf("%s: %s", cause, words)
+}
