@@ -13,7 +13,7 @@ import (
 
 // A whole check program: it says whether the target, which takes no RSA keys
 // of less than 2048 bits, would refuse the certificate that is in use.
-func Example() {
+func Example() { //nolint:testableexamples // Main ends the process.
 	check := preflight.Check{
 		Name:        "DefaultCertificate",
 		Description: "The target accepts the key of the default certificate",

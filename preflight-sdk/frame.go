@@ -158,9 +158,10 @@ func logLines(r Result) ([]byte, error) {
 // known are ignored; an outcome that is not known becomes Unknown.
 func ParseFrame(data []byte) (Result, error) {
 	scan := scanner{pattern: framePattern(), problem: ErrNoFrame}
-	for line := []byte(nil); len(data) > 0; {
-		line, data, _ = bytes.Cut(data, []byte("\n"))
+	for len(data) > 0 {
+		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		scan.line(line)
+		data = rest
 	}
 	if scan.last == nil {
 		return Result{}, scan.problem

@@ -65,20 +65,20 @@ func indented(t *testing.T, value any) string {
 	return string(text)
 }
 
-func vectors(t testing.TB, kind string) []string {
-	t.Helper()
+func vectors(tb testing.TB, kind string) []string {
+	tb.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", "wire", kind, "*.txt"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no vectors of kind %s: %v", kind, err)
+		tb.Fatalf("no vectors of kind %s: %v", kind, err)
 	}
 	return paths
 }
 
-func read(t testing.TB, path string) []byte {
-	t.Helper()
+func read(tb testing.TB, path string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }

@@ -93,7 +93,7 @@ func start(t *testing.T, program string, timeout time.Duration) *process {
 	if err := os.WriteFile(p.terminationLog, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.command = exec.Command(os.Args[0])
+	p.command = exec.CommandContext(context.Background(), os.Args[0])
 	p.command.Env = append(os.Environ(), programVariable+"="+program, terminationLogVariable+"="+p.terminationLog)
 	if timeout > 0 {
 		deadline := time.Now().Add(timeout).UTC().Format(time.RFC3339Nano)
@@ -144,6 +144,7 @@ func (p *process) end() (int, preflight.Result) {
 }
 
 func TestEveryEndOfAProcessIsHeard(t *testing.T) {
+	t.Parallel()
 	type end struct {
 		code   int
 		state  string

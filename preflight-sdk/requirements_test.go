@@ -1,6 +1,7 @@
 package preflight_test
 
 import (
+	"context"
 	"os/exec"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestNoRequirementsAtAll(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			command := exec.Command("go", tc.args...)
+			command := exec.CommandContext(context.Background(), "go", tc.args...)
 			// In a workspace the other modules would be listed.
 			command.Env = append(command.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 			out, err := command.CombinedOutput()
