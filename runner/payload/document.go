@@ -25,11 +25,16 @@ const (
 	maxDocuments = 1_000
 )
 
+// place is where in a file a document begins. Both count from 1; the zero value
+// stands for the whole file.
+type place struct {
+	number, line int
+}
+
 // document is one document of a file.
 type document struct {
-	// number and line count from 1.
-	number, line int
-	raw          []byte
+	place
+	raw []byte
 	// json is true for documents to be read by the rules of JSON.
 	json bool
 }
@@ -67,7 +72,7 @@ func splitJSON(content []byte) ([]document, bool) {
 		begin := int(decoder.InputOffset()) - len(raw)
 		line += bytes.Count(content[start:begin], []byte("\n"))
 		start = begin
-		documents = append(documents, document{number: len(documents) + 1, line: line, raw: raw, json: true})
+		documents = append(documents, document{place: place{len(documents) + 1, line}, raw: raw, json: true})
 	}
 	return documents, true
 }
@@ -77,7 +82,7 @@ func splitYAML(content []byte) []document {
 	line, start, from := 1, 0, 1
 	end := func(offset int) {
 		if raw := content[start:offset]; len(bytes.TrimSpace(raw)) > 0 && len(documents) <= maxDocuments {
-			documents = append(documents, document{number: len(documents) + 1, line: from, raw: raw})
+			documents = append(documents, document{place: place{len(documents) + 1, from}, raw: raw})
 		}
 	}
 	offset := 0
@@ -218,6 +223,15 @@ func mention(node *yaml.Node) int {
 		}
 	}
 	return 0
+}
+
+// count returns how many nodes the tree has.
+func count(node *yaml.Node) int {
+	n := 1
+	for _, inner := range node.Content {
+		n += count(inner)
+	}
+	return n
 }
 
 // irregular returns what parsers may read in different ways, first come first:

@@ -52,8 +52,7 @@ func refuse(reason, format string, args ...any) *Error {
 
 // unreadable makes the error for what could not be had from the registry.
 func unreadable(err error, what string) *Error {
-	var known *Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
 	reason, remedy := "RegistryUnreachable", "Check that the registry can be reached from here, then run the preflight again."

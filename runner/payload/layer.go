@@ -32,47 +32,60 @@ func eachManifest(ctx context.Context, layer []byte, visit func(file string, con
 		return err
 	}
 	defer stream.Close() //nolint:errcheck // Nothing is written.
-	archive := tar.NewReader(&bounded{reader: stream, left: maxUnpacked})
-	seen := map[string]bool{}
-	var total int64
-	for entries := 1; ; entries++ {
-		if ctx.Err() != nil {
-			return unreadable(ctx.Err(), "the manifests of the release")
-		}
-		header, err := archive.Next()
+	contents := &contents{archive: tar.NewReader(&bounded{reader: stream, left: maxUnpacked}), seen: map[string]bool{}}
+	for ctx.Err() == nil {
+		file, content, err := contents.next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return malformed(err)
-		}
-		if entries > maxEntries || header.Size > maxUnpacked-total {
-			return refuse("LayerTooLarge", "the layer unpacks to more than %d entries or %d bytes", maxEntries, maxUnpacked)
-		}
-		total += header.Size
-		file, err := manifestFile(header)
 		if err != nil {
 			return err
 		}
 		if file == "" {
 			continue
 		}
-		if seen[file] {
-			return refuse("DuplicateEntry", "the layer has the file %q twice", oneLine(header.Name))
-		}
-		seen[file] = true
-		if err := visitFile(archive, header, file, visit); err != nil {
+		if err := visit(file, content); err != nil {
 			return err
 		}
 	}
+	return unreadable(ctx.Err(), "the manifests of the release")
 }
 
-func visitFile(archive io.Reader, header *tar.Header, file string, visit func(string, []byte) error) error {
-	content := make([]byte, header.Size)
-	if _, err := io.ReadFull(archive, content); err != nil {
-		return malformed(err)
+// contents reads an archive within the limits.
+type contents struct {
+	archive *tar.Reader
+	seen    map[string]bool
+	entries int
+	total   int64
+}
+
+// next returns the next entry; the name is empty when it is none of our
+// business, and the error is io.EOF after the last.
+func (c *contents) next() (string, []byte, error) {
+	header, err := c.archive.Next()
+	if errors.Is(err, io.EOF) {
+		return "", nil, io.EOF
 	}
-	return visit(file, content)
+	if err != nil {
+		return "", nil, malformed(err)
+	}
+	if c.entries++; c.entries > maxEntries || header.Size > maxUnpacked-c.total {
+		return "", nil, refuse("LayerTooLarge", "the layer unpacks to more than %d entries or %d bytes", maxEntries, maxUnpacked)
+	}
+	c.total += header.Size
+	file, err := manifestFile(header)
+	if file == "" || err != nil {
+		return "", nil, err
+	}
+	if c.seen[file] {
+		return "", nil, refuse("DuplicateEntry", "the layer has the file %q twice", oneLine(header.Name))
+	}
+	c.seen[file] = true
+	content := make([]byte, header.Size)
+	if _, err := io.ReadFull(c.archive, content); err != nil {
+		return "", nil, malformed(err)
+	}
+	return file, content, nil
 }
 
 // manifestFile returns the name of a file of release-manifests/, or "" for an
@@ -104,8 +117,7 @@ func manifestFile(header *tar.Header) (string, error) {
 // malformed names the cause of an archive that cannot be read, unless a limit
 // of ours is the cause.
 func malformed(err error) error {
-	var limit *Error
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*Error](err); ok {
 		return limit
 	}
 	failure := refuse("MalformedLayer", "the layer is not a sound tar archive")

@@ -17,7 +17,12 @@ import (
 
 const (
 	maxAnnotated = 8 << 20
-	maxProblems  = 1_000
+	// maxNodes bounds the nodes of all annotated objects, as a list item of two
+	// bytes can become a container of half a KiB. It is enough for a thousand
+	// Jobs of usual size. maxObjectNodes bounds those of one object.
+	maxNodes       = 80_000
+	maxObjectNodes = 5_000
+	maxProblems    = 1_000
 )
 
 // manifests gathers what matters of all files of a release.
@@ -28,13 +33,14 @@ type manifests struct {
 	metadata   []byte
 	found      []located[Object]
 	problems   []located[preflight.Finding]
-	annotated  int
+	// annotated counts the bytes, nodes the nodes of annotated objects.
+	annotated, nodes int
 }
 
 // located is something at a place in the release, by which it is sorted.
 type located[T any] struct {
 	file  string
-	place document
+	place place
 	value T
 }
 
@@ -58,10 +64,10 @@ func (m *manifests) add(file string, content []byte) error {
 	}
 	documents, err := split(content)
 	if err != nil {
-		m.report(file, document{}, broken(content, err))
+		m.report(file, place{}, broken(content, err))
 	}
-	for _, place := range documents {
-		if !m.addDocument(file, content, place) {
+	for _, each := range documents {
+		if !m.addDocument(file, content, each) {
 			break
 		}
 	}
@@ -69,10 +75,10 @@ func (m *manifests) add(file string, content []byte) error {
 }
 
 // addDocument looks at one document, and says whether the file is sound so far.
-func (m *manifests) addDocument(file string, content []byte, place document) bool {
-	root, err := place.tree()
+func (m *manifests) addDocument(file string, content []byte, doc document) bool {
+	root, err := doc.tree()
 	if err != nil {
-		m.report(file, place, broken(content, err))
+		m.report(file, doc.place, broken(content, err))
 		return false
 	}
 	if root == nil {
@@ -80,29 +86,30 @@ func (m *manifests) addDocument(file string, content []byte, place document) boo
 	}
 	line := mention(root)
 	if line == 0 {
-		m.report(file, place, incomplete(root))
+		m.report(file, doc.place, incomplete(root))
 		return true
 	}
-	m.annotated += len(place.raw)
-	object, problem := m.preflight(place, root, place.line+line-1)
-	m.report(file, place, problem)
+	m.annotated += len(doc.raw)
+	m.nodes += count(root)
+	object, problem := m.preflight(doc, root, doc.line+line-1)
+	m.report(file, doc.place, problem)
 	if object != nil {
-		m.found = append(m.found, located[Object]{file: file, place: place, value: object})
+		m.found = append(m.found, located[Object]{file: file, place: doc.place, value: object})
 	}
 	return true
 }
 
-func (m *manifests) report(file string, place document, said *problem) {
+func (m *manifests) report(file string, at place, said *problem) {
 	if said != nil {
-		m.problems = append(m.problems, located[preflight.Finding]{file: file, place: place, value: said.at(file, place)})
+		m.problems = append(m.problems, located[preflight.Finding]{file: file, place: at, value: said.at(file, at)})
 	}
 }
 
 // bounded ends the reading when too much was found to be kept.
 func (m *manifests) bounded() error {
 	switch {
-	case m.annotated > maxAnnotated:
-		return refuse("TooManyPreflights", "the manifests with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
+	case m.annotated > maxAnnotated || m.nodes > maxNodes:
+		return refuse("TooManyPreflights", "the objects with the annotation %s have more than %d bytes or %d fields", Annotation, maxAnnotated, maxNodes)
 	case len(m.problems) > maxProblems:
 		return refuse("TooManyProblems", "more than %d manifests have problems, the first being: %s", maxProblems, m.problems[0].value.Message)
 	}

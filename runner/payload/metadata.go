@@ -42,7 +42,7 @@ func (m *manifests) describe() (*Release, error) {
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {
-			m.report(metadataFile, document{}, warn("MetadataNotString", fmt.Sprintf("the value of metadata %q is not a string, and is left out", oneLine(key)),
+			m.report(metadataFile, place{}, warn("MetadataNotString", fmt.Sprintf("the value of metadata %q is not a string, and is left out", oneLine(key)),
 				"Report it to the publisher of the release."))
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -38,10 +38,14 @@ func newScheme() *runtime.Scheme {
 
 // preflight judges a document that has the annotation in the given line of the
 // file. It returns the object to keep, if any, and what there is to say.
-func (m *manifests) preflight(place document, root *yaml.Node, line int) (Object, *problem) {
+func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, *problem) {
 	if what, line := irregular(root); what != "" {
-		return nil, fail("IrregularPreflight", fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, place.line+line-1),
+		return nil, fail("IrregularPreflight", fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.line+line-1),
 			toAuthors+"what a preflight runs must be written out, once, in full.")
+	}
+	if n := count(root); n > maxObjectNodes {
+		return nil, fail("PreflightTooLarge", fmt.Sprintf("an object with the annotation %s has %d fields and items, and %d are the limit", Annotation, n, maxObjectNodes),
+			toAuthors+"a preflight must be smaller.")
 	}
 	value := child(child(child(root, "metadata"), "annotations"), Annotation)
 	if misplaced := misplaced(root, value, line); misplaced != nil {
@@ -59,7 +63,7 @@ func (m *manifests) preflight(place document, root *yaml.Node, line int) (Object
 		return nil, fail("InvalidPreflight", "an object with the annotation "+Annotation+" has no apiVersion or no kind",
 			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
 	}
-	object, invalid := m.decode(place)
+	object, invalid := m.decode(doc)
 	if invalid != nil {
 		return nil, invalid
 	}
@@ -86,16 +90,16 @@ func misplaced(root, value *yaml.Node, line int) *problem {
 
 // decode reads the document into the type of its kind. Fields that the type
 // does not have, and those that are there twice, are errors.
-func (m *manifests) decode(place document) (Object, *problem) {
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !place.json, Strict: true})
-	decoded, kind, err := decoder.Decode(place.raw, nil, nil)
+func (m *manifests) decode(doc document) (Object, *problem) {
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.json, Strict: true})
+	decoded, kind, err := decoder.Decode(doc.raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
 		return nil, fail("UnsupportedKind", fmt.Sprintf("an object of %s %s has the annotation %s", oneLine(kind.GroupVersion().String()), oneLine(kind.Kind), Annotation),
 			toAuthors+"only Jobs of batch/v1, and ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1, can have it.")
 	}
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
-		return nil, fail("InvalidPreflight", "the object cannot be read: "+place.locate(err).Error(),
+		return nil, fail("InvalidPreflight", "the object cannot be read: "+doc.locate(err).Error(),
 			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
 	}
 	return object, nil
@@ -176,5 +180,5 @@ func roleName(name string) []string {
 	if name == "" || len(name) > validation.DNS1123SubdomainMaxLength {
 		return []string{"it must have from 1 to 253 characters"}
 	}
-	return path.IsValidPathSegmentName(name)
+	return content.IsPathSegmentName(name)
 }

@@ -30,7 +30,7 @@ func warn(reason, message, remediation string) *problem {
 
 // at makes a finding of what is said about a place in a file. One that fails
 // blocks.
-func (p *problem) at(file string, place document) preflight.Finding {
+func (p *problem) at(file string, place place) preflight.Finding {
 	finding := preflight.Finding{
 		Name: problemName(file), Source: preflight.SourcePayload, Outcome: p.outcome, Reason: p.reason,
 		Message: oneLine(file) + ": " + p.message, Remediation: p.remediation,
@@ -52,14 +52,11 @@ func problemName(file string) string {
 	words := strings.FieldsFunc(stem, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
-	name := "Payload."
-	for _, word := range words {
-		name += strings.ToUpper(word[:1]) + word[1:]
-		if len(name) > maxName {
-			return name[:maxName]
-		}
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
 	}
-	return strings.TrimSuffix(name, ".")
+	name := strings.TrimSuffix("Payload."+strings.Join(words, ""), ".")
+	return name[:min(len(name), maxName)]
 }
 
 // component returns the part of the file's name that names the component that

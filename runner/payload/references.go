@@ -30,7 +30,7 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 		}
 		seen[tag.Name] = true
 		if fault := checkReference(tag); fault != nil {
-			m.report(referencesFile, document{}, fault)
+			m.report(referencesFile, place{}, fault)
 			continue
 		}
 		images[tag.Name] = tag.From.Name

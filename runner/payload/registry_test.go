@@ -27,14 +27,14 @@ const repository = "openshift/release"
 
 // serve runs a real registry, behind the given handler where there is one, and
 // returns its host.
-func serve(t testing.TB, wrap func(http.Handler) http.Handler) string {
-	t.Helper()
+func serve(tb testing.TB, wrap func(http.Handler) http.Handler) string {
+	tb.Helper()
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	if wrap != nil {
 		handler = wrap(handler)
 	}
 	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
@@ -55,41 +55,47 @@ func digestOf(content []byte) v1.Hash {
 }
 
 // put uploads by the protocol, and so takes whatever a registry takes.
-func put(t testing.TB, client http.RoundTripper, method, url, mediaType string, body []byte) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", mediaType)
+func put(tb testing.TB, client http.RoundTripper, request *http.Request) {
+	tb.Helper()
 	response, err := client.RoundTrip(request)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // The status says it all.
 	if response.StatusCode != http.StatusCreated {
 		answer, _ := io.ReadAll(response.Body)
-		t.Fatalf("%s %s: %s: %s", method, url, response.Status, answer)
+		tb.Fatalf("%s %s: %s: %s", request.Method, request.URL, response.Status, answer)
 	}
 }
 
-func putBlob(t testing.TB, client http.RoundTripper, host string, content []byte) {
-	t.Helper()
-	put(t, client, http.MethodPost, "http://"+host+"/v2/"+repository+"/blobs/uploads/?digest="+digestOf(content).String(), "application/octet-stream", content)
+func putBlob(tb testing.TB, client http.RoundTripper, host string, content []byte) {
+	tb.Helper()
+	url := "http://" + host + "/v2/" + repository + "/blobs/uploads/?digest=" + digestOf(content).String()
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, url, bytes.NewReader(content))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	put(tb, client, request)
 }
 
 // putManifest returns the pull spec.
-func putManifest(t testing.TB, client http.RoundTripper, host string, mediaType types.MediaType, content []byte) string {
-	t.Helper()
+func putManifest(tb testing.TB, client http.RoundTripper, host string, mediaType types.MediaType, content []byte) string {
+	tb.Helper()
 	digest := digestOf(content).String()
-	put(t, client, http.MethodPut, "http://"+host+"/v2/"+repository+"/manifests/"+digest, string(mediaType), content)
+	url := "http://" + host + "/v2/" + repository + "/manifests/" + digest
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodPut, url, bytes.NewReader(content))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	request.Header.Set("Content-Type", string(mediaType))
+	put(tb, client, request)
 	return host + "/" + repository + "@" + digest
 }
 
 // imageOf is the manifest of an image with the layer on top of a base layer
 // that the registry does not even have.
-func imageOf(t testing.TB, change func(manifest *v1.Manifest), layer []byte) []byte {
-	t.Helper()
+func imageOf(tb testing.TB, change func(manifest *v1.Manifest), layer []byte) []byte {
+	tb.Helper()
 	manifest := v1.Manifest{
 		SchemaVersion: 2, MediaType: types.DockerManifestSchema2,
 		Config: v1.Descriptor{MediaType: types.DockerConfigJSON, Size: 2, Digest: digestOf([]byte("{}"))},
@@ -101,31 +107,31 @@ func imageOf(t testing.TB, change func(manifest *v1.Manifest), layer []byte) []b
 	if change != nil {
 		change(&manifest)
 	}
-	return toJSON(t, manifest)
+	return toJSON(tb, manifest)
 }
 
-func toJSON(t testing.TB, value any) []byte {
-	t.Helper()
+func toJSON(tb testing.TB, value any) []byte {
+	tb.Helper()
 	content, err := json.Marshal(value)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return content
 }
 
 // pushLayer pushes an image with that last layer and returns its pull spec.
-func pushLayer(t testing.TB, host string, layer []byte) string {
-	t.Helper()
-	putBlob(t, http.DefaultTransport, host, layer)
-	return putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, imageOf(t, nil, layer))
+func pushLayer(tb testing.TB, host string, layer []byte) string {
+	tb.Helper()
+	putBlob(tb, http.DefaultTransport, host, layer)
+	return putManifest(tb, http.DefaultTransport, host, types.DockerManifestSchema2, imageOf(tb, nil, layer))
 }
 
 // forced stands in for a signature.
-func forced(t testing.TB, pullSpec string) signature.Release {
-	t.Helper()
+func forced(tb testing.TB, pullSpec string) signature.Release {
+	tb.Helper()
 	proof, err := signature.Force(pullSpec, errors.New("not signed in this test"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return proof
 }
@@ -139,8 +145,8 @@ type entry struct {
 }
 
 // archive writes a tar, also of what no honest program would write.
-func archive(t testing.TB, entries ...entry) []byte {
-	t.Helper()
+func archive(tb testing.TB, entries ...entry) []byte {
+	tb.Helper()
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
 	for _, e := range entries {
@@ -149,27 +155,27 @@ func archive(t testing.TB, entries ...entry) []byte {
 			kind = tar.TypeReg
 		}
 		if err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o644, Size: int64(len(e.content))}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := io.WriteString(w, e.content); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return buffer.Bytes()
 }
 
-func compressed(t testing.TB, content []byte) []byte {
-	t.Helper()
+func compressed(tb testing.TB, content []byte) []byte {
+	tb.Helper()
 	var buffer bytes.Buffer
 	w := gzip.NewWriter(&buffer)
 	if _, err := w.Write(content); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return buffer.Bytes()
 }
@@ -184,9 +190,9 @@ const (
 )
 
 // releaseWith is the archive of a small sound release and the given entries.
-func releaseWith(t testing.TB, entries ...entry) []byte {
-	t.Helper()
-	return archive(t, append([]entry{
+func releaseWith(tb testing.TB, entries ...entry) []byte {
+	tb.Helper()
+	return archive(tb, append([]entry{
 		{name: "release-manifests/", kind: tar.TypeDir},
 		{name: "release-manifests/image-references", content: references},
 		{name: "release-manifests/release-metadata", content: metadata},

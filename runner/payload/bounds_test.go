@@ -1,0 +1,101 @@
+package payload_test
+
+import (
+	"bytes"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// maxMemory is what Extract may hold beyond the layer itself.
+const maxMemory = 64 << 20
+
+// TestExtractBoundsMemory measures what is alive while the worst layers are
+// read. It is not parallel, so that nothing else is measured.
+func TestExtractBoundsMemory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	manifests := func(n int, content string) []byte {
+		var entries []entry
+		for i := range n {
+			entries = append(entries, entry{name: "release-manifests/" + strings.Repeat("a", i+1) + ".yaml", content: content})
+		}
+		return compressed(t, releaseWith(t, entries...))
+	}
+	job := strings.Replace(jobIn("ns", "job"), "containers:", "initContainers: ["+strings.Repeat("{},", 4_900)+"]\n      containers:", 1)
+	annotated := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}\n"
+	for name, layer := range map[string][]byte{
+		"zeros":            packed(t, compressed, zeros(t), 1280),
+		"zeros, zstd":      packed(t, zstandard, zeros(t), 1280),
+		"wide window":      wide(t),
+		"entries":          packed(t, compressed, bytes.Repeat(headerOf(t, "etc/x", 0), 1000), 1000),
+		"extended headers": packed(t, compressed, padding(t), 1000),
+		"large files":      manifests(30, "a: "+strings.Repeat("a", 3<<20-100)),
+		"dense files":      manifests(8, "a: ["+strings.Repeat("a,", 99_000)+"]"),
+		"dense maps":       manifests(8, strings.Repeat("- {a: b}\n", 19_000)),
+		"deep files":       manifests(8, strings.Repeat("[", 9_000)),
+		"large preflights": manifests(4, annotated+"data: {a: "+strings.Repeat("a", 2<<20-1000)+"}"),
+		"large jobs":       manifests(30, job),
+		"dense preflights": manifests(4, annotated+"x: ["+strings.Repeat("a,", 98_000)+"]"),
+		"bombs":            manifests(8, annotated+bomb()),
+	} {
+		t.Run(name, func(t *testing.T) {
+			proof := forced(t, pushLayer(t, serve(t, nil), layer))
+			peak := peakOf(func() { _, _ = payload.Extract(t.Context(), proof) })
+			t.Logf("layer %d KiB, peak %d KiB", len(layer)>>10, peak>>10)
+			if peak > int64(2*len(layer))+maxMemory {
+				t.Errorf("%d MiB for a layer of %d MiB, and the registry in this test holds the layer too", peak>>20, len(layer)>>20)
+			}
+		})
+	}
+}
+
+// peakOf returns by how much the heap grew at most while f ran.
+func peakOf(f func()) int64 {
+	debug.FreeOSMemory()
+	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(heap)
+	before := heap[0].Value.Uint64()
+	done, peak := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		most := before
+		for {
+			metrics.Read(heap)
+			most = max(most, heap[0].Value.Uint64())
+			select {
+			case <-done:
+				peak <- int64(most - before)
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	f()
+	close(done)
+	return <-peak
+}
+
+// BenchmarkExtract reads a release of the size of a real one over loopback.
+func BenchmarkExtract(b *testing.B) {
+	pushed := honest()
+	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
+	pullSpec, err := release.Push(b.Context(), serve(b, nil), pushed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	proof := forced(b, pullSpec)
+	var got *payload.Release
+	for b.Loop() {
+		if got, err = payload.Extract(b.Context(), proof); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
+	b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
+}

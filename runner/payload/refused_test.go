@@ -1,0 +1,470 @@
+package payload_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/zstd"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/signature"
+)
+
+func TestExtractRefusesLayers(t *testing.T) {
+	t.Parallel()
+	file := func(name, content string) []entry {
+		return []entry{{name: "release-manifests/" + name, content: content}}
+	}
+	with := func(entries ...entry) func(*testing.T) []byte {
+		return func(t *testing.T) []byte { t.Helper(); return releaseWith(t, entries...) }
+	}
+	only := func(entries ...entry) func(*testing.T) []byte {
+		return func(t *testing.T) []byte { t.Helper(); return archive(t, entries...) }
+	}
+	referencing := func(content string) func(*testing.T) []byte {
+		return only(append(file("image-references", content), file("release-metadata", metadata)...)...)
+	}
+	describing := func(content string) func(*testing.T) []byte {
+		return only(append(file("image-references", references), file("release-metadata", content)...)...)
+	}
+	tests := map[string]struct {
+		reason string
+		layer  func(*testing.T) []byte
+		want   string
+		text   string
+	}{
+		"parent": {
+			reason: "a name may not leave the image",
+			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
+		},
+		"parent elsewhere": {reason: "no honest layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry", text: `"../../etc/passwd"`},
+		"absolute":         {reason: "a name is relative to the image", layer: with(entry{name: "/release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"/release-manifests/job.yaml"`},
+		"symbolic link": {
+			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), want: "NotAFile", text: `"release-manifests/job.yaml"`,
+		},
+		"hard link": {
+			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeLink, link: "release-manifests/image-references"}), want: "NotAFile",
+		},
+		"device":         {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeChar}), want: "NotAFile"},
+		"pipe":           {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeFifo}), want: "NotAFile"},
+		"directory link": {reason: "the directory itself may not be elsewhere", layer: only(entry{name: "release-manifests", kind: tar.TypeSymlink, link: "etc"}), want: "NotAFile"},
+		"twice": {
+			reason: "readers differ in which of the two they take",
+			layer:  with(append(file("job.yaml", "a: b"), file("job.yaml", "a: c")...)...), want: "DuplicateEntry", text: `"release-manifests/job.yaml"`,
+		},
+		"twice in disguise": {
+			reason: "both are the same file", layer: with(append(file("job.yaml", "a: b"), entry{name: "./release-manifests//job.yaml", content: "a: c"})...), want: "DuplicateEntry",
+		},
+		"whiteout": {reason: "the layers below are not read", layer: with(file(".wh.job.yaml", "")...), want: "Whiteout", text: ".wh.job.yaml"},
+		"large file": {
+			reason: "a file is bounded before it is read", layer: with(file("large.yaml", strings.Repeat("a", 8<<20+1))...), want: "FileTooLarge", text: "large.yaml",
+		},
+		"many entries": {
+			reason: "the number of entries is bounded", want: "LayerTooLarge",
+			layer: func(t *testing.T) []byte {
+				t.Helper()
+				return packed(t, compressed, bytes.Repeat(headerOf(t, "etc/x", 0), 1000), 1000)
+			},
+		},
+		"huge entry": {
+			reason: "an entry that cannot be is not waited for", want: "LayerTooLarge",
+			layer: func(t *testing.T) []byte {
+				t.Helper()
+				return append(headerOf(t, "etc/x", 10<<30), make([]byte, 1024)...)
+			},
+		},
+		"zeros, gzip": {
+			reason: "10 GiB of zeros are not unpacked", want: "LayerTooLarge",
+			layer: func(t *testing.T) []byte { t.Helper(); return packed(t, compressed, zeros(t), 1280) },
+		},
+		"zeros, zstd": {
+			reason: "10 GiB of zeros are not unpacked", want: "LayerTooLarge",
+			layer: func(t *testing.T) []byte { t.Helper(); return packed(t, zstandard, zeros(t), 1280) },
+		},
+		"extended headers": {
+			reason: "what no entry accounts for is bounded too", want: "LayerTooLarge",
+			layer: func(t *testing.T) []byte { t.Helper(); return packed(t, compressed, padding(t), 1000) },
+		},
+		"large window": {reason: "a window is memory that the sender chooses", layer: wide, want: "MalformedLayer", text: "window"},
+		"cut": {
+			reason: "an archive must have an end", want: "MalformedLayer",
+			layer: func(t *testing.T) []byte {
+				t.Helper()
+				return releaseWith(t, file("job.yaml", jobIn("ns", "job"))...)[:2600]
+			},
+		},
+		"cut, compressed": {
+			reason: "a stream must have an end", want: "MalformedLayer",
+			layer: func(t *testing.T) []byte {
+				t.Helper()
+				layer := compressed(t, releaseWith(t, file("job.yaml", jobIn("ns", "job"))...))
+				return layer[:len(layer)-100]
+			},
+		},
+		"no archive": {
+			reason: "a layer is an archive", want: "MalformedLayer",
+			layer: func(*testing.T) []byte { return bytes.Repeat([]byte("no tar "), 1000) },
+		},
+		"ordinary image": {
+			reason: "most images are not releases", layer: only(entry{name: "etc/hosts", content: "x"}), want: "NotARelease", text: "this is not a release image",
+		},
+		"no metadata":     {reason: "a release has both files", layer: only(file("image-references", references)...), want: "NotARelease"},
+		"no references":   {reason: "a release has both files", layer: only(file("release-metadata", metadata)...), want: "NotARelease"},
+		"other version":   {reason: "both files must be of one release", layer: describing(strings.Replace(metadata, version, "4.21.4", 1)), want: "VersionMismatch", text: `"4.21.4"`},
+		"no version":      {reason: "a version is SemVer", layer: describing(strings.Replace(metadata, version, "latest", 1)), want: "InvalidRelease", text: `"latest" is not a semantic version`},
+		"other kind":      {reason: "the kind is the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)), want: "InvalidRelease", text: "cincinnati-metadata-v1"},
+		"no JSON":         {reason: "the metadata is JSON", layer: describing("kind: cincinnati-metadata-v0"), want: "InvalidRelease", text: "not valid JSON"},
+		"JSON and more":   {reason: "what follows would be read by nobody", layer: describing(metadata + metadata), want: "InvalidRelease"},
+		"second version":  {reason: "readers differ in which of the two they take", layer: describing(strings.Replace(metadata, "{", `{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
+		"no image stream": {reason: "the list of images is an ImageStream", layer: referencing(`{"kind":"List","apiVersion":"v1"}`), want: "InvalidRelease", text: `"List"`},
+		"no images":       {reason: "a release without images cannot be", layer: referencing(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
+		"unknown field":   {reason: "it could mean anything", layer: referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`},
+		"image twice": {
+			reason: "a name has one image", want: "InvalidRelease", text: `"cli" twice`,
+			layer: referencing(strings.Replace(references, `"tags":[`, `"tags":[{"name":"cli"},`, 1)),
+		},
+		"dense references": {reason: "parsing costs memory by the number of tokens", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"), want: "InvalidRelease", text: "tokens"},
+		"many problems": {
+			reason: "a report is bounded", want: "TooManyProblems",
+			layer: with(append(file("a.yaml", strings.Repeat("a: b\n---\n", 900)), file("b.yaml", strings.Repeat("a: b\n---\n", 900))...)...),
+		},
+		"much to check": {reason: "what is kept is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), test.layer(t))))
+			failure := failureOf(t, err)
+			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+				t.Errorf("got %s %s %q, want Fail %s with %q: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.text, test.reason)
+			}
+		})
+	}
+}
+
+// largePreflights are ConfigMaps of 2 MiB each, as many as asked for.
+func largePreflights(n int) []entry {
+	entries := make([]entry, n)
+	for i := range entries {
+		name := "large-" + strings.Repeat("a", i)
+		entries[i] = entry{name: "release-manifests/" + name + ".yaml", content: `{apiVersion: v1, kind: ConfigMap, data: {a: ` + strings.Repeat("a", 2<<20) +
+			`}, metadata: {name: x` + strings.Repeat("a", i) + `, namespace: ns, annotations: {openshift.io/preflight-check: "true"}}}`}
+	}
+	return entries
+}
+
+// headerOf is the header of a file, whether or not as much follows.
+func headerOf(tb testing.TB, name string, size int64) []byte {
+	tb.Helper()
+	var buffer bytes.Buffer
+	if err := tar.NewWriter(&buffer).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size}); err != nil {
+		tb.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// packed compresses a part of an archive and repeats it: both formats allow it.
+func packed(tb testing.TB, pack func(testing.TB, []byte) []byte, part []byte, times int) []byte {
+	tb.Helper()
+	return bytes.Repeat(pack(tb, part), times)
+}
+
+func zstandard(tb testing.TB, content []byte) []byte {
+	tb.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return encoder.EncodeAll(content, nil)
+}
+
+// zeros is a file of 8 MiB of zeros that is none of our business.
+func zeros(tb testing.TB) []byte {
+	tb.Helper()
+	return append(headerOf(tb, "usr/lib/zeros", 8<<20), make([]byte, 8<<20)...)
+}
+
+// padding is an archive member that no entry accounts for: the extended header
+// of the next one.
+func padding(tb testing.TB) []byte {
+	tb.Helper()
+	var buffer bytes.Buffer
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: "x", PAXRecords: map[string]string{"VENDOR.comment": strings.Repeat("a", 1000<<10)}}
+	if err := tar.NewWriter(&buffer).WriteHeader(header); err != nil {
+		tb.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+// wide is a zstd stream that asks for a window of 32 MiB.
+func wide(t *testing.T) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	w, err := zstd.NewWriter(&buffer, zstd.WithWindowSize(32<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if _, err := w.Write(zeros(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func TestExtractRefusesImages(t *testing.T) {
+	t.Parallel()
+	last := func(change func(layer *v1.Descriptor)) func(*v1.Manifest) {
+		return func(manifest *v1.Manifest) { change(&manifest.Layers[len(manifest.Layers)-1]) }
+	}
+	tests := map[string]struct {
+		reason string
+		change func(*v1.Manifest)
+		// raw replaces the manifest.
+		raw       string
+		mediaType types.MediaType
+		want      string
+		text      string
+	}{
+		"foreign layer": {
+			reason: "only the registry is asked", want: "ForeignContent",
+			change: last(func(layer *v1.Descriptor) { layer.URLs = []string{"https://example.com/layer"} }),
+		},
+		"undistributable layer": {
+			reason: "such a layer comes from elsewhere", want: "ForeignContent",
+			change: last(func(layer *v1.Descriptor) { layer.MediaType = types.DockerForeignLayer }),
+		},
+		"inline layer": {
+			reason: "data beside the digest is not needed", want: "InlineContent",
+			change: last(func(layer *v1.Descriptor) { layer.Data = []byte("data") }),
+		},
+		"large layer": {
+			reason: "a layer is bounded before it is asked for", want: "TooLarge", text: "67108864",
+			change: last(func(layer *v1.Descriptor) { layer.Size = 64<<20 + 1 }),
+		},
+		"empty layer": {
+			reason: "there is nothing in it", want: "InvalidSize",
+			change: last(func(layer *v1.Descriptor) { layer.Size = 0 }),
+		},
+		"negative layer": {
+			reason: "a size counts", want: "InvalidSize",
+			change: last(func(layer *v1.Descriptor) { layer.Size = -1 }),
+		},
+		"other digest": {
+			reason: "sha256 is what was verified", want: "UnsupportedDigest",
+			change: last(func(layer *v1.Descriptor) { layer.Digest = v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("a", 128)} }),
+		},
+		"no layers":      {reason: "an artifact is no release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "NotARelease"},
+		"schema 1":       {reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1"},
+		"schema 1, lied": {reason: "the content counts", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema2, want: "SchemaVersion1"},
+		"schema 3":       {reason: "it could mean anything", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no schema":      {reason: "keys have one case", raw: `{"SchemaVersion":2,"layers":[]}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no JSON":        {reason: "a manifest is JSON", raw: `<html>`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"both": {
+			reason: "readers differ in which of the two they take (CVE-2021-41190)", want: "AmbiguousManifest",
+			raw:       `{"schemaVersion":2,"layers":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}],"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
+			mediaType: types.OCIManifestSchema1,
+		},
+		"index that says image": {
+			reason: "type and content must agree", want: "InvalidManifest", mediaType: types.OCIManifestSchema1,
+			raw: `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host, layer, mediaType := serve(t, nil), releaseWith(t), types.DockerManifestSchema2
+			putBlob(t, http.DefaultTransport, host, layer)
+			content := imageOf(t, test.change, layer)
+			if test.raw != "" {
+				content, mediaType = []byte(test.raw), test.mediaType
+			}
+			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, mediaType, content)))
+			failure := failureOf(t, err)
+			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestExtractRefusesIndexes(t *testing.T) {
+	t.Parallel()
+	linux := &v1.Platform{OS: "linux", Architecture: "arm64"}
+	tests := map[string]struct {
+		reason string
+		change func(index *v1.IndexManifest)
+		want   string
+		text   string
+	}{
+		"no linux": {
+			reason: "nodes run linux", want: "NoLinuxImage", text: "windows/amd64",
+			change: func(index *v1.IndexManifest) {
+				index.Manifests[0].Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
+			},
+		},
+		"no platform": {
+			reason: "an attestation is no image", want: "NoLinuxImage",
+			change: func(index *v1.IndexManifest) { index.Manifests[0].Platform = nil },
+		},
+		"other size": {
+			reason: "the index promises the size too", want: "SizeMismatch",
+			change: func(index *v1.IndexManifest) { index.Manifests[0].Size++ },
+		},
+		"foreign image": {
+			reason: "only the registry is asked", want: "ForeignContent",
+			change: func(index *v1.IndexManifest) { index.Manifests[0].URLs = []string{"https://example.com"} },
+		},
+		"large image": {
+			reason: "a manifest is bounded before it is asked for", want: "TooLarge",
+			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 4<<20 + 1 },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
+			putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
+			index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{
+				{MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: linux},
+			}}
+			test.change(&index)
+			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index))))
+			failure := failureOf(t, err)
+			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestExtractRefusesNestedIndexes(t *testing.T) {
+	t.Parallel()
+	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
+	descriptor := putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
+	for range 2 {
+		index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{
+			{MediaType: types.DockerManifestList, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+		}}
+		content = toJSON(t, index)
+		descriptor = putManifest(t, http.DefaultTransport, host, types.DockerManifestList, content)
+	}
+	_, err := payload.Extract(t.Context(), forced(t, descriptor))
+	if failure := failureOf(t, err); failure.Reason != "NestedIndex" {
+		t.Errorf("got %s, want NestedIndex: an index in an index could go on for ever", failure.Reason)
+	}
+}
+
+// answer changes what the registry says to a GET of a path with part in it.
+func answer(part string, change func(w http.ResponseWriter, honest *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, part) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			honest := httptest.NewRecorder()
+			next.ServeHTTP(honest, r)
+			change(w, honest)
+		})
+	}
+}
+
+func TestExtractRefusesRegistries(t *testing.T) {
+	t.Parallel()
+	status := func(code int) func(http.ResponseWriter, *httptest.ResponseRecorder) {
+		return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+			http.Error(w, "not\nhere", code)
+		}
+	}
+	flipped := func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+		body := honest.Body.Bytes()
+		body[len(body)/2] ^= 1
+		w.Header().Set("Content-Type", honest.Header().Get("Content-Type"))
+		_, _ = w.Write(body)
+	}
+	tests := map[string]struct {
+		reason  string
+		part    string
+		change  func(http.ResponseWriter, *httptest.ResponseRecorder)
+		want    string
+		outcome preflight.Outcome
+	}{
+		"tampered layer": {reason: "one bit is enough", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"tampered layer of unknown size": {
+			reason: "a server need not say the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+				flipped(w, honest)
+			},
+		},
+		"cut layer": {
+			reason: "the connection may have broken", part: "/blobs/", want: "LayerTruncated", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+				_, _ = w.Write(honest.Body.Bytes()[:honest.Body.Len()/2])
+			},
+		},
+		"other manifest, called schema 1": {
+			reason: "the library believes this header", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+				w.Header().Set("Content-Type", string(types.DockerManifestSchema1Signed))
+				w.Header().Set("Docker-Content-Digest", honest.Header().Get("Docker-Content-Digest"))
+				_, _ = w.Write(append(honest.Body.Bytes(), ' '))
+			},
+		},
+		"endless manifest": {
+			reason: "an answer is bounded", part: "/manifests/", want: "TooMuchData", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				for block := make([]byte, 1<<20); ; {
+					if _, err := w.Write(block); err != nil {
+						return
+					}
+				}
+			},
+		},
+		"no manifest": {reason: "there may be no such image", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
+		"no layer":    {reason: "a mirror may not be complete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
+		"forbidden":   {reason: "the account may not pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
+		"teapot":      {reason: "a registry may have any trouble", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := serve(t, answer(test.part, test.change))
+			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))))
+			if failure := failureOf(t, err); failure.Reason != test.want || failure.Outcome != test.outcome {
+				t.Errorf("got %s %s, want %s %s: %s (%v)", failure.Outcome, failure.Reason, test.outcome, test.want, test.reason, err)
+			}
+		})
+	}
+}
+
+func TestExtractRefusesUnverified(t *testing.T) {
+	t.Parallel()
+	_, err := payload.Extract(t.Context(), signature.Release{})
+	if failure := failureOf(t, err); failure.Reason != "NotVerified" {
+		t.Errorf("got %s for a proof that nobody gave, want NotVerified", failure.Reason)
+	}
+}
+
+func TestExtractUnreachable(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	host := strings.TrimPrefix(server.URL, "http://")
+	server.Close()
+	_, err := payload.Extract(t.Context(), forced(t, host+"/release@sha256:"+strings.Repeat("a", 64)))
+	if failure := failureOf(t, err); failure.Reason != "RegistryUnreachable" || failure.Outcome != preflight.Unknown {
+		t.Errorf("got %s %s when nobody listens, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
+	}
+}
