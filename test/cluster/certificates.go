@@ -83,14 +83,9 @@ func (a *authority) writeKubeconfigs(p *plan) error {
 		}
 	}
 	p.cluster.Kubeconfig = a.path("admin.kubeconfig")
-	config, err := clientcmd.BuildConfigFromFlags("", p.cluster.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	// Tests ask a lot at once; the limits are there for other people's servers.
-	config.QPS, config.Burst = 1000, 2000
-	p.cluster.Config = config
-	return nil
+	var err error
+	p.cluster.Config, err = clientConfig(p.cluster.Kubeconfig)
+	return err
 }
 
 func (a *authority) writeKubeconfig(name, server string) error {

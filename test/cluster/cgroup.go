@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
+	"syscall"
 )
 
 // makeCgroups makes the cgroup that the kubelet puts all pods below, in the one
@@ -40,19 +40,13 @@ func (c *claim) processes() ([]int, error) {
 // removeCgroups removes the cluster's cgroup from every hierarchy, the
 // innermost first. The kernel may need a moment after the last process.
 func (c *claim) removeCgroups(ctx context.Context) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
+	return poll(ctx, func() (bool, error) {
 		err := c.tryRemoveCgroups()
-		if err == nil {
-			return nil
+		if errors.Is(err, syscall.EBUSY) {
+			return false, nil
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
+		return err == nil, err
+	})
 }
 
 func (c *claim) tryRemoveCgroups() error {

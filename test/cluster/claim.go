@@ -29,10 +29,12 @@ type claim struct {
 	file  *os.File
 }
 
-// newClaim takes the first free place for the cluster in dir. A place whose
-// owner has died is cleared of what the owner left first.
+// newClaim takes the first free place for the cluster in dir.
 func newClaim(ctx context.Context, dir string) (*claim, error) {
 	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // a directory of /run, readable as all of it
+		return nil, err
+	}
+	if err := RemoveDead(ctx); err != nil {
 		return nil, err
 	}
 	for index := range places {
@@ -53,35 +55,72 @@ func tryClaim(ctx context.Context, index int, dir string) (*claim, error) {
 	if overlapping, err := c.subnets().used(c.bridge()); err != nil || overlapping {
 		return nil, err
 	}
-	file, err := os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	if locked, err := c.lock(); err != nil || !locked {
 		return nil, err
 	}
-	if !lock(file) {
-		return nil, file.Close()
+	err := c.evict(ctx)
+	if err == nil {
+		_, err = c.file.WriteAt([]byte(dir), 0)
 	}
-	c.file = file
-	if err := c.evict(ctx); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	if _, err := file.WriteAt([]byte(dir), 0); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err != nil {
+		return nil, errors.Join(err, c.file.Close())
 	}
 	return c, nil
 }
 
-// evict clears away the cluster that died in this place, if any did.
-func (c *claim) evict(ctx context.Context) error {
-	owner, err := os.ReadFile(c.path())
+// RemoveDead clears away what crashed clusters left on this machine, whatever
+// their directories were. Their logs stay. Start does so by itself.
+func RemoveDead(ctx context.Context) error {
+	all, err := allClaims()
 	if err != nil {
 		return err
 	}
-	if len(owner) > 0 {
-		if err := sweep(ctx, string(owner)); err != nil {
+	for _, c := range all {
+		locked, err := c.lock()
+		if err != nil {
+			return err
+		}
+		if !locked {
+			continue // its owner lives
+		}
+		if err := errors.Join(c.evict(ctx), c.file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lock takes the place, unless its owner lives.
+func (c *claim) lock() (bool, error) {
+	file, err := os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if !lock(file) {
+		return false, file.Close()
+	}
+	c.file = file
+	return true, nil
+}
+
+// evict clears away the cluster that died in this place, if any did.
+func (c *claim) evict(ctx context.Context) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	if owner != "" {
+		if err := sweep(ctx, owner, c); err != nil {
 			return fmt.Errorf("cannot clear away the crashed cluster in %q: %w", owner, err)
 		}
 	}
 	return c.file.Truncate(0)
+}
+
+// owner is the directory of the cluster that has the place, or had it last.
+func (c *claim) owner() (string, error) {
+	dir, err := os.ReadFile(c.path())
+	return string(dir), err
 }
 
 // release gives the place up; what was in it must have been cleared.
@@ -96,22 +135,37 @@ func (c *claim) release() error {
 
 // claimsOf finds the places of the cluster in dir, whether it lives or not.
 func claimsOf(dir string) ([]*claim, error) {
-	files, err := filepath.Glob(filepath.Join(runDir, "*.lock"))
+	all, err := allClaims()
 	if err != nil {
 		return nil, err
 	}
 	var found []*claim
-	for _, file := range files {
-		owner, err := os.ReadFile(file) //nolint:gosec // a file of ours in /run
+	for _, c := range all {
+		owner, err := c.owner()
 		if err != nil {
 			return nil, err
 		}
-		index, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(file), ".lock"))
-		if err == nil && string(owner) == dir {
-			found = append(found, &claim{index: index})
+		if owner == dir {
+			found = append(found, c)
 		}
 	}
 	return found, nil
+}
+
+// allClaims finds every place that was ever taken since the machine booted.
+func allClaims() ([]*claim, error) {
+	files, err := filepath.Glob(filepath.Join(runDir, "*.lock"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*claim
+	for _, file := range files {
+		index, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(file), ".lock"))
+		if err == nil {
+			all = append(all, &claim{index: index})
+		}
+	}
+	return all, nil
 }
 
 func (c *claim) path() string { return filepath.Join(runDir, strconv.Itoa(c.index)+".lock") }

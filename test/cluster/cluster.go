@@ -6,9 +6,9 @@
 // all: containerd, kubelet, a CNI bridge and a registry on the loopback
 // interface. The OpenShift resources a preflight reads are installed from the
 // CRD manifests of the github.com/openshift/api module. Nothing is imitated:
-// pods run, log and reach the API with the in-cluster configuration. Two
-// things are left out: kube-proxy (the kubernetes Service alone is reachable)
-// and DNS (queries are refused at once).
+// pods run, log and reach the API with the in-cluster configuration. Left out
+// are kube-proxy (no Service but kubernetes is reachable), DNS (nobody answers)
+// and a way from the pods to other machines.
 //
 // The binaries are those that `make tools` leaves in bin/.
 package cluster
@@ -47,10 +47,10 @@ type Cluster struct {
 	Registry string `json:"registry,omitempty"`
 	// Config is what Kubeconfig says.
 	Config *rest.Config `json:"-"`
+	// Starter is the process that the cluster ends with; 0 for a standing one.
+	Starter int `json:"starter,omitempty"`
 
-	claim    *claim
-	keep     bool
-	progress func(step string, took time.Duration)
+	claim *claim
 }
 
 // Start runs a cluster whose files are in dir, and returns when its API serves
@@ -112,14 +112,36 @@ func causeOf(ctx context.Context, err error) error {
 // Stop ends the cluster and removes everything it made but its logs: its
 // processes and those of its pods, mounts, interfaces, nftables table, cgroups
 // and files. It may be called again, and works on whatever a crash left. It
-// goes on for at most half a minute, also when ctx has ended already.
+// goes on for at most half a minute, also when ctx has ended already. A cluster
+// that was there before is left as it is.
 func (c *Cluster) Stop(ctx context.Context) error {
+	if c.Dir == "" {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	if err := sweep(ctx, c.Dir); err != nil {
+	if err := sweep(ctx, c.Dir, c.claim); err != nil {
 		return fmt.Errorf("cannot clear away the cluster in %q: %w", c.Dir, err)
 	}
 	return c.claim.release()
+}
+
+// Existing is a cluster that is there already, Kubernetes 1.30 or newer, with
+// the OpenShift resources installed where it lacks them. Registry is the
+// host:port of one that this process may push to and its nodes pull from.
+func Existing(ctx context.Context, kubeconfig, registry string) (*Cluster, error) {
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{featureSet: defaultFeatureSet, cluster: &Cluster{Kubeconfig: kubeconfig, Registry: registry, Config: config}}
+	if p.root, err = sourceRoot(); err != nil {
+		return nil, err
+	}
+	if p.crds, err = p.crdFiles(ctx); err != nil {
+		return nil, err
+	}
+	return p.cluster, p.installCRDs(ctx)
 }
 
 // Open finds the cluster that runs in dir, or reports os.ErrNotExist when none
@@ -129,13 +151,9 @@ func Open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, stateFile)) //nolint:gosec // the caller's own directory
+	c, err := load(dir)
 	if err != nil {
 		return nil, err
-	}
-	c := &Cluster{}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", filepath.Join(dir, stateFile), err)
 	}
 	alive, err := marked(dir)
 	if err != nil {
@@ -144,11 +162,36 @@ func Open(dir string) (*Cluster, error) {
 	if len(alive) == 0 || c.Kubeconfig == "" {
 		return nil, fmt.Errorf("the cluster in %q has died: %w", dir, os.ErrNotExist)
 	}
-	c.Config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	c.Config, err = clientConfig(c.Kubeconfig)
 	return c, err
 }
 
-// save writes what Open reads.
+// load reads what save wrote.
+func load(dir string) (*Cluster, error) {
+	path := filepath.Join(dir, stateFile)
+	data, err := os.ReadFile(path) //nolint:gosec // the caller's own directory
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	return c, nil
+}
+
+// clientConfig is that of a client which tests a server of their own: it asks
+// as fast as it can.
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.QPS, config.Burst = 1000, 2000
+	return config, nil
+}
+
+// save writes what load reads.
 func (c *Cluster) save() error {
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -57,21 +57,18 @@ func TestStart(t *testing.T) {
 			t.Errorf("want the namespace that the pod reads in its log, got %q", log)
 		}
 	})
-	t.Run("a name in the service range that nobody serves is refused at once", func(t *testing.T) {
-		runPod(t, full, "refused", "dial", "kubernetes.default.svc:443")
-		if log := podLog(t, full, "refused"); !strings.Contains(log, "refused") {
-			t.Errorf("want a refusal in the log of a pod that looks up a name, got %q", log)
-		}
-	})
 	for _, c := range []*cluster.Cluster{full, bare} {
 		t.Run("OpenShift resources are served and RBAC is enforced", func(t *testing.T) {
 			createsClusterVersion(t, c)
 			forbidsByDefault(t, c)
 		})
 	}
-	t.Run("a directory belongs to one cluster", func(t *testing.T) {
+	t.Run("a directory belongs to one cluster, and a cluster to who started it", func(t *testing.T) {
 		if _, err := cluster.Start(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), "is running in") {
 			t.Errorf("want an error that says a cluster is running, got %v", err)
+		}
+		if err := cluster.Remove(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+			t.Errorf("want an error that names the process to end, got %v", err)
 		}
 	})
 	for _, c := range []*cluster.Cluster{full, bare} {
@@ -200,12 +197,15 @@ func TestStartQuotesTheLog(t *testing.T) {
 
 func start(t *testing.T, options ...cluster.Option) *cluster.Cluster {
 	t.Helper()
-	dir := t.TempDir()
-	removeInTheEnd(t, dir)
-	c, err := cluster.Start(t.Context(), dir, options...)
+	c, err := cluster.Start(t.Context(), t.TempDir(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := c.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 	return c
 }
 

@@ -92,7 +92,7 @@ func established(event watch.Event) bool {
 func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
 	module, err := p.moduleDir(ctx, "github.com/openshift/api")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
 	}
 	var files []string
 	for api, resources := range crdResources() {

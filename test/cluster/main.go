@@ -15,6 +15,9 @@ import (
 // it to use, runs the tests, ends the cluster whatever happened, interrupts
 // included, and exits. The components' logs are kept when a test failed.
 //
+// Where none can be started, PREFLIGHT_TEST_KUBECONFIG and
+// PREFLIGHT_TEST_REGISTRY name one to use instead, as Existing wants them.
+//
 //	func TestMain(m *testing.M) {
 //		cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 //	}
@@ -30,9 +33,9 @@ func testOn(m *testing.M, use func(*Cluster), options []Option) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c, err := Start(ctx, dir, options...)
+	c, err := startOrUse(ctx, dir, options)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot start a local cluster:", err)
+		fmt.Fprintln(os.Stderr, "cannot have a cluster:", err)
 		return 1
 	}
 	use(c)
@@ -48,6 +51,18 @@ func testOn(m *testing.M, use func(*Cluster), options []Option) int {
 		return 1
 	}
 	return code
+}
+
+func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, error) {
+	if kubeconfig := os.Getenv("PREFLIGHT_TEST_KUBECONFIG"); kubeconfig != "" {
+		return Existing(ctx, kubeconfig, os.Getenv("PREFLIGHT_TEST_REGISTRY"))
+	}
+	c, err := Start(ctx, dir, options...)
+	if errors.Is(err, errUnsupported) {
+		err = fmt.Errorf("%w; or name a Kubernetes 1.30 or newer with PREFLIGHT_TEST_KUBECONFIG, "+
+			"and a registry that it pulls from with PREFLIGHT_TEST_REGISTRY", err)
+	}
+	return c, err
 }
 
 // tidy removes the logs of the cluster, or says where they are.

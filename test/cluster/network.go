@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -51,7 +52,7 @@ func (s subnets) used(own string) (bool, error) {
 // connect makes the bridge, and the way from the pods to the API server: the
 // address of the kubernetes Service, which kube-proxy serves elsewhere, and the
 // endpoint behind it lead to the loopback interface. Everything else in the
-// service range is refused at once.
+// service range is refused, not lost.
 func (p *plan) connect(ctx context.Context) error {
 	start := time.Now()
 	bridge, gateway := p.cluster.claim.bridge(), p.network.gateway().String()
@@ -115,7 +116,7 @@ func disconnect(ctx context.Context, c *claim) error {
 		return err
 	}
 	for _, file := range cached {
-		if err := os.Remove(file); err != nil {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -145,9 +146,9 @@ func removeLinks(ctx context.Context, bridge string) error {
 // execute runs a system command to its end.
 func execute(ctx context.Context, input, name string, args ...string) error {
 	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // the commands of this package
+	path := locate(name, filepath.SplitList(searchPath()))
+	cmd := exec.CommandContext(ctx, path, args...) //nolint:gosec // the commands of this package
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &output, &output
-	cmd.Env = childEnv("")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, bytes.TrimSpace(output.Bytes()))
 	}

@@ -16,6 +16,11 @@ import (
 // stateFile marks a directory as a cluster's, from before anything is started.
 const stateFile = "cluster.json"
 
+const defaultFeatureSet = "Default"
+
+// errUnsupported is for machines and users that cannot run a cluster's node.
+var errUnsupported = errors.New("a local cluster needs root on Linux")
+
 // plan is what one cluster is made of, decided before anything is started.
 type plan struct {
 	cluster *Cluster
@@ -42,25 +47,28 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: "Default", report: func(string, time.Duration) {}}
+	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet}
 	for _, option := range options {
 		option(p)
 	}
+	if !p.standing {
+		p.cluster.Starter = os.Getpid()
+	}
 	if runtime.GOOS != "linux" {
-		return nil, errors.New("a local cluster needs Linux")
+		return nil, fmt.Errorf("%w: not Linux", errUnsupported)
 	}
 	if !p.controlPlaneOnly && os.Geteuid() != 0 {
-		return nil, errors.New("a local cluster with a node needs root: run this as root, for example with sudo")
+		return nil, fmt.Errorf("%w: not root", errUnsupported)
 	}
 	if p.root, err = sourceRoot(); err != nil {
 		return nil, err
 	}
 	p.bin = filepath.Join(p.root, "bin")
-	if err := p.checkTools(); err != nil {
+	if err := p.checkPrograms(); err != nil {
 		return nil, err
 	}
 	if p.crds, err = p.crdFiles(ctx); err != nil {
-		return nil, fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
+		return nil, err
 	}
 	return p, nil
 }
@@ -155,46 +163,9 @@ func (p *plan) choosePorts() error {
 func (p *plan) done(step string, start time.Time) {
 	p.reporting.Lock()
 	defer p.reporting.Unlock()
-	p.report(step, time.Since(start))
-}
-
-// sourceRoot finds this module's tree from the working directory, which is
-// below it in every test.
-func sourceRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
+	if p.report != nil {
+		p.report(step, time.Since(start))
 	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "test", "tools", "kubernetes", "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%q is not inside the source tree of update-preflight", start)
-		}
-	}
-}
-
-// checkTools names everything that is missing at once.
-func (p *plan) checkTools() error {
-	var missing []string
-	for _, name := range p.tools() {
-		if _, err := os.Stat(filepath.Join(p.bin, name)); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%s is not in %q: run `make tools`", strings.Join(missing, ", "), p.bin)
-	}
-	return nil
-}
-
-func (p *plan) tools() []string {
-	names := []string{"server", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
-	if p.controlPlaneOnly {
-		return names
-	}
-	return append(names, "kubelet", "containerd", "containerd-shim-runc-v2", "bridge", "host-local", "loopback", "crane", "pause")
 }
 
 // portOf is for the addresses that choosePorts made.

@@ -34,7 +34,7 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 	}
 	cmd := exec.Command(filepath.Join(p.bin, binary), args...) //nolint:gosec,noctx // a binary of ours, which outlives ctx
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.cluster.Dir, log, log
-	cmd.Env = append(childEnv(p.bin), markName+"="+p.cluster.Dir)
+	cmd.Env = p.childEnv()
 	cmd.SysProcAttr = dyingWithParent()
 	if p.standing {
 		cmd.SysProcAttr = outlivingParent()
@@ -56,16 +56,6 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 		}
 	}()
 	return <-started
-}
-
-// childEnv is all that components and system commands see of the environment:
-// no proxy stands between the parts of one machine.
-func childEnv(bin string) []string {
-	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	if bin != "" {
-		path = bin + ":" + path
-	}
-	return []string{"PATH=" + path, "HOME=/", "LC_ALL=C"}
 }
 
 // quoteLog is the end of a log, on one line, and where the rest is.

@@ -15,27 +15,53 @@ import (
 	"time"
 )
 
-// Remove ends the cluster in dir, whoever started it and however it was left,
-// and removes all of it, with its logs. Without a cluster in dir it does
-// nothing but say so: the error is os.ErrNotExist.
+// Remove ends the cluster in dir, standing or crashed, and removes all of it,
+// with its logs. A cluster whose starter lives is that one's to stop. Without a
+// cluster in dir the error is os.ErrNotExist.
 func Remove(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, stateFile)); err != nil {
+	c, err := load(dir)
+	if err != nil {
 		return fmt.Errorf("%q holds no cluster: %w", dir, err)
 	}
-	if err := sweep(ctx, dir); err != nil {
+	if owned, err := c.hasStarter(); err != nil || owned {
+		return errors.Join(err, fmt.Errorf("the cluster in %q is that of process %d: end that", dir, c.Starter))
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if err := sweep(ctx, dir, nil); err != nil {
 		return fmt.Errorf("cannot clear away the cluster in %q: %w", dir, err)
 	}
 	return os.RemoveAll(dir)
 }
 
+// hasStarter tells whether the process that started the cluster lives and is
+// to stop it.
+func (c *Cluster) hasStarter() (bool, error) {
+	claims, err := claimsOf(c.Dir)
+	if err != nil || c.Starter == 0 {
+		return false, err
+	}
+	for _, claim := range claims {
+		locked, err := claim.lock()
+		if err != nil || !locked {
+			return !locked, err
+		}
+		if err := claim.file.Close(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // sweep removes all that the cluster in dir has on this machine but its logs.
 // It knows nothing but the directory: processes are found by the mark in their
 // environment, and everything that is named after a place by its lock file.
-func sweep(ctx context.Context, dir string) error {
+// Held is the place whose lock the caller has, if any.
+func sweep(ctx context.Context, dir string, held *claim) error {
 	claims, err := claimsOf(dir)
 	if err != nil {
 		return err
@@ -44,7 +70,12 @@ func sweep(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, claim := range claims {
-		if err := claim.sweep(ctx); err != nil {
+		if held != nil && held.index == claim.index {
+			err = claim.sweep(ctx)
+		} else {
+			err = claim.sweepLocked(ctx, dir)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -54,6 +85,25 @@ func sweep(ctx context.Context, dir string) error {
 	return removeFiles(dir)
 }
 
+// sweepLocked sweeps the place while nobody else can take it, unless somebody
+// has done both already.
+func (c *claim) sweepLocked(ctx context.Context, dir string) error {
+	return poll(ctx, func() (bool, error) {
+		if owner, err := c.owner(); err != nil || owner != dir {
+			return true, err
+		}
+		locked, err := c.lock()
+		if err != nil || !locked {
+			return false, err
+		}
+		if owner, err := c.owner(); err != nil || owner != dir {
+			return true, errors.Join(err, c.file.Close())
+		}
+		return true, errors.Join(c.sweep(ctx), c.release())
+	})
+}
+
+// sweep removes what is named after the place.
 func (c *claim) sweep(ctx context.Context) error {
 	if err := unmountBelow(c.nodeDir()); err != nil {
 		return err
@@ -73,30 +123,39 @@ func (c *claim) sweep(ctx context.Context) error {
 // killAll kills until nobody is left: containerd may start another shim while
 // it is being killed itself.
 func killAll(ctx context.Context, dir string, claims []*claim) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
+	return poll(ctx, func() (bool, error) {
 		pids, err := marked(dir)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, claim := range claims {
 			inside, err := claim.processes()
 			if err != nil {
-				return err
+				return false, err
 			}
 			pids = append(pids, inside...)
-		}
-		if len(pids) == 0 {
-			return nil
 		}
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // who is gone already is gone
 		}
+		return len(pids) == 0, nil
+	})
+}
+
+// poll tries until it is done or cannot be. The kernel tells nobody when a
+// process of somebody else's has ended or a cgroup is free.
+func poll(ctx context.Context, try func() (done bool, err error)) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		done, err := try()
+		if err != nil || done {
+			return err
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("processes %v do not end: %w", pids, ctx.Err())
+			return ctx.Err()
 		}
 	}
 }
@@ -188,7 +247,7 @@ func (c *claim) removeLogLinks() error {
 		if err != nil || !strings.HasPrefix(target, c.nodeDir()+"/") {
 			continue // not a link, or not ours
 		}
-		if err := os.Remove(link); err != nil {
+		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

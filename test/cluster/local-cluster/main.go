@@ -66,12 +66,13 @@ func up(ctx context.Context, dir string, out io.Writer) error {
 
 func down(ctx context.Context, dir string, out io.Writer) error {
 	err := cluster.Remove(ctx, dir)
-	if errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintln(out, "no cluster in", dir)
-		return nil
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		fmt.Fprintln(out, "the cluster in", dir, "is gone")
+	case errors.Is(err, os.ErrNotExist):
+		fmt.Fprintln(out, "no cluster in", dir)
+	default:
+		return err
 	}
-	return err
+	return cluster.RemoveDead(ctx)
 }

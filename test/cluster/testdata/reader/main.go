@@ -3,14 +3,12 @@
 //
 //	read PATH  prints what the API answers, asked with the in-cluster configuration
 //	hold PATH  does the same, and then runs until it is ended
-//	dial ADDR  opens a TCP connection
 package main
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -28,10 +26,6 @@ func main() {
 }
 
 func do(ctx context.Context, verb, object string) error {
-	if verb == "dial" {
-		_, err := (&net.Dialer{}).DialContext(ctx, "tcp", object)
-		return err
-	}
 	err := read(ctx, object)
 	if verb == "hold" {
 		<-ctx.Done()
