@@ -1,0 +1,473 @@
+package launch_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// newRun is a run of its own, so that tests do not meet.
+func newRun() launch.Run {
+	run := aRun()
+	run.ID = uuid.NewString()
+	return run
+}
+
+// newNamespace is deleted after the test.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "launch-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := api.CoreV1().Namespaces().Delete(context.Background(), namespace.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return namespace.Name
+}
+
+// aFullRelease brings an account with its rights for one of two Jobs.
+func aFullRelease(namespace string) *payload.Release {
+	release := aRelease(
+		aJob(func(job *batchv1.Job) {
+			job.Namespace = namespace
+			job.Spec.Template.Spec.ServiceAccountName = "checker"
+			job.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
+			}
+		}),
+		aJob(func(job *batchv1.Job) { job.Namespace, job.Name = namespace, "plain" }),
+	)
+	pods := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
+	local := func(object payload.Object) payload.Object {
+		object.SetNamespace(namespace)
+		return object
+	}
+	checker := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "checker"}
+	release.Supporting = supporting(
+		local(account("checker")), local(role(pods)), local(binding("Role", "reader", checker)),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-reading"}, Rules: []rbacv1.PolicyRule{pods}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "cluster-reading"}, Subjects: []rbacv1.Subject{checker},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-reading"},
+		},
+	)
+	return release
+}
+
+func TestARunLeavesNothingBehind(t *testing.T) {
+	namespace := newNamespace(t)
+	launcher := launch.New(api)
+	run, other := newRun(), newRun()
+	ids := []string{run.ID, other.ID}
+	plan := launch.Build(run, aFullRelease(namespace))
+	foreign := launch.Build(other, aFullRelease(namespace))
+
+	findings, plan := launcher.Validate(t.Context(), plan)
+	if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
+		t.Fatalf("a good plan is refused (-want, +got):\n%s", diff)
+	}
+	if got := residue(t, run.ID); len(got) > 0 {
+		t.Fatalf("validation left %v", got)
+	}
+	for _, p := range []launch.Plan{plan, foreign} {
+		create(t, launcher, p)
+	}
+	if got := residue(t, run.ID); len(got) != 8 {
+		t.Errorf("want two Jobs and six supporting objects, got %v", got)
+	}
+	for i, id := range ids {
+		if left, err := launcher.Cleanup(bounded(t), id); err != nil || len(left) > 0 {
+			t.Errorf("clean-up left %v: %v", left, err)
+		}
+		if got := residue(t, id); len(got) > 0 {
+			t.Errorf("clean-up says that nothing is left, but there is %v", got)
+		}
+		if i == 0 && len(residue(t, other.ID)) == 0 {
+			t.Error("clean-up of one run took the other's objects")
+		}
+	}
+}
+
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func create(t *testing.T, launcher *launch.Launcher, plan launch.Plan) {
+	t.Helper()
+	if err := launcher.Prepare(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range plan.Checks {
+		if err := launcher.Start(t.Context(), check); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if left, err := launcher.Cleanup(context.Background(), plan.Run.ID); err != nil {
+			t.Errorf("clean-up left %v: %v", left, err)
+		}
+	})
+}
+
+// residue is what the API server has of a run, pods excepted.
+func residue(t *testing.T, id string) []string {
+	t.Helper()
+	options := metav1.ListOptions{LabelSelector: launch.LabelRun + "=" + id}
+	var names []string
+	note := func(kind string, items int, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range items {
+			names = append(names, kind)
+		}
+	}
+	jobs, err := api.BatchV1().Jobs("").List(t.Context(), options)
+	note("Job", len(jobs.Items), err)
+	accounts, err := api.CoreV1().ServiceAccounts("").List(t.Context(), options)
+	note("ServiceAccount", len(accounts.Items), err)
+	maps, err := api.CoreV1().ConfigMaps("").List(t.Context(), options)
+	note("ConfigMap", len(maps.Items), err)
+	roles, err := api.RbacV1().Roles("").List(t.Context(), options)
+	note("Role", len(roles.Items), err)
+	bindings, err := api.RbacV1().RoleBindings("").List(t.Context(), options)
+	note("RoleBinding", len(bindings.Items), err)
+	clusterRoles, err := api.RbacV1().ClusterRoles().List(t.Context(), options)
+	note("ClusterRole", len(clusterRoles.Items), err)
+	clusterBindings, err := api.RbacV1().ClusterRoleBindings().List(t.Context(), options)
+	note("ClusterRoleBinding", len(clusterBindings.Items), err)
+	return names
+}
+
+func TestCleanupTakesPodsThatLostTheirJob(t *testing.T) {
+	namespace, run := newNamespace(t), newRun()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Namespace: namespace, Labels: map[string]string{launch.LabelRun: run.ID}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
+	}
+	waitForDefaultAccount(t, namespace)
+	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := launch.New(api).Cleanup(bounded(t), run.ID); err != nil {
+		t.Errorf("clean-up left %v: %v", left, err)
+	}
+	pods, err := api.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) > 0 {
+		t.Errorf("the pod is still there: %v", err)
+	}
+}
+
+// waitForDefaultAccount waits for the controller that makes pods possible.
+func waitForDefaultAccount(t *testing.T, namespace string) {
+	t.Helper()
+	watch, err := api.CoreV1().ServiceAccounts(namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	select {
+	case <-watch.ResultChan():
+	case <-bounded(t).Done():
+		t.Fatal("the namespace has no default ServiceAccount")
+	}
+}
+
+func TestCleanupSaysWhatIsLeft(t *testing.T) {
+	namespace, run := newNamespace(t), newRun()
+	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "stuck", Namespace: namespace, Labels: map[string]string{launch.LabelRun: run.ID}, Finalizers: []string{"example.com/stuck"},
+	}}
+	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		patch := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), "stuck", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	left, err := launch.New(api).Cleanup(ctx, run.ID)
+	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "stuck"}}
+	if diff := cmp.Diff(want, left); diff != "" || err == nil {
+		t.Errorf("what somebody else holds is not named (-want, +got), error %v:\n%s", err, diff)
+	}
+}
+
+func TestCleanupWantsAnID(t *testing.T) {
+	if _, err := launch.New(api).Cleanup(t.Context(), ""); err == nil {
+		t.Error("without an ID it would be anybody's objects")
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason     string
+		arrange    func(t *testing.T, namespace string) launch.Plan
+		wantReason string
+		wantInText string
+		wantRemedy string
+	}{
+		"NamespaceMissing": {
+			reason: "a preflight creates no namespaces",
+			arrange: func(_ *testing.T, _ string) launch.Plan {
+				return launch.Build(newRun(), aFullRelease("not-there"))
+			},
+			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
+		},
+		"NamespaceTerminating": {
+			reason: "a namespace on its way out takes nothing",
+			arrange: func(t *testing.T, namespace string) launch.Plan {
+				terminate(t, namespace)
+				return launch.Build(newRun(), aFullRelease(namespace))
+			},
+			wantReason: "NamespaceTerminating", wantInText: "because it is being terminated", wantRemedy: "oc get namespace",
+		},
+		"Quota": {
+			reason: "no room for one Job more",
+			arrange: func(t *testing.T, namespace string) launch.Plan {
+				fill(t, namespace)
+				return launch.Build(newRun(), aFullRelease(namespace))
+			},
+			wantReason: "QuotaExceeded", wantInText: "exceeded quota: full", wantRemedy: "describe quota",
+		},
+		"ServiceAccountMissing": {
+			reason: "an account that the release does not bring must be there",
+			arrange: func(_ *testing.T, namespace string) launch.Plan {
+				release := aFullRelease(namespace)
+				release.Supporting = nil
+				for _, manifest := range release.Jobs {
+					manifest.Job.Spec.Template.Spec.ServiceAccountName = "absent"
+				}
+				return launch.Build(newRun(), release)
+			},
+			wantReason: "ServiceAccountMissing", wantInText: `serviceaccounts "absent" not found`, wantRemedy: "get serviceaccounts",
+		},
+		"Invalid": {
+			reason: "the API server knows best what a Job is",
+			arrange: func(_ *testing.T, namespace string) launch.Plan {
+				release := aFullRelease(namespace)
+				for _, manifest := range release.Jobs {
+					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
+				}
+				return launch.Build(newRun(), release)
+			},
+			wantReason: "InvalidManifest", wantInText: "restartPolicy", wantRemedy: "Report it",
+		},
+		"Taken": {
+			reason: "an object of another kind cannot be created",
+			arrange: func(_ *testing.T, namespace string) launch.Plan {
+				plan := launch.Build(newRun(), aFullRelease(namespace))
+				for i := range plan.Checks {
+					plan.Checks[i].Job.Kind = "Pet"
+				}
+				return plan
+			},
+			wantReason: "NotStarted", wantInText: `"Pet"`, wantRemedy: "Put right",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := tc.arrange(t, newNamespace(t))
+			findings, valid := launch.New(api).Validate(t.Context(), plan)
+			if len(valid.Checks) > 0 || len(valid.Supporting) > 0 || len(findings) != len(plan.Checks) || len(findings) == 0 {
+				t.Fatalf("%s: want a finding for each of %d checks and nothing to run, got %d checks, %d objects and findings %+v",
+					tc.reason, len(plan.Checks), len(valid.Checks), len(valid.Supporting), findings)
+			}
+			for _, finding := range findings {
+				if finding.Outcome != preflight.Unknown || !finding.Blocks || finding.Reason != tc.wantReason {
+					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, finding.Outcome, finding.Reason, finding.Message)
+				}
+				if !strings.Contains(finding.Message, tc.wantInText) {
+					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, finding.Message)
+				}
+				if !strings.Contains(finding.Remediation, tc.wantRemedy) {
+					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, finding.Remediation)
+				}
+			}
+		})
+	}
+}
+
+// terminate has a namespace hang in its deletion.
+func terminate(t *testing.T, namespace string) {
+	t.Helper()
+	holder := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "holder", Namespace: namespace, Finalizers: []string{"example.com/held"}}}
+	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), holder, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		patch := []byte(`{"metadata":{"finalizers":null}}`)
+		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), "holder", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// fill gives a namespace a quota that is used up.
+func fill(t *testing.T, namespace string) {
+	t.Helper()
+	jobs := corev1.ResourceName("count/jobs.batch")
+	watch, err := api.CoreV1().ResourceQuotas(namespace).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	full := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "full"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{jobs: resource.MustParse("0")}},
+	}
+	if _, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), full, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Admission holds to what the quota controller wrote into the status.
+	for event := range watch.ResultChan() {
+		if quota, ok := event.Object.(*corev1.ResourceQuota); ok && len(quota.Status.Hard) > 0 {
+			return
+		}
+	}
+	t.Fatal("the quota was never in force")
+}
+
+func TestValidateKeepsWhatIsGood(t *testing.T) {
+	namespace := newNamespace(t)
+	release := aFullRelease(namespace)
+	release.Jobs[1].Job.Namespace = "not-there"
+	findings, valid := launch.New(api).Validate(t.Context(), launch.Build(newRun(), release))
+	if len(findings) != 1 || findings[0].Name != "Etcd.Plain" {
+		t.Errorf("want one finding about the check that cannot be, got %+v", findings)
+	}
+	if len(valid.Checks) != 1 || valid.Checks[0].Name != "Etcd.EtcdPreflight" || len(valid.Supporting) != 6 {
+		t.Errorf("want the other check with all it needs, got %d checks and %d objects", len(valid.Checks), len(valid.Supporting))
+	}
+}
+
+// as is a user of the cluster that may do this much.
+func as(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *launch.Launcher {
+	t.Helper()
+	user := "user-of-" + namespace
+	for _, err := range []error{
+		ignore(api.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, metav1.CreateOptions{})),
+		ignore(api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		}, metav1.CreateOptions{})),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate.UserName = user
+	client, err := kubernetes.NewForConfig(impersonating)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return launch.New(client)
+}
+
+func ignore[T any](_ T, err error) error { return err }
+
+func TestAUserWhoMayNotIsTold(t *testing.T) {
+	namespace := newNamespace(t)
+	findings, valid := as(t, namespace).Validate(t.Context(), launch.Build(newRun(), aFullRelease(namespace)))
+	if len(valid.Checks) > 0 || len(findings) != 2 {
+		t.Fatalf("want two findings, got %+v", findings)
+	}
+	for _, finding := range findings {
+		if finding.Reason != "Forbidden" || !strings.Contains(finding.Message, "cannot create resource") {
+			t.Errorf("want what is missing, got %s: %s", finding.Reason, finding.Message)
+		}
+	}
+}
+
+func TestPrepareNamesAllThatFailed(t *testing.T) {
+	namespace := newNamespace(t)
+	err := as(t, namespace).Prepare(t.Context(), launch.Build(newRun(), aFullRelease(namespace)))
+	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
+			t.Errorf("the %s is not named in: %v", want, err)
+		}
+	}
+}
+
+func TestStartTakesOverItsOwnJob(t *testing.T) {
+	namespace := newNamespace(t)
+	launcher := launch.New(api)
+	plan := launch.Build(newRun(), aFullRelease(namespace))
+	create(t, launcher, plan)
+	before, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, launcher, plan)
+	after, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
+	if err != nil || before.UID != after.UID {
+		t.Errorf("the Job of a killed runner was not taken over: %v", err)
+	}
+}
+
+func TestStartLeavesForeignJobsAlone(t *testing.T) {
+	namespace := newNamespace(t)
+	launcher := launch.New(api)
+	plan := launch.Build(newRun(), aFullRelease(namespace))
+	check := plan.Checks[1]
+	squatter := check.Job.DeepCopy()
+	squatter.Labels[launch.LabelRun] = "another"
+	if _, err := api.BatchV1().Jobs(namespace).Create(t.Context(), squatter, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := launcher.Start(t.Context(), check)
+	if err == nil {
+		t.Fatal("a Job that is not of this run would have answered for it")
+	}
+	if finding := launch.Explain(check, err); finding.Reason != "NotStarted" || !strings.Contains(finding.Message, "does not belong to this run") {
+		t.Errorf("the cause is not told: %+v", finding)
+	}
+}
+
+func TestStartEndsWithItsContext(t *testing.T) {
+	unreachable := rest.CopyConfig(config)
+	unreachable.Host = "https://127.0.0.1:1"
+	client, err := kubernetes.NewForConfig(unreachable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	check := launch.Build(newRun(), aRelease(aJob(nil))).Checks[0]
+	err = launch.New(client).Start(ctx, check)
+	if finding := launch.Explain(check, err); finding.Reason != "APIUnavailable" {
+		t.Errorf("want what stood in the way, got %+v", finding)
+	}
+}
