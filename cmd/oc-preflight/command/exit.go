@@ -1,0 +1,101 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// The exit codes. They are the same for every output format and never change.
+const (
+	exitReady       = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitBlocked     = 3
+	exitUndecided   = 4
+	exitInterrupted = 130
+)
+
+// exitHelp is shown by the verbs that answer with a decision.
+const exitHelp = `
+Exit codes: 0 Ready, 1 the tool failed, 2 wrong usage or bad input, 3 Blocked,
+4 Undecided, 130 interrupted.`
+
+// exitError carries an exit code up to Execute. A nil err has been told already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
+
+// decided turns the report into the error that carries its exit code.
+func decided(told report.Report) error {
+	if told.Run.Phase == report.PhaseInterrupted {
+		return &exitError{code: exitInterrupted}
+	}
+	switch told.Verdict.Decision {
+	case verdict.Ready:
+		return nil
+	case verdict.Blocked:
+		return &exitError{code: exitBlocked}
+	case verdict.Undecided:
+		return &exitError{code: exitUndecided}
+	}
+	return &exitError{code: exitUndecided}
+}
+
+// exitCode prints what has not been told yet, and finds the exit code.
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil {
+		return exitReady
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			complain(stderr, exit.err)
+		}
+		return exit.code
+	}
+	complain(stderr, err)
+	var bad *runner.BadInputError
+	switch {
+	case errors.As(err, &bad):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case isUnknownCommand(err):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// isUnknownCommand recognizes the one usage error that cobra makes by itself
+// and gives no type.
+func isUnknownCommand(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command ")
+}
+
+func complain(stderr io.Writer, err error) {
+	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	var unreadable *payload.Error
+	if errors.As(err, &unreadable) && unreadable.Remediation != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
+	}
+}

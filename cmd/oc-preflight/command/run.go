@@ -1,0 +1,109 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// runFlags is everything that "run" can be told.
+type runFlags struct {
+	targetFlags
+	trustFlags
+
+	accept, only, skip []string
+	parallelism        int
+	timeout            time.Duration
+	keep, noJobs       bool
+	output             string
+}
+
+func newRun(client *client) *cobra.Command {
+	var flags runFlags
+	c := &cobra.Command{
+		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC)",
+		Short: "Run the preflight checks of a release and give the verdict",
+		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
+cluster, together with the gates of the cluster, and give one verdict: Ready,
+Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
+
+The report goes to standard output, progress to standard error.
+` + exitHelp,
+		Example: `  # Is it safe to go to the newest available update?
+  oc preflight run --to-latest
+
+  # Accept one finding by its name, and keep the report
+  oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
+
+  # A release that the cluster does not know of
+  oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+	}
+	flags.targetFlags.add(c)
+	flags.trustFlags.add(c)
+	c.Flags().StringSliceVar(&flags.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
+	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
+	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
+	c.Flags().IntVar(&flags.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
+	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
+	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask the gates only; run none of the release's checks.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
+	return c
+}
+
+// noArguments refuses arguments as wrong usage.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError(fmt.Errorf("%q takes no argument, but got %q; see %q", c.CommandPath(), args[0], c.CommandPath()+" --help"))
+	}
+	return nil
+}
+
+func run(c *cobra.Command, client *client, flags runFlags) error {
+	if err := report.CheckFormat(flags.output); err != nil {
+		return usageError(err)
+	}
+	config, err := flags.config(client)
+	if err != nil {
+		return err
+	}
+	display := newDisplay(client.streams.ErrOut)
+	config.Progress = display.show
+	var writeError error
+	config.Verdict = func(told report.Report) {
+		display.clear()
+		writeError = report.Write(client.streams.Out, flags.output, told)
+	}
+	told, err := runner.Run(c.Context(), config)
+	display.close()
+	if err := errors.Join(err, writeError); err != nil {
+		return err
+	}
+	return decided(told)
+}
+
+// config makes the runner's configuration, with clients for the cluster.
+func (f runFlags) config(client *client) (runner.Config, error) {
+	keyrings, stores, err := f.trustFlags.read()
+	if err != nil {
+		return runner.Config{}, err
+	}
+	kubernetes, openshift, err := client.connect()
+	if err != nil {
+		return runner.Config{}, err
+	}
+	return runner.Config{
+		Kubernetes: kubernetes, OpenShift: openshift,
+		Target: f.target, Keyrings: keyrings, Stores: stores,
+		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
+		Parallelism: f.parallelism, Timeout: f.timeout,
+		Keep: f.keep, NoJobs: f.noJobs, ToolVersion: toolVersion(),
+	}, nil
+}

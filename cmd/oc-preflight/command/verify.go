@@ -1,0 +1,89 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/signature"
+)
+
+func newVerify(client *client) *cobra.Command {
+	var flags trustFlags
+	c := &cobra.Command{
+		Use:   "verify PULLSPEC@sha256:DIGEST",
+		Short: "Verify the signature of a release image",
+		Long: `Verify that a release image is signed by the keys that this cluster trusts. With
+--keyring and --signature-store no cluster is asked. The image itself is not
+pulled: what is signed is its digest.
+` + exitHelp,
+		Example: `  # With the keys and stores of the cluster
+  oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:...
+
+  # With a key and signatures of your own
+  oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:... --keyring key.asc --signature-store ./signatures`,
+		Args: oneArgument("one pull spec"),
+		RunE: func(c *cobra.Command, args []string) error { return verify(c, client, flags, args[0]) },
+	}
+	flags.add(c)
+	return c
+}
+
+func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string) error {
+	trust, err := flags.trust(c, client)
+	if err != nil {
+		return err
+	}
+	release, err := signature.Verify(c.Context(), pullSpec, trust)
+	if err != nil {
+		return unverified(client, err)
+	}
+	for _, warning := range release.Warnings() {
+		fmt.Fprintf(client.streams.ErrOut, "warning: %s\n", warning)
+	}
+	fmt.Fprintf(client.streams.Out, "%s is signed by %s\n", release.PullSpec(), strings.Join(release.Signers(), "; "))
+	return nil
+}
+
+// trust is what the flags name, and for the rest what the cluster trusts.
+func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, error) {
+	keyrings, stores, err := f.read()
+	if err != nil {
+		return signature.Trust{}, err
+	}
+	if len(keyrings) > 0 && len(stores) > 0 {
+		return signature.Trust{Keyrings: keyrings, Stores: stores}, nil
+	}
+	kubernetes, _, err := client.connect()
+	if err != nil {
+		return signature.Trust{}, err
+	}
+	return runner.Trust(c.Context(), kubernetes.CoreV1(), keyrings, stores)
+}
+
+// unverified tells why, and chooses the exit code: a signature that is wrong
+// blocks, one that could not be judged leaves it undecided.
+func unverified(client *client, err error) error {
+	var failure *signature.Error
+	if !errors.As(err, &failure) {
+		return err
+	}
+	fmt.Fprintf(client.streams.ErrOut, "error: %s: %s\n", failure.Reason, failure.Message)
+	for _, detail := range failure.Details {
+		fmt.Fprintf(client.streams.ErrOut, "  %s\n", detail)
+	}
+	if failure.Remediation != "" {
+		fmt.Fprintf(client.streams.ErrOut, "hint: %s\n", failure.Remediation)
+	}
+	if failure.Reason == signature.ReasonInvalidPullSpec {
+		return &exitError{code: exitUsage}
+	}
+	if failure.Outcome == preflight.Fail {
+		return &exitError{code: exitBlocked}
+	}
+	return &exitError{code: exitUndecided}
+}

@@ -1,0 +1,146 @@
+// Package runner answers: is it safe to update this cluster to that release?
+// It is the whole pipeline: signature, payload, Jobs, gates, verdict. The
+// command line calls it, and so may the cluster-version operator (CVO).
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/signature"
+)
+
+// The defaults of Config.
+const (
+	DefaultParallelism = 32
+	DefaultTimeout     = 10 * time.Minute
+)
+
+// Config is what a run needs to know. Fields without a default are required.
+type Config struct {
+	// Kubernetes and OpenShift reach the cluster that would be updated.
+	Kubernetes kubernetes.Interface
+	OpenShift  configclient.Interface
+	// Target is the release to ask about.
+	Target Target
+	// Keyrings and Stores, where given, override what the cluster trusts.
+	Keyrings []signature.Keyring
+	Stores   []signature.Store
+	// Accept names the findings that the administrator accepts.
+	Accept []string
+	// Force goes on with a release that could not be verified, and past
+	// everything that blocks. The verdict says so.
+	Force bool
+	// Parallelism bounds the Jobs that are unfinished at one time; 0 means
+	// DefaultParallelism.
+	Parallelism int
+	// Timeout bounds the run, from start to verdict; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Only and Skip select checks by COMPONENT or COMPONENT.CHECK. A check
+	// that is not selected is Unknown: not looking is not a pass.
+	Only, Skip []string
+	// NoJobs leaves all Jobs alone, as if all were skipped.
+	NoJobs bool
+	// Keep leaves the run's objects in the cluster.
+	Keep bool
+	// ToolVersion is recorded in the report and on the Jobs.
+	ToolVersion string
+	// Progress is told what the run is doing, one call at a time; optional.
+	Progress func(Event)
+	// Verdict is given the report as soon as it is there, before the objects
+	// of the run are deleted; optional.
+	Verdict func(report.Report)
+}
+
+// Event is one thing to tell whoever waits for a run. Exactly one field is set.
+type Event struct {
+	// Step says what the run turns to now.
+	Step string
+	// Status says what one check is doing.
+	Status *jobs.Status
+	// Answered holds the findings of one check that has ended.
+	Answered []preflight.Finding
+}
+
+// Run answers for one target.
+//
+// A Go error without a report means that there is no verdict: BadInputError
+// when the request cannot be had, any other when something on the way could not
+// be reached or read; nothing is left in the cluster then. Whatever is wrong
+// with the release or the cluster is a finding of the report. An error that
+// comes with a report names what could not be deleted.
+//
+// Canceling ctx ends the run early with what is known by then; the objects that
+// it created are deleted all the same.
+func Run(ctx context.Context, config Config) (told report.Report, err error) {
+	run, err := begin(ctx, config)
+	if err != nil {
+		return report.Report{}, err
+	}
+	limited, cancel := context.WithDeadline(ctx, run.deadline)
+	defer cancel()
+	if err := run.verify(limited); err != nil {
+		return report.Report{}, err
+	}
+	if err := run.extract(limited); err != nil {
+		return report.Report{}, err
+	}
+	defer func() { err = errors.Join(err, run.cleanup(ctx)) }()
+	sources, err := run.launch(limited)
+	if err != nil {
+		return report.Report{}, err
+	}
+	collection := collector.Collect(limited, append(sources, run.gates()...), run.answered)
+	phase := report.PhaseComplete
+	if ctx.Err() != nil {
+		phase = report.PhaseInterrupted
+	}
+	told = run.report(collection, phase)
+	if config.Verdict != nil {
+		config.Verdict(told)
+	}
+	return told, nil
+}
+
+// Listing is what a release would run.
+type Listing struct {
+	// Checks may run; they are in the order of their manifests.
+	Checks []launch.Check
+	// Verdict and Findings are about the release itself: its signature, its
+	// manifests, and the checks that are refused.
+	Verdict  verdict.Verdict
+	Findings []preflight.Finding
+}
+
+// Checks lists what the target would run, and creates nothing. Errors are as
+// with Run.
+func Checks(ctx context.Context, config Config) (Listing, error) {
+	run, err := begin(ctx, config)
+	if err != nil {
+		return Listing{}, err
+	}
+	ctx, cancel := context.WithDeadline(ctx, run.deadline)
+	defer cancel()
+	if err := run.verify(ctx); err != nil {
+		return Listing{}, err
+	}
+	if err := run.extract(ctx); err != nil {
+		return Listing{}, err
+	}
+	if run.payload != nil {
+		run.plan = launch.Build(run.run(), run.payload)
+		run.refused(run.plan.Refused)
+	}
+	told := run.report(collector.Collect(ctx, run.told, run.answered), report.PhaseComplete)
+	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings}, nil
+}

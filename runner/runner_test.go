@@ -1,0 +1,305 @@
+package runner_test
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/registry"
+	configv1 "github.com/openshift/api/config/v1"
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+const (
+	current = "4.18.3"
+	next    = "4.19.0"
+	check   = "Etcd.Quorum"
+)
+
+// world is a cluster with a signed release to ask about.
+type world struct {
+	registry string
+	pullSpec string
+	config   runner.Config
+}
+
+// newWorld has the cluster offer a release whose only check is Etcd.Quorum. The
+// checks are not run: there is no node.
+func newWorld(t *testing.T, gates map[string]string) world {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	w := world{registry: strings.TrimPrefix(server.URL, "http://")}
+	w.pullSpec = w.push(t, next)
+	signer, err := release.NewSigner("runner test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signature, err := signer.Sign(w.pullSpec, "quay.io/openshift-release-dev/ocp-release:"+next+"-x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signer.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signatures := release.Store{}
+	signatures.Add(w.pullSpec, signature)
+	state := openshift.State{
+		Version: current, Image: digested("1"), Available: map[string]string{next: w.pullSpec},
+		Keys: map[string][]byte{"verifier-public-key-test": key}, Stores: map[string]string{"store-test": "file://" + t.TempDir()},
+		Signatures: signatures, Gates: gates, Acks: map[string]string{},
+	}
+	if err := openshift.Apply(t.Context(), config, state); err != nil {
+		t.Fatal(err)
+	}
+	w.config = runner.Config{
+		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config),
+		Target: runner.Target{Version: next}, NoJobs: true, Accept: []string{check}, ToolVersion: "test",
+	}
+	return w
+}
+
+func digested(digit string) string {
+	return "registry.example.com/openshift/release@sha256:" + strings.Repeat(digit, 64)
+}
+
+func (w world) push(t *testing.T, version string) string {
+	t.Helper()
+	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{
+		Version: version,
+		Components: []release.Component{{
+			Name: "etcd", Image: w.registry + "/openshift/etcd@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
+			Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": `
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: quorum
+  namespace: default
+  annotations:
+    openshift.io/preflight-check: "true"
+spec:
+  template:
+    spec:
+      containers:
+      - name: preflight
+        image: quay.io/openshift/etcd:latest
+`},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pullSpec
+}
+
+// status changes the status of ClusterVersion.
+func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus)) {
+	t.Helper()
+	client := w.config.OpenShift.ConfigV1().ClusterVersions()
+	clusterVersion, err := client.Get(t.Context(), "version", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&clusterVersion.Status)
+	if _, err := client.UpdateStatus(t.Context(), clusterVersion, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w world) run(t *testing.T) report.Report {
+	t.Helper()
+	told, err := runner.Run(t.Context(), w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+func find(t *testing.T, told report.Report, name string) preflight.Finding {
+	t.Helper()
+	for _, finding := range told.Findings {
+		if finding.Name == name {
+			return finding
+		}
+	}
+	t.Fatalf("no finding %s in %+v", name, told.Findings)
+	return preflight.Finding{}
+}
+
+func TestTargetIsResolved(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	conditional := configv1.ConditionalUpdate{
+		Release: configv1.Release{Version: "4.18.20", Image: digested("c")},
+		Risks: []configv1.ConditionalUpdateRisk{{
+			URL: "https://example.com/", Name: "Risk", Message: "m", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+		}},
+	}
+	w.status(t, func(status *configv1.ClusterVersionStatus) {
+		status.AvailableUpdates = []configv1.Release{
+			{Version: "4.18.9", Image: digested("9")},
+			{Version: "4.18.10", Image: digested("a")},
+			{Version: next, Image: w.pullSpec},
+		}
+		status.ConditionalUpdates = []configv1.ConditionalUpdate{conditional}
+		status.History = append(status.History, configv1.UpdateHistory{
+			State: configv1.CompletedUpdate, Version: "4.18.1", Image: digested("0"), StartedTime: metav1.Now(), CompletionTime: new(metav1.Now()),
+		})
+	})
+	for name, tc := range map[string]struct {
+		reason string
+		target runner.Target
+		image  string
+		kind   string
+	}{
+		"Available":   {reason: "one of availableUpdates", target: runner.Target{Version: "4.18.10"}, image: digested("a"), kind: "Patch"},
+		"Conditional": {reason: "one of conditionalUpdates", target: runner.Target{Version: "4.18.20"}, image: digested("c"), kind: "Patch"},
+		"History":     {reason: "where it came from", target: runner.Target{Version: "4.18.1"}, image: digested("0"), kind: "Rollback"},
+		"Latest":      {reason: "the newest by version, and conditional ones are not offered unasked", target: runner.Target{Latest: true}, image: w.pullSpec, kind: "Minor"},
+		"Image":       {reason: "its version is known when its payload is read", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.config.Target = tc.target
+			told := w.run(t)
+			if told.Target.Image != tc.image || told.Target.UpdateKind != tc.kind {
+				t.Errorf("%s: %s (%s), want %s (%s)", tc.reason, told.Target.Image, told.Target.UpdateKind, tc.image, tc.kind)
+			}
+		})
+	}
+}
+
+func TestTargetThatCannotBeHad(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	for name, tc := range map[string]struct {
+		reason string
+		target runner.Target
+		empty  bool
+		want   string
+	}{
+		"Unknown":   {reason: "names the versions there are", target: runner.Target{Version: "4.99.0"}, want: next},
+		"NoneAtAll": {reason: "nothing to take the newest of", target: runner.Target{Latest: true}, empty: true, want: "no available updates"},
+		"Nothing":   {reason: "no target", want: "exactly one"},
+		"Two":       {reason: "two targets", target: runner.Target{Version: next, Latest: true}, want: "exactly one"},
+		"Tag":       {reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next}, want: "no digest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.empty {
+				w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = []configv1.Release{} })
+			}
+			w.config.Target = tc.target
+			_, err := runner.Run(t.Context(), w.config)
+			var bad *runner.BadInputError
+			if !errors.As(err, &bad) {
+				t.Fatalf("%s: error %v, want a BadInputError", tc.reason, err)
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %q does not say %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadyWhenNothingIsInTheWay(t *testing.T) {
+	told := newWorld(t, map[string]string{}).run(t)
+	if told.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: %+v", told.Verdict.Decision, told.Findings)
+	}
+	if !told.Target.Verified || len(told.Target.Signers) != 1 {
+		t.Errorf("target %+v, want it verified by its one signer", told.Target)
+	}
+	if diff := cmp.Diff(verdict.Expectation{Checks: 4, Reported: 4}, told.Expected); diff != "" {
+		t.Errorf("signature, payload, gate and check had to report: -want +got:\n%s", diff)
+	}
+	if told.Cluster.ID != openshift.ClusterID || told.Cluster.Version != current || !strings.HasPrefix(told.Cluster.Kubernetes, "v1.") {
+		t.Errorf("cluster %+v", told.Cluster)
+	}
+}
+
+func TestChecksThatAreNotSelectedHaveNotPassed(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.config.Accept = nil
+	told := w.run(t)
+	finding := find(t, told, check)
+	if finding.Outcome != preflight.Unknown || finding.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
+		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, finding.Outcome, finding.Reason, told.Verdict.Decision)
+	}
+}
+
+func TestGatesAreFolded(t *testing.T) {
+	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
+	told := w.run(t)
+	if diff := cmp.Diff([]string{"AdminAck-ack-4.18-x"}, told.Verdict.Blocking); diff != "" || told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("decision %s, blocking -want +got:\n%s", told.Verdict.Decision, diff)
+	}
+	if told.CVO.Accepts == nil || *told.CVO.Accepts {
+		t.Errorf("cvo %+v, want that it refuses too", told.CVO)
+	}
+	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
+	if told := w.run(t); told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("accepting a gate made it %s", told.Verdict.Decision)
+	}
+	w.config.Force = true
+	if told := w.run(t); told.Verdict.Decision != verdict.Ready || !told.Verdict.Forced {
+		t.Errorf("with force: %+v, want Ready and forced", told.Verdict)
+	}
+}
+
+func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.status(t, func(status *configv1.ClusterVersionStatus) {
+		status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: w.pullSpec}}
+	})
+	w.config.Target = runner.Target{Version: "4.19.1"}
+	told := w.run(t)
+	finding := find(t, told, "ReleasePayload")
+	if finding.Outcome != preflight.Fail || finding.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", finding.Outcome, finding.Reason, told.Verdict.Decision)
+	}
+}
+
+func TestForceTakesATagAndSaysSo(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.config.Target = runner.Target{Image: w.registry + "/openshift/release:" + next}
+	w.config.Force = true
+	told := w.run(t)
+	if told.Target.Image != w.pullSpec || !told.Verdict.Forced || !told.Target.Verified {
+		t.Errorf("target %+v, forced %t; want the digest of the tag, verified, and forced", told.Target, told.Verdict.Forced)
+	}
+}
+
+func TestChecksAreListed(t *testing.T) {
+	listing, err := runner.Checks(t.Context(), newWorld(t, map[string]string{}).config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(listing.Checks) != 1 || listing.Checks[0].Name != check || listing.Verdict.Decision != verdict.Ready {
+		t.Errorf("checks %+v, decision %s; want %s, Ready", listing.Checks, listing.Verdict.Decision, check)
+	}
+}
+
+func TestVerdictComesWithTheReport(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	var early report.Report
+	w.config.Verdict = func(told report.Report) { early = told }
+	var steps []string
+	w.config.Progress = func(event runner.Event) { steps = append(steps, event.Step) }
+	if diff := cmp.Diff(w.run(t), early); diff != "" {
+		t.Errorf("what Verdict was given differs from what Run returned: %s", diff)
+	}
+	if len(steps) == 0 || steps[0] != "reading the cluster" {
+		t.Errorf("steps %q, want the first to be reading the cluster", steps)
+	}
+}

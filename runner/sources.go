@@ -1,0 +1,169 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// gates are the checks that are built in. Here belongs a new one.
+func (s *session) gates() []collector.Source {
+	asked, err := update.Parse(s.cluster.Version, s.target.version)
+	if err != nil {
+		return []collector.Source{unjudged("Update", err)}
+	}
+	configMaps := s.config.Kubernetes.CoreV1()
+	return []collector.Source{
+		gate.NewAdminAck(configMaps, asked),
+	}
+}
+
+// unjudged is the answer where the versions do not even say which gates
+// concern the update: that is known to nobody, so nothing is Ready.
+func unjudged(name string, cause error) collector.Source {
+	return answer{name: name, source: preflight.SourceGate, findings: []preflight.Finding{{
+		Name: name, Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Blocks: true,
+		Message:     fmt.Sprintf("the gates cannot be judged: %v", cause),
+		Remediation: "Name the target by its version, or verify its signature so that the version can be read from it.",
+	}}}
+}
+
+// launch plans the release's checks, has the API server validate all of them,
+// creates what they need, and returns a source for each. From here on there
+// may be objects to clean up.
+func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
+	if s.payload == nil {
+		return s.told, nil
+	}
+	s.plan = launch.Build(s.run(), s.payload)
+	s.refused(s.plan.Refused)
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	if len(s.plan.Checks) == 0 {
+		return s.told, nil
+	}
+	needed := jobPermissions(namespaces(s.plan))
+	if err := checkPermissions(ctx, s.config.Kubernetes.AuthorizationV1(), needed); err != nil {
+		return nil, err
+	}
+	s.step("validating %d checks", len(s.plan.Checks))
+	launcher := launch.New(s.config.Kubernetes)
+	refused, plan := launcher.Validate(ctx, s.plan)
+	s.refused(refused)
+	s.launcher = launcher
+	if err := launcher.Prepare(ctx, plan); err != nil {
+		return nil, err
+	}
+	s.step("running %d checks", len(plan.Checks))
+	sources, err := jobs.Sources(ctx, s.config.Kubernetes, launcher, plan, jobs.Options{
+		Parallelism: s.config.Parallelism,
+		Progress:    func(status jobs.Status) { s.config.Progress(Event{Status: &status}) },
+	})
+	return append(s.told, sources...), err
+}
+
+// run is what launch needs to know of this run. Jobs get a deadline a little
+// before the runner's, so that their own last words are heard.
+func (s *session) run() launch.Run {
+	return launch.Run{
+		ID: s.id, From: s.cluster.Version, To: s.payload.Version, Image: s.payload.Image, Digest: s.payload.Digest,
+		StartTime: s.start, Deadline: s.deadline, ToolVersion: s.config.ToolVersion,
+	}
+}
+
+// refused tells of checks that may not run: each had to report, and did not
+// pass.
+func (s *session) refused(findings []preflight.Finding) {
+	for _, finding := range findings {
+		s.tell(finding.Name, preflight.SourceJob, finding)
+	}
+}
+
+func namespaces(plan launch.Plan) []string {
+	var names []string
+	for _, check := range plan.Checks {
+		names = append(names, check.Job.Namespace)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// choose leaves the selected checks in the plan, and tells of the others: not
+// looking is not a pass.
+func (s *session) choose() error {
+	if err := s.selectors(); err != nil {
+		return err
+	}
+	var chosen []launch.Check
+	for _, check := range s.plan.Checks {
+		if s.chosen(check) {
+			chosen = append(chosen, check)
+			continue
+		}
+		s.tell(check.Name, preflight.SourceJob, preflight.Finding{
+			Name: check.Name, Outcome: preflight.Unknown, Reason: "NotSelected", Blocks: true,
+			Message:     "the check was left out by --only, --skip or --no-jobs, so nobody looked",
+			Remediation: "Run without them, or accept it by name: --accept " + check.Name,
+		})
+	}
+	s.plan.Checks = chosen
+	return nil
+}
+
+func (s *session) chosen(check launch.Check) bool {
+	matches := func(selector string) bool { return selects(selector, check) }
+	return !s.config.NoJobs &&
+		(len(s.config.Only) == 0 || slices.ContainsFunc(s.config.Only, matches)) &&
+		!slices.ContainsFunc(s.config.Skip, matches)
+}
+
+// selectors refuses a selector that matches no check: most likely it is a slip
+// of the pen.
+func (s *session) selectors() error {
+	for _, selector := range slices.Concat(s.config.Only, s.config.Skip) {
+		if slices.ContainsFunc(s.plan.Checks, func(check launch.Check) bool { return selects(selector, check) }) {
+			continue
+		}
+		var names []string
+		for _, check := range s.plan.Checks {
+			names = append(names, check.Name)
+		}
+		return badInput("%q selects no check of this release; it has: %s", selector, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// selects compares a selector with a check's component, spelled as in the
+// release or in CamelCase, or with its whole name.
+func selects(selector string, check launch.Check) bool {
+	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
+}
+
+// cleanupTimeout bounds the deletion of a run's objects.
+const cleanupTimeout = time.Minute
+
+// cleanup deletes what the run created. It outlives the cancellation of ctx:
+// an interrupted run leaves nothing behind either.
+func (s *session) cleanup(ctx context.Context) error {
+	if s.launcher == nil || s.config.Keep {
+		return nil
+	}
+	s.step("deleting the objects of the run")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	left, err := s.launcher.Cleanup(ctx, s.id)
+	if err != nil {
+		return fmt.Errorf("%d objects of this run are left in the cluster, with the label %s=%s: %w", len(left), launch.LabelRun, s.id, err)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/signature"
+)
+
+// Trust is what the cluster trusts, with the keyrings and the stores each
+// replaced where some are given.
+func Trust(ctx context.Context, configMaps corev1client.ConfigMapsGetter, keyrings []signature.Keyring, stores []signature.Store) (signature.Trust, error) {
+	if len(keyrings) > 0 && len(stores) > 0 {
+		return signature.Trust{Keyrings: keyrings, Stores: stores}, nil
+	}
+	trust, err := signature.FromCluster(ctx, configMaps)
+	if err != nil {
+		return signature.Trust{}, err
+	}
+	if len(keyrings) > 0 {
+		trust.Keyrings = keyrings
+	}
+	if len(stores) > 0 {
+		trust.Stores = stores
+	}
+	return trust, nil
+}
+
+// verify looks for the proof that the target is signed, and tells the finding.
+// Without proof and without force the session has no proof, and nothing of the
+// release is read or run. Only bad input is an error.
+func (s *session) verify(ctx context.Context) error {
+	pullSpec, err := s.pullSpec(ctx)
+	if err != nil {
+		return err
+	}
+	s.target.image = pullSpec
+	s.step("verifying the signature of %s", pullSpec)
+	proof, failure := s.prove(ctx, pullSpec)
+	if failure == nil {
+		s.proof = &proof
+		s.tell("ReleaseSignature", preflight.SourceSignature, verified(proof)...)
+		return nil
+	}
+	var known *signature.Error
+	if errors.As(failure, &known) && known.Reason == signature.ReasonInvalidPullSpec {
+		return &BadInputError{Err: failure}
+	}
+	s.tell("ReleaseSignature", preflight.SourceSignature, unverified(failure))
+	if !s.config.Force {
+		return nil
+	}
+	forced, err := signature.Force(pullSpec, failure)
+	if err != nil {
+		return &BadInputError{Err: err}
+	}
+	s.proof = &forced
+	return nil
+}
+
+// pullSpec is the target's pull spec by digest. A tag is looked up only with
+// force: whoever can move the tag can choose the release.
+func (s *session) pullSpec(ctx context.Context) (string, error) {
+	if strings.Contains(s.target.image, "@") {
+		return s.target.image, nil
+	}
+	if !s.config.Force {
+		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:..., or use --force to take what the tag means now",
+			s.target.image)
+	}
+	pullSpec, err := payload.Resolve(ctx, s.target.image)
+	if err != nil {
+		return "", err
+	}
+	return pullSpec, nil
+}
+
+func (s *session) prove(ctx context.Context, pullSpec string) (signature.Release, error) {
+	trust, err := Trust(ctx, s.config.Kubernetes.CoreV1(), s.config.Keyrings, s.config.Stores)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	return signature.Verify(ctx, pullSpec, trust)
+}
+
+// verified are the findings of a release with proof: what the verification was
+// lenient about is worth a warning.
+func verified(proof signature.Release) []preflight.Finding {
+	findings := []preflight.Finding{{
+		Name: "ReleaseSignature", Outcome: preflight.Pass, Reason: "Verified",
+		Message: "the release is signed by " + strings.Join(proof.Signers(), "; "),
+	}}
+	for _, warning := range proof.Warnings() {
+		findings = append(findings, preflight.Finding{
+			Name: "ReleaseSignature", Outcome: preflight.Warn, Reason: "SignatureWarning", Message: warning,
+		})
+	}
+	return findings
+}
+
+// unverified is the finding of a release without proof. A failure that is not
+// the signature package's own verdict could not tell.
+func unverified(failure error) preflight.Finding {
+	finding := preflight.Finding{
+		Name: "ReleaseSignature", Outcome: preflight.Unknown, Reason: "Error", Message: failure.Error(),
+		Remediation: "Put right what the message names, or name keys and stores yourself with --keyring and --signature-store.",
+		Blocks:      true,
+	}
+	var known *signature.Error
+	if errors.As(failure, &known) {
+		finding.Outcome, finding.Reason = known.Outcome, known.Reason
+		finding.Message, finding.Remediation = known.Message, known.Remediation
+	}
+	return finding
+}
+
+// extract reads the manifests of a release that was proven, and tells what is
+// wrong with them. A release that must not be used is a finding; only one that
+// could not be read is an error.
+func (s *session) extract(ctx context.Context) error {
+	if s.proof == nil {
+		return nil
+	}
+	s.step("reading the manifests of %s", s.proof.PullSpec())
+	read, err := payload.Extract(ctx, *s.proof)
+	var refused *payload.Error
+	if errors.As(err, &refused) && refused.Outcome == preflight.Fail {
+		s.tell("ReleasePayload", preflight.SourcePayload, preflight.Finding{
+			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: refused.Reason, Blocks: true,
+			Message: refused.Error(), Remediation: refused.Remediation,
+		})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.payload = read
+	s.tell("ReleasePayload", preflight.SourcePayload, append(read.Problems, s.version(read))...)
+	if s.target.version == "" {
+		s.target.version = read.Version
+	}
+	return nil
+}
+
+// version compares what the release says it is with what was asked for, as CVO
+// does before it updates (reason VerifyPayloadVersion).
+func (s *session) version(read *payload.Release) preflight.Finding {
+	if s.target.version != "" && s.target.version != read.Version {
+		return preflight.Finding{
+			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: "VersionMismatch", Blocks: true,
+			Message:     fmt.Sprintf("the release image is version %s, not %s as the cluster has it", read.Version, s.target.version),
+			Remediation: "Do not use this image. Refresh the available updates: oc adm upgrade",
+		}
+	}
+	return preflight.Finding{
+		Name: "ReleasePayload", Outcome: preflight.Pass, Reason: "Read",
+		Message: fmt.Sprintf("release %s ships %d preflight checks", read.Version, len(read.Jobs)),
+	}
+}

@@ -1,0 +1,141 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+// BenchmarkVerdict compares a preflight of N checks with kubectl create and
+// kubectl wait of the same Jobs, in turn, so that both meet the same machine.
+// The ratio is the median of the pairs; less than 1 is faster than kubectl.
+func BenchmarkVerdict(b *testing.B) {
+	const pairs = 5
+	for _, n := range []int{1, 20} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			animals := map[string]animal{}
+			for i := range n {
+				animals[fmt.Sprintf("pass-%02d", i)] = animal{ending: "pass"}
+			}
+			publish(b, animals)
+			file := writeJobs(b, animals)
+			preflightVerdict(b) // pulls the image, and warms what is cold
+			kubectlWait(b, file, n)
+			var ratios, ours, theirs, after []float64
+			for b.Loop() {
+				for range pairs {
+					verdict, late := preflightVerdict(b)
+					wait := kubectlWait(b, file, n)
+					ratios = append(ratios, verdict.Seconds()/wait.Seconds())
+					ours, theirs = append(ours, verdict.Seconds()), append(theirs, wait.Seconds())
+					after = append(after, late.Seconds())
+				}
+			}
+			b.ReportMetric(median(ratios), "verdict/kubectl")
+			b.ReportMetric(median(ours), "s-verdict")
+			b.ReportMetric(median(theirs), "s-kubectl")
+			b.ReportMetric(median(after), "s-after-last-container")
+		})
+	}
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// preflightVerdict returns how long it took from the start of the program to
+// its verdict, and from the end of the last check to that.
+func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
+	b.Helper()
+	command := preflightCommand(b, "run", "--to", to, "-o", "json")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	var told report.Report
+	if err := json.NewDecoder(stdout).Decode(&told); err != nil {
+		b.Fatalf("%v\n%s", err, stderr.String())
+	}
+	at := time.Now()
+	if err := command.Wait(); err != nil {
+		b.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var last time.Time
+	for _, finding := range told.Findings {
+		ended, err := time.Parse(time.RFC3339Nano, finding.Evidence["ended"])
+		if err == nil && ended.After(last) {
+			last = ended
+		}
+	}
+	if last.IsZero() {
+		b.Fatal("no check says when it ended")
+	}
+	return at.Sub(start), at.Sub(last)
+}
+
+// writeJobs writes the Jobs as somebody would apply them who had no preflight.
+func writeJobs(b *testing.B, animals map[string]animal) string {
+	b.Helper()
+	image := buildImage(b.Context(), b, "zoo", "test/e2e/zoo")
+	var documents []string
+	for _, name := range slices.Sorted(maps.Keys(animals)) {
+		job := animals[name].job(name)
+		job.Labels = map[string]string{"bench": "kubectl"}
+		job.Spec.Template.Spec.Containers[0].Image = image
+		text, err := yaml.Marshal(job)
+		if err != nil {
+			b.Fatal(err)
+		}
+		documents = append(documents, string(text))
+	}
+	file := filepath.Join(b.TempDir(), "jobs.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(documents, "---\n")), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return file
+}
+
+// kubectlWait returns how long it took kubectl to create the Jobs and to see
+// all of them complete. They are deleted again off the clock.
+func kubectlWait(b *testing.B, file string, n int) time.Duration {
+	b.Helper()
+	start := time.Now()
+	kubectl(b, "create", "-f", file)
+	out := kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
+	took := time.Since(start)
+	if got := strings.Count(out, "condition met"); got != n {
+		b.Fatalf("kubectl waited for %d Jobs, want %d:\n%s", got, n, out)
+	}
+	kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
+	return took
+}
+
+func kubectl(tb testing.TB, args ...string) string {
+	tb.Helper()
+	command := exec.CommandContext(tb.Context(), filepath.Join(root, "bin", "kubectl"), args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		tb.Fatalf("kubectl %s: %v\n%s", args[0], err, out)
+	}
+	return string(out)
+}

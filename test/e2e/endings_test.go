@@ -1,0 +1,189 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ending is how a check ends, and what the report has to say of it.
+type ending struct {
+	reason  string
+	animal  animal
+	finding string // the name of the finding; that of the Job unless given
+	outcome preflight.Outcome
+	want    string // the reason of the finding
+	says    string // part of its message
+}
+
+// endings is everything that is told apart. Each is a real pod on a real node,
+// or a real refusal of one.
+func endings() map[string]ending {
+	const animalFinding = "Zoo.Animal"
+	return map[string]ending{
+		"no-result": {
+			reason: "a promised result that does not come is not a pass, whatever the exit code",
+			animal: animal{ending: "silent"}, outcome: preflight.Unknown, want: "NoResult", says: "exit code 0",
+		},
+		"plain-pass": {
+			reason: "without such a promise exit code 0 is a pass",
+			animal: animal{ending: "plain-pass", plain: true}, outcome: preflight.Pass, want: "Passed",
+		},
+		"plain-fail": {
+			reason: "and any other a failure, in the check's own last words",
+			animal: animal{ending: "plain-fail", plain: true}, outcome: preflight.Fail, want: "Failed", says: "the widget is too old for the target",
+		},
+		"image-pull": {
+			reason: "an image that the registry does not have",
+			animal: animal{ending: "pass", image: "quay.io/openshift/origin-ghost:latest"}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
+		},
+		"unschedulable": {
+			reason: "a pod that no node takes",
+			animal: animal{ending: "pass", change: func(job *batchv1.Job) {
+				job.Spec.Template.Spec.NodeSelector = map[string]string{"nowhere": "true"}
+			}},
+			outcome: preflight.Unknown, want: "Unschedulable", says: "no node takes its pod",
+		},
+		"quota": {
+			reason: "a pod that the quota of its namespace has no room for",
+			animal: animal{ending: "pass", namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", says: "exceeded quota",
+		},
+		"service-account": {
+			reason:  "a ServiceAccount that neither the release brings nor the cluster has",
+			animal:  animal{ending: "pass", change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "nobody-knows" }},
+			outcome: preflight.Unknown, want: "ServiceAccountMissing", says: "nobody-knows",
+		},
+		"admission": {
+			reason: "a pod that admission refuses",
+			animal: animal{ending: "pass", namespace: "openshift-restricted"}, outcome: preflight.Unknown, want: "PodSecurity", says: "violates PodSecurity",
+		},
+		"namespace": {
+			reason: "a namespace that is not there",
+			animal: animal{ending: "pass", namespace: "openshift-nowhere"}, outcome: preflight.Unknown, want: "NamespaceMissing", says: "openshift-nowhere",
+		},
+		"not-provided": {
+			reason: "an image without /bin/preflight has no check, as the enhancement allows",
+			animal: animal{ending: "pass", plain: true, image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped, want: "NotProvided", says: "/bin/preflight",
+		},
+		"binary-missing": {
+			reason: "but one that promises a result has to have it",
+			animal: animal{ending: "pass", image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing", says: "/bin/preflight",
+		},
+		"oom": {
+			reason: "a check that is killed for its memory could not tell",
+			animal: animal{ending: "oom", plain: true, change: func(job *batchv1.Job) {
+				job.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
+			}},
+			outcome: preflight.Unknown, want: "OOMKilled", says: "ran out of memory",
+		},
+		"deadline": {
+			reason:  "a check that ignores everything is ended by its Job's deadline",
+			animal:  animal{ending: "stuck", change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) }},
+			outcome: preflight.Unknown, want: "DeadlineExceeded", says: "activeDeadlineSeconds",
+		},
+		"refused-image": {
+			reason: "an image that the release does not list is not run",
+			animal: animal{ending: "pass", image: "quay.io/openshift/stranger:latest"}, outcome: preflight.Fail, want: "RefusedImage", says: "stranger",
+		},
+		"privileged": {
+			reason: "nor is a privileged container",
+			animal: animal{ending: "pass", change: func(job *batchv1.Job) {
+				job.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+			}},
+			outcome: preflight.Fail, want: "RefusedPodSecurity", says: "privileged",
+		},
+		"sdk-pass":    {reason: "a pass by the SDK", animal: animal{ending: "pass"}, finding: animalFinding, outcome: preflight.Pass, want: "Passed"},
+		"sdk-warn":    {reason: "a warning", animal: animal{ending: "warn"}, finding: animalFinding, outcome: preflight.Warn, want: "CheckWarned", says: "looks pale"},
+		"sdk-fail":    {reason: "a failure", animal: animal{ending: "fail"}, finding: animalFinding, outcome: preflight.Fail, want: "CheckFailed", says: "is ill"},
+		"sdk-skip":    {reason: "a skip", animal: animal{ending: "skip"}, finding: animalFinding, outcome: preflight.Skipped, want: "NotApplicable", says: "no animal here"},
+		"sdk-unknown": {reason: "an error is no answer", animal: animal{ending: "unknown"}, finding: animalFinding, outcome: preflight.Unknown, want: "CheckError", says: "hides"},
+	}
+}
+
+func TestEveryEndingIsToldApart(t *testing.T) {
+	animals := map[string]animal{}
+	for name, ending := range endings() {
+		animals[name] = ending.animal
+	}
+	publish(t, animals)
+	restrict(t)
+	// What waits for room or a node is waited for until the time is up.
+	told := reported(t, 3, "--to", to, "--timeout", "30s")
+	if told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("decision %s, want Blocked", told.Verdict.Decision)
+	}
+	found := map[string]preflight.Finding{}
+	for _, finding := range told.Findings {
+		found[finding.Name] = finding
+		if finding.Job != nil {
+			found[jobOf(finding)] = finding
+		}
+	}
+	for name, tc := range endings() {
+		t.Run(name, func(t *testing.T) {
+			finding, ok := found[name]
+			if !ok {
+				finding, ok = found["Zoo."+camel(name)]
+			}
+			if !ok {
+				t.Fatalf("%s: nothing is said of it", tc.reason)
+			}
+			if finding.Outcome != tc.outcome || finding.Reason != tc.want || !strings.Contains(finding.Message, tc.says) {
+				t.Errorf("%s: %s (%s) %q; want %s (%s) that says %q",
+					tc.reason, finding.Outcome, finding.Reason, finding.Message, tc.outcome, tc.want, tc.says)
+			}
+			if tc.finding != "" && finding.Name != tc.finding {
+				t.Errorf("%s: the finding is called %s, want %s", tc.reason, finding.Name, tc.finding)
+			}
+			troubled := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
+			if troubled != finding.Blocks || (troubled && finding.Remediation == "") {
+				t.Errorf("%s: blocks %t, remediation %q", tc.reason, finding.Blocks, finding.Remediation)
+			}
+		})
+	}
+	if told.Expected.Checks != len(endings())+3 || told.Expected.Reported != told.Expected.Checks {
+		t.Errorf("%d of %d reported, want all of %d", told.Expected.Reported, told.Expected.Checks, len(endings())+3)
+	}
+	expectNoResidue(t)
+}
+
+// jobOf is the name that the author gave to the Job of a finding.
+func jobOf(finding preflight.Finding) string {
+	return finding.Job.Name[:strings.LastIndex(finding.Job.Name, "-")]
+}
+
+func camel(name string) string {
+	var words strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		words.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return words.String()
+}
+
+// restrict makes one namespace that has no room, and one that allows little.
+func restrict(t *testing.T) {
+	t.Helper()
+	c, ctx := client(t), t.Context()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	if _, err := c.CoreV1().ResourceQuotas("openshift-quota").Create(ctx, quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := c.CoreV1().Namespaces().Get(ctx, "openshift-restricted", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+	if _, err := c.CoreV1().Namespaces().Update(ctx, namespace, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,102 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/report"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// ended is what a program left.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// preflightCommand is oc-preflight on the cluster of the tests.
+func preflightCommand(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
+	return command
+}
+
+// call runs oc-preflight to its end.
+func call(t testing.TB, args ...string) ended {
+	t.Helper()
+	command := preflightCommand(t, args...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return ended{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// reported runs a preflight and reads its report.
+func reported(t testing.TB, code int, args ...string) report.Report {
+	t.Helper()
+	got := call(t, append([]string{"run", "-o", "json"}, args...)...)
+	if got.code != code {
+		t.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.code, code, got.stderr, got.stdout)
+	}
+	var told report.Report
+	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {
+		t.Fatalf("run %v: %v\n%s", args, err, got.stdout)
+	}
+	return told
+}
+
+func byName(told report.Report) map[string]preflight.Finding {
+	findings := map[string]preflight.Finding{}
+	for _, finding := range told.Findings {
+		findings[finding.Name] = finding
+	}
+	return findings
+}
+
+func client(t testing.TB) kubernetes.Interface {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(local.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// expectNoResidue fails when anything that a run creates is left.
+func expectNoResidue(t testing.TB) {
+	t.Helper()
+	c, ctx := client(t), t.Context()
+	ours := metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"}
+	jobs, err := c.BatchV1().Jobs("").List(ctx, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := c.CoreV1().Pods("").List(ctx, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts, err := c.CoreV1().ServiceAccounts("").List(ctx, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles, err := c.RbacV1().ClusterRoles().List(ctx, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := len(jobs.Items) + len(pods.Items) + len(accounts.Items) + len(roles.Items); left > 0 {
+		t.Errorf("%d Jobs, %d Pods, %d ServiceAccounts and %d ClusterRoles are left",
+			len(jobs.Items), len(pods.Items), len(accounts.Items), len(roles.Items))
+	}
+}

@@ -1,0 +1,167 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func TestReleasesThatAreNotTrusted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		spoil  func(*world)
+		want   string
+	}{
+		"Unsigned": {
+			reason: "nobody vouches for it", want: "NoSignature",
+			spoil: func(w *world) { w.state.Signatures = nil },
+		},
+		"OtherKey": {
+			reason: "somebody vouches for it whom the cluster does not trust", want: "UnknownKey",
+			spoil: func(w *world) {
+				signatures := w.state.Signatures
+				w.sign(t)
+				w.state.Signatures = signatures
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := publish(t, map[string]animal{"healthy": {ending: "pass"}})
+			tc.spoil(&w)
+			forget(t)
+			w.apply(t)
+
+			told := reported(t, 3, "--to", to)
+			signature := byName(told)["ReleaseSignature"]
+			if signature.Outcome != preflight.Fail || signature.Reason != tc.want {
+				t.Errorf("%s: %s (%s), want Fail (%s)", tc.reason, signature.Outcome, signature.Reason, tc.want)
+			}
+			if told.Verdict.Decision != verdict.Blocked || told.Target.Verified {
+				t.Errorf("%s: %s, verified %t; want Blocked, false", tc.reason, told.Verdict.Decision, told.Target.Verified)
+			}
+			if told.CVO.Accepts == nil || *told.CVO.Accepts || told.CVO.Reason != "RetrievePayload" {
+				t.Errorf("%s: cvo %+v, want that it refuses at RetrievePayload", tc.reason, told.CVO)
+			}
+			for _, finding := range told.Findings {
+				if finding.Source == preflight.SourceJob {
+					t.Errorf("%s: %s was launched", tc.reason, finding.Name)
+				}
+			}
+
+			forced := reported(t, 0, "--to", to, "--force")
+			if !forced.Verdict.Forced || forced.Target.Verified {
+				t.Errorf("%s: forced %t, verified %t; want true, false", tc.reason, forced.Verdict.Forced, forced.Target.Verified)
+			}
+			animal := byName(forced)["Zoo.Animal"]
+			signature = byName(forced)["ReleaseSignature"]
+			if animal.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != verdict.ByForce {
+				t.Errorf("%s: forced run has %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, animal, signature)
+			}
+			expectNoResidue(t)
+		})
+	}
+}
+
+// forget removes the signatures that the cluster keeps.
+func forget(t *testing.T) {
+	t.Helper()
+	err := client(t).CoreV1().ConfigMaps("openshift-config-managed").DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "release.openshift.io/verification-signatures"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadInputCreatesNothing(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	digest := "@sha256:" + strings.Repeat("a", 64)
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		code   int
+		want   []string
+	}{
+		"Tag": {
+			reason: "a tag is not what was verified",
+			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: 2, want: []string{"has no digest", "--force"},
+		},
+		"Malformed": {
+			reason: "a pull spec that is none",
+			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: 2, want: []string{"Not A Pull Spec"},
+		},
+		"ShortDigest": {
+			reason: "a digest that is none",
+			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: 2, want: []string{"sha256:abc"},
+		},
+		"UnknownVersion": {
+			reason: "a version nobody offers, and those that somebody does",
+			args:   []string{"--to", "4.99.0"}, code: 2, want: []string{"4.99.0", to},
+		},
+		"UnknownCheck": {
+			reason: "a selector that selects nothing is a slip of the pen",
+			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: 2, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
+		},
+		"Registry": {
+			reason: "a registry that cannot be reached",
+			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: 1, want: []string{"127.0.0.1:1"},
+		},
+		"NoSuchImage": {
+			reason: "an image that is not there",
+			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: 1, want: []string{"openshift/release"},
+		},
+		"Permissions": {
+			reason: "all permissions that are missing are named at once",
+			args:   []string{"--to", to, "--as", "nobody"}, code: 1,
+			want: []string{"get clusterversions.config.openshift.io", "list configmaps in namespace openshift-config-managed", "admin-acks in namespace openshift-config"},
+		},
+		"APIServer": {
+			reason: "an API server that cannot be reached",
+			args:   []string{"--to", to, "--server", "https://127.0.0.1:1"}, code: 1, want: []string{"could not reach the API server"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, append([]string{"run"}, tc.args...)...)
+			if got.code != tc.code {
+				t.Errorf("%s: exit code %d, want %d\n%s", tc.reason, got.code, tc.code, got.stderr)
+			}
+			if got.stdout != "" {
+				t.Errorf("%s: there is a report, though there is no verdict:\n%s", tc.reason, got.stdout)
+			}
+			complaint := errorLine(got.stderr)
+			for _, want := range tc.want {
+				if !strings.Contains(complaint, want) {
+					t.Errorf("%s: %q does not say %q", tc.reason, complaint, want)
+				}
+			}
+			expectNoResidue(t)
+		})
+	}
+	t.Run("NoClusterVersion", func(t *testing.T) {
+		openshift, err := configclient.NewForConfig(local.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := openshift.ConfigV1().ClusterVersions().Delete(t.Context(), "version", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got := call(t, "run", "--to", to)
+		if got.code != 1 || !strings.Contains(errorLine(got.stderr), `no ClusterVersion "version"`) {
+			t.Errorf("exit code %d, %q; want 1, and that there is no ClusterVersion", got.code, got.stderr)
+		}
+	})
+}
+
+// errorLine is the one line in which the program says why there is no verdict.
+func errorLine(stderr string) string {
+	for line := range strings.Lines(stderr) {
+		if strings.HasPrefix(line, "error: ") {
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+// Zoo is a check program that ends in whatever way its first argument says, so
+// that each of them can be seen on a real node.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: preflight ENDING")
+		os.Exit(preflight.ExitUsage)
+	}
+	ending := os.Args[1]
+	os.Args = os.Args[:1] // the SDK has arguments of its own
+	switch ending {
+	case "silent":
+		return
+	case "plain-pass":
+		fmt.Println("all is well")
+	case "plain-fail":
+		fmt.Println("looking around")
+		fmt.Fprintln(os.Stderr, "the widget is too old for the target")
+		os.Exit(1)
+	case "oom":
+		devour()
+	default:
+		preflight.Main(preflight.Check{Name: "Animal", Description: "The animal is well.", Run: behavior(ending)})
+	}
+}
+
+// behavior is what a check of the SDK does.
+func behavior(ending string) func(context.Context, *preflight.T) error {
+	return func(ctx context.Context, t *preflight.T) error {
+		t.Remedyf("feed the animal")
+		switch ending {
+		case "pass":
+			// Kubernetes keeps the end of a container to the second only.
+			t.Evidence("ended", time.Now().Format(time.RFC3339Nano))
+		case "warn":
+			t.Warnf("the animal looks pale")
+		case "fail":
+			t.Failf("the animal is ill")
+		case "skip":
+			t.Skipf("there is no animal here")
+		case "unknown":
+			return errors.New("the animal hides")
+		case "sleep":
+			t.Logf("falling asleep")
+			<-ctx.Done()
+			return context.Cause(ctx)
+		case "stuck":
+			t.Logf("digging in")
+			time.Sleep(time.Hour) //nolint:forbidigo // it is what a stuck program does
+		default:
+			return fmt.Errorf("there is no animal called %q", ending)
+		}
+		return nil
+	}
+}
+
+// devour takes memory until there is none.
+func devour() {
+	var eaten [][]byte
+	for {
+		block := make([]byte, 1<<20)
+		for i := range block {
+			block[i] = 1
+		}
+		eaten = append(eaten, block)
+		fmt.Fprintf(os.Stderr, "%d MiB eaten\n", len(eaten))
+	}
+}
