@@ -25,7 +25,7 @@ const (
 // that started the cluster, or by the components of a standing one, and so is
 // given up by the kernel when they die.
 type claim struct {
-	index int
+	index uint8
 	file  *os.File
 }
 
@@ -37,7 +37,7 @@ func newClaim(ctx context.Context, dir string) (*claim, error) {
 	if err := RemoveDead(ctx); err != nil {
 		return nil, err
 	}
-	for index := range places {
+	for index := range uint8(places) {
 		claimed, err := tryClaim(ctx, index, dir)
 		if err != nil {
 			return nil, err
@@ -50,7 +50,7 @@ func newClaim(ctx context.Context, dir string) (*claim, error) {
 }
 
 // tryClaim returns nothing when the place is taken.
-func tryClaim(ctx context.Context, index int, dir string) (*claim, error) {
+func tryClaim(ctx context.Context, index uint8, dir string) (*claim, error) {
 	c := &claim{index: index}
 	if overlapping, err := c.subnets().used(c.bridge()); err != nil || overlapping {
 		return nil, err
@@ -160,28 +160,30 @@ func allClaims() ([]*claim, error) {
 	}
 	var all []*claim
 	for _, file := range files {
-		index, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(file), ".lock"))
+		index, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".lock"), 10, 8)
 		if err == nil {
-			all = append(all, &claim{index: index})
+			all = append(all, &claim{index: uint8(index)})
 		}
 	}
 	return all, nil
 }
 
-func (c *claim) path() string { return filepath.Join(runDir, strconv.Itoa(c.index)+".lock") }
+func (c *claim) number() string { return strconv.FormatUint(uint64(c.index), 10) }
+
+func (c *claim) path() string { return filepath.Join(runDir, c.number()+".lock") }
 
 // nodeDir is where the node sees its part of the cluster's directory.
-func (c *claim) nodeDir() string { return filepath.Join(runDir, strconv.Itoa(c.index)) }
+func (c *claim) nodeDir() string { return filepath.Join(runDir, c.number()) }
 
 // name names the node, the cgroup, the nftables table and the pod network.
-func (c *claim) name() string { return "preflight-" + strconv.Itoa(c.index) }
+func (c *claim) name() string { return "preflight-" + c.number() }
 
 // bridge is an interface's name: at most 15 bytes.
-func (c *claim) bridge() string { return "preflight" + strconv.Itoa(c.index) }
+func (c *claim) bridge() string { return "preflight" + c.number() }
 
 func (c *claim) subnets() subnets {
 	return subnets{
-		pods:     netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 203, byte(c.index), 0}), 24),
-		services: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 204, byte(c.index), 0}), 24),
+		pods:     netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 203, c.index, 0}), 24),
+		services: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 204, c.index, 0}), 24),
 	}
 }

@@ -90,7 +90,7 @@ func TestStart(t *testing.T) {
 // runs, and then removes what is left.
 func TestRemoveAfterCrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("longer-than-a-socket-may-be-", 4))
-	starter := exec.Command(os.Args[0])
+	starter := exec.CommandContext(t.Context(), os.Args[0])
 	starter.Env = append(os.Environ(), starterDir+"="+dir)
 	said, err := starter.StdoutPipe()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // lock takes the file for as long as it, or a copy in a child, is open.
 func lock(file *os.File) bool {
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil //nolint:gosec // a descriptor is small
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
 // dyingWithParent makes the kernel kill a child when the thread that started

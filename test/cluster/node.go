@@ -28,8 +28,7 @@ var (
 // nodeConfig is what the three files above are filled with.
 type nodeConfig struct {
 	Dir, Bin, Name, Bridge, PauseImage, TLS string
-	Pods, Gateway, DNS                      string
-	KubeletPort                             int
+	Pods, Gateway, DNS, KubeletPort         string
 }
 
 // makeNodeDir makes the node's directory visible under a path that is short

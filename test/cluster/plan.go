@@ -37,7 +37,7 @@ type plan struct {
 	network  subnets
 	etcd     string // host:port
 	api      string // host:port
-	kubelet  int    // port on the gateway
+	kubelet  string // port on the gateway
 	fail     context.CancelCauseFunc
 	identity *authority
 }
@@ -143,7 +143,7 @@ func (p *plan) choosePorts() error {
 		}
 	}()
 	var addresses []string
-	for range 5 {
+	for range 4 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback port does not block
 		if err != nil {
 			return fmt.Errorf("cannot find a free port: %w", err)
@@ -153,8 +153,8 @@ func (p *plan) choosePorts() error {
 	}
 	p.etcd, p.api = addresses[0], addresses[1]
 	if !p.controlPlaneOnly {
-		p.cluster.Registry = addresses[3]
-		p.kubelet = listeners[4].Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on tcp
+		p.cluster.Registry = addresses[2]
+		p.kubelet = portOf(addresses[3])
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func processesWith(file string, fits func([]byte) bool) ([]int, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), file))
+		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), file)) //nolint:gosec // of the kernel
 		if err == nil && fits(data) {
 			found = append(found, pid)
 		}
