@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -38,6 +39,7 @@ func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 		return nil
 	}
 
+	remedy := sync.OnceFunc(func() { remedyPermissions(t) })
 	for _, wanted := range target {
 		granted, err := cluster.granted(ctx, wanted)
 		if err != nil {
@@ -50,13 +52,12 @@ func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 		t.Reason("PermissionsMissing")
 		t.Failf("CredentialsRequest %s of the target asks for what was not granted: %s", wanted.Name, some(missing))
 		t.Object(wanted.object())
+		remedy()
 	}
-	remedy(t)
 	return nil
 }
 
-// remedy is only reported with a failure.
-func remedy(t *preflight.T) {
+func remedyPermissions(t *preflight.T) {
 	t.Remedyf("oc adm release extract --from=%s --credentials-requests --included --to=requests", cmp.Or(t.Update().Image, "RELEASE_IMAGE"))
 	t.Remedyf("Grant what they ask for: ccoctl aws create-iam-roles --credentials-requests-dir=requests --name=NAME --region=REGION --identity-provider-arn=ARN, or by hand in IAM. Then say so:")
 	t.Remedyf("oc annotate cloudcredential.operator.openshift.io/cluster %s=%s --overwrite", upgradeableTo, t.Update().To)

@@ -12,7 +12,7 @@ func main() {
 	preflight.Main(preflight.Check{
 		Name:        "IgnitionVersion",
 		Description: "No machine config is of Ignition 2.",
-		URL:         "https://coreos.github.io/ignition/migrating-configs/#from-version-231-to-300",
+		URL:         "https://coreos.github.io/ignition/migrating-configs/",
 		Timeout:     2 * time.Minute,
 		Run:         ignitionVersion,
 	})
