@@ -52,6 +52,7 @@ $(BIN)/.kubernetes: test/tools/kubernetes/go.mod test/tools/kubernetes/go.sum
 
 .PHONY: cluster
 cluster: tools ## leave a local cluster running, and print its kubeconfig
+	@echo "building and running test/cluster/local-cluster"
 	@go run ./test/cluster/local-cluster up --dir $(CLUSTER_DIR)
 
 .PHONY: cluster-down
