@@ -15,8 +15,9 @@
 //   - Everything that comes from a store is bounded before it is read or
 //     decompressed, and every message has exactly the form that `gpg --sign`
 //     gives it. What the signature does not cover must agree with what it
-//     covers; only the file name and the date beside the signed bytes cannot be
-//     checked, and neither is used.
+//     covers. OpenPGP leaves three things that nobody can check: the file name
+//     and the exact date beside the signed bytes, and padding bits of a
+//     compressed stream. None of them is used.
 //   - The claim is decoded exactly: a duplicate key, a key in other letter
 //     case, or anything behind the JSON is refused. CVO lets them pass.
 //   - SHA-1 and MD5 are refused, and so is a signature dated in the future. CVO
