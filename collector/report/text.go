@@ -34,7 +34,8 @@ func writeHead(w io.Writer, report Report) {
 		row(w, "Update", report.Target.UpdateKind+", from "+report.Cluster.Version)
 	}
 	row(w, "Signature", signature(report.Target))
-	row(w, "Checks", fmt.Sprintf("%d of %d reported%s", report.Expected.Reported, report.Expected.Checks, tally(report.Findings)))
+	row(w, "Checks", fmt.Sprintf("%d of %d reported", report.Expected.Reported, report.Expected.Checks))
+	row(w, "Findings", tally(report.Findings))
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
 	fmt.Fprintln(w)
 }
@@ -65,22 +66,19 @@ func signature(target Target) string {
 	return "verified, signed by " + strings.Join(target.Signers, "; ")
 }
 
-// tally counts the outcomes, worst first, leaving out those that there are none of.
+// tally counts the findings as the first column calls them, worst first.
 func tally(findings []preflight.Finding) string {
-	counts := map[preflight.Outcome]int{}
+	counts := map[string]int{}
 	for _, finding := range findings {
-		counts[finding.Outcome]++
+		counts[label(finding)]++
 	}
 	var parts []string
-	for _, outcome := range []preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Skipped, preflight.Pass} {
-		if counts[outcome] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
+	for _, name := range []string{"FAIL", "UNKNOWN", bypassed, "WARN", "SKIPPED", "PASS"} {
+		if counts[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // quiet findings need nobody's attention.
@@ -100,10 +98,13 @@ func writeFinding(w io.Writer, finding preflight.Finding) {
 	fmt.Fprintln(w)
 }
 
+// bypassed is what the first column has for findings that do not count.
+const bypassed = "bypassed"
+
 // label is the outcome as the first column has it.
 func label(finding preflight.Finding) string {
 	if finding.Bypass != nil {
-		return "bypassed"
+		return bypassed
 	}
 	return strings.ToUpper(clean(string(finding.Outcome)))
 }

@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,6 +22,8 @@ type ending struct {
 	outcome preflight.Outcome
 	want    string // the reason of the finding
 	says    string // part of its message
+	// waits is true for what is waited for until the time is up.
+	waits bool
 }
 
 // endings is everything that is told apart. Each is a real pod on a real node,
@@ -49,11 +52,11 @@ func endings() map[string]ending {
 			animal: animal{ending: "pass", change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.NodeSelector = map[string]string{"nowhere": "true"}
 			}},
-			outcome: preflight.Unknown, want: "Unschedulable", says: "no node takes its pod",
+			outcome: preflight.Unknown, want: "Unschedulable", says: "no node takes its pod", waits: true,
 		},
 		"quota": {
 			reason: "a pod that the quota of its namespace has no room for",
-			animal: animal{ending: "pass", namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", says: "exceeded quota",
+			animal: animal{ending: "pass", namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", says: "exceeded quota", waits: true,
 		},
 		"service-account": {
 			reason:  "a ServiceAccount that neither the release brings nor the cluster has",
@@ -108,16 +111,27 @@ func endings() map[string]ending {
 }
 
 func TestEveryEndingIsToldApart(t *testing.T) {
+	expectEndings(t, "5m", verdict.Blocked, 3, func(e ending) bool { return !e.waits })
+}
+
+func TestWaitingEndsWhenTheTimeIsUp(t *testing.T) {
+	expectEndings(t, "10s", verdict.Undecided, 4, func(e ending) bool { return e.waits })
+}
+
+// expectEndings runs a release with some of the endings, and compares.
+func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code int, chosen func(ending) bool) {
+	t.Helper()
 	animals := map[string]animal{}
 	for name, ending := range endings() {
-		animals[name] = ending.animal
+		if chosen(ending) {
+			animals[name] = ending.animal
+		}
 	}
 	publish(t, animals)
 	restrict(t)
-	// What waits for room or a node is waited for until the time is up.
-	told := reported(t, 3, "--to", to, "--timeout", "30s")
-	if told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("decision %s, want Blocked", told.Verdict.Decision)
+	told := reported(t, code, "--to", to, "--timeout", timeout)
+	if told.Verdict.Decision != decision {
+		t.Errorf("decision %s, want %s", told.Verdict.Decision, decision)
 	}
 	found := map[string]preflight.Finding{}
 	for _, finding := range told.Findings {
@@ -126,32 +140,35 @@ func TestEveryEndingIsToldApart(t *testing.T) {
 			found[jobOf(finding)] = finding
 		}
 	}
-	for name, tc := range endings() {
+	for name := range animals {
 		t.Run(name, func(t *testing.T) {
 			finding, ok := found[name]
 			if !ok {
-				finding, ok = found["Zoo."+camel(name)]
+				finding = found["Zoo."+camel(name)]
 			}
-			if !ok {
-				t.Fatalf("%s: nothing is said of it", tc.reason)
-			}
-			if finding.Outcome != tc.outcome || finding.Reason != tc.want || !strings.Contains(finding.Message, tc.says) {
-				t.Errorf("%s: %s (%s) %q; want %s (%s) that says %q",
-					tc.reason, finding.Outcome, finding.Reason, finding.Message, tc.outcome, tc.want, tc.says)
-			}
-			if tc.finding != "" && finding.Name != tc.finding {
-				t.Errorf("%s: the finding is called %s, want %s", tc.reason, finding.Name, tc.finding)
-			}
-			troubled := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-			if troubled != finding.Blocks || (troubled && finding.Remediation == "") {
-				t.Errorf("%s: blocks %t, remediation %q", tc.reason, finding.Blocks, finding.Remediation)
-			}
+			expectEnding(t, finding, endings()[name])
 		})
 	}
-	if told.Expected.Checks != len(endings())+3 || told.Expected.Reported != told.Expected.Checks {
-		t.Errorf("%d of %d reported, want all of %d", told.Expected.Reported, told.Expected.Checks, len(endings())+3)
+	// Signature, payload and gate had to report too.
+	if want := len(animals) + 3; told.Expected.Checks != want || told.Expected.Reported != want {
+		t.Errorf("%d of %d reported, want all of %d", told.Expected.Reported, told.Expected.Checks, want)
 	}
 	expectNoResidue(t)
+}
+
+func expectEnding(t *testing.T, finding preflight.Finding, want ending) {
+	t.Helper()
+	if finding.Outcome != want.outcome || finding.Reason != want.want || !strings.Contains(finding.Message, want.says) {
+		t.Errorf("%s: %s (%s) %q; want %s (%s) that says %q",
+			want.reason, finding.Outcome, finding.Reason, finding.Message, want.outcome, want.want, want.says)
+	}
+	if want.finding != "" && finding.Name != want.finding {
+		t.Errorf("%s: the finding is called %s, want %s", want.reason, finding.Name, want.finding)
+	}
+	troubled := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
+	if troubled != finding.Blocks || (troubled && finding.Remediation == "") {
+		t.Errorf("%s: blocks %t, remediation %q", want.reason, finding.Blocks, finding.Remediation)
+	}
 }
 
 // jobOf is the name that the author gave to the Job of a finding.
@@ -170,20 +187,13 @@ func camel(name string) string {
 // restrict makes one namespace that has no room, and one that allows little.
 func restrict(t *testing.T) {
 	t.Helper()
-	c, ctx := client(t), t.Context()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "none"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 	}
-	if _, err := c.CoreV1().ResourceQuotas("openshift-quota").Create(ctx, quota, metav1.CreateOptions{}); err != nil {
+	_, err := client(t).CoreV1().ResourceQuotas("openshift-quota").Create(t.Context(), quota, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	namespace, err := c.CoreV1().Namespaces().Get(ctx, "openshift-restricted", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
-	if _, err := c.CoreV1().Namespaces().Update(ctx, namespace, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	kubectl(t, "label", "--overwrite", "namespace", "openshift-restricted", "pod-security.kubernetes.io/enforce=restricted")
 }

@@ -3,8 +3,11 @@ package command
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -29,25 +32,60 @@ type display interface {
 func newDisplay(w io.Writer) display {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return &plain{w: w, start: time.Now(), told: map[string]string{}}
+		return newPlain(w)
 	}
 	return newLive(file)
 }
 
-// plain writes one line for each change, so that a log shows when what
-// happened, and nothing twice.
+// patience is how long a check may be in one state before a log tells of it.
+const patience = 2 * time.Second
+
+// plain writes one line for each step and each answer, and for what a check
+// does while that lasts: a log shows what was waited for, and nothing twice.
 type plain struct {
-	w     io.Writer
-	start time.Time
-	told  map[string]string
+	w       io.Writer
+	start   time.Time
+	stopped chan struct{}
+	ticker  sync.WaitGroup
+
+	mutex  sync.Mutex
+	active map[string]jobs.Status
+	told   map[string]string
+}
+
+func newPlain(w io.Writer) *plain {
+	p := &plain{
+		w: w, start: time.Now(), stopped: make(chan struct{}),
+		active: map[string]jobs.Status{}, told: map[string]string{},
+	}
+	p.ticker.Go(func() { every(patience/4, p.stopped, p.tellActive) })
+	return p
+}
+
+// every calls do at intervals, until stopped is closed.
+func every(interval time.Duration, stopped <-chan struct{}, do func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-ticker.C:
+			do()
+		}
+	}
 }
 
 func (p *plain) show(event runner.Event) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	switch {
 	case event.Step != "":
 		p.line(event.Step)
+	case event.Status != nil && event.Status.State == jobs.Done:
+		delete(p.active, event.Status.Check)
 	case event.Status != nil:
-		p.status(*event.Status)
+		p.active[event.Status.Check] = *event.Status
 	default:
 		for _, finding := range event.Answered {
 			p.line(answer(finding))
@@ -55,13 +93,18 @@ func (p *plain) show(event runner.Event) {
 	}
 }
 
-func (p *plain) status(status jobs.Status) {
-	text := strings.TrimSpace(string(status.State) + " " + status.Detail)
-	if status.State == jobs.Done || p.told[status.Check] == text {
-		return
+// tellActive writes what has lasted for a while and was not told yet.
+func (p *plain) tellActive() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(p.active)) {
+		status := p.active[name]
+		text := strings.TrimSpace(string(status.State) + ": " + status.Detail)
+		if time.Since(status.Since) >= patience && p.told[name] != text {
+			p.told[name] = text
+			p.line(name + ": " + text)
+		}
 	}
-	p.told[status.Check] = text
-	p.line(status.Check + ": " + text)
 }
 
 func (p *plain) line(text string) {
@@ -69,7 +112,11 @@ func (p *plain) line(text string) {
 }
 
 func (*plain) clear() {}
-func (*plain) close() {}
+
+func (p *plain) close() {
+	close(p.stopped)
+	p.ticker.Wait()
+}
 
 // answer is how a finished check reads in the progress.
 func answer(finding preflight.Finding) string {

@@ -32,24 +32,15 @@ type live struct {
 
 func newLive(file *os.File) *live {
 	l := &live{file: file, start: time.Now(), stopped: make(chan struct{}), active: map[string]jobs.Status{}}
-	l.ticker.Go(l.tick)
+	l.ticker.Go(func() { every(200*time.Millisecond, l.stopped, l.tick) })
 	return l
 }
 
 // tick redraws, so that the clocks run while nothing happens.
 func (l *live) tick() {
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-l.stopped:
-			return
-		case <-ticker.C:
-			l.mutex.Lock()
-			l.redraw("")
-			l.mutex.Unlock()
-		}
-	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.redraw("")
 }
 
 func (l *live) show(event runner.Event) {

@@ -1,0 +1,95 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// Ctrl-C ends a run in order: what is known is told, nothing is left.
+func TestInterruptLeavesNothing(t *testing.T) {
+	publish(t, map[string]animal{"sleepy": {ending: "sleep"}, "healthy": {ending: "pass"}})
+	command := preflightCommand(t, "run", "--to", to, "-o", "json")
+	var stdout bytes.Buffer
+	command.Stdout = &stdout
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// The healthy one has answered and the sleepy one is at work.
+	lines := bufio.NewScanner(stderr)
+	seen := map[string]bool{}
+	for !seen["Zoo.Sleepy: running"] || !seen["Zoo.Animal: Pass"] {
+		if !lines.Scan() {
+			t.Fatalf("the run ended by itself: %v", lines.Err())
+		}
+		for _, sign := range []string{"Zoo.Sleepy: running", "Zoo.Animal: Pass"} {
+			seen[sign] = seen[sign] || strings.Contains(lines.Text(), sign)
+		}
+	}
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		t.Log(lines.Text())
+	}
+	_ = command.Wait() // the exit code says it
+	if got := command.ProcessState.ExitCode(); got != 130 {
+		t.Errorf("exit code %d, want 130", got)
+	}
+	var told report.Report
+	if err := json.Unmarshal(stdout.Bytes(), &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided {
+		t.Errorf("phase %s, decision %s; want Interrupted, Undecided", told.Run.Phase, told.Verdict.Decision)
+	}
+	if finding := byName(told)["Zoo.Animal"]; finding.Outcome != "Pass" {
+		t.Errorf("what had been said before is lost: %+v", told.Findings)
+	}
+	expectNoResidue(t)
+}
+
+// --keep leaves the Jobs for whoever wants to look.
+func TestKeepLeavesTheJobs(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	told := reported(t, 0, "--to", to, "--keep")
+	out := kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+told.Run.ID, "-o", "name")
+	if !strings.Contains(out, "job.batch/healthy-") {
+		t.Errorf("the Job is gone:\n%s", out)
+	}
+	kubectl(t, "delete", "jobs", "-n", zooNamespace, "-l", "preflight.openshift.io/run="+told.Run.ID, "--cascade=foreground", "--wait")
+	expectNoResidue(t)
+}
+
+// A run never has more unfinished Jobs than it may.
+func TestParallelismIsKept(t *testing.T) {
+	publish(t, map[string]animal{"one": {ending: "pass"}, "two": {ending: "pass"}, "three": {ending: "pass"}})
+	told := reported(t, 0, "--to", to, "--parallelism", "1")
+	type span struct{ start, end string }
+	var spans []span
+	for _, finding := range told.Findings {
+		if finding.Job != nil {
+			spans = append(spans, span{finding.Job.StartTime, finding.Job.CompletionTime})
+		}
+	}
+	if len(spans) != 3 {
+		t.Fatalf("%d Jobs ran, want 3", len(spans))
+	}
+	for i, a := range spans {
+		for _, b := range spans[i+1:] {
+			if a.start < b.end && b.start < a.end {
+				t.Errorf("two Jobs ran at one time: %v and %v", a, b)
+			}
+		}
+	}
+}
