@@ -245,6 +245,7 @@ func TestValidateRefuses(t *testing.T) {
 		"NamespaceTerminating": {
 			reason: "a namespace on its way out takes nothing",
 			arrange: func(t *testing.T, namespace string) launch.Plan {
+				t.Helper()
 				terminate(t, namespace)
 				return launch.Build(newRun(), aFullRelease(namespace))
 			},
@@ -253,6 +254,7 @@ func TestValidateRefuses(t *testing.T) {
 		"Quota": {
 			reason: "no room for one Job more",
 			arrange: func(t *testing.T, namespace string) launch.Plan {
+				t.Helper()
 				fill(t, namespace)
 				return launch.Build(newRun(), aFullRelease(namespace))
 			},
