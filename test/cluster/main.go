@@ -15,7 +15,7 @@ import (
 // it to use, runs the tests, ends the cluster whatever happened, interrupts
 // included, and exits. The components' logs are kept when a test failed.
 //
-// Where none can be started, PREFLIGHT_TEST_KUBECONFIG and
+// Where none with a node can be started, PREFLIGHT_TEST_KUBECONFIG and
 // PREFLIGHT_TEST_REGISTRY name one to use instead, as Existing wants them.
 //
 //	func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func testOn(m *testing.M, use func(*Cluster), options []Option) int {
 	}
 	c, err := startOrUse(ctx, dir, options)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cannot have a cluster:", err)
+		fmt.Fprintln(os.Stderr, errors.Join(fmt.Errorf("cannot have a cluster: %w", err), tidy(dir, 1)))
 		return 1
 	}
 	use(c)
@@ -53,12 +53,19 @@ func testOn(m *testing.M, use func(*Cluster), options []Option) int {
 	return code
 }
 
+// startOrUse does not give a test that wants a control plane alone a cluster
+// whose node would run its pods.
 func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, error) {
-	if kubeconfig := os.Getenv("PREFLIGHT_TEST_KUBECONFIG"); kubeconfig != "" {
+	wanted := &plan{}
+	for _, option := range options {
+		option(wanted)
+	}
+	kubeconfig := os.Getenv("PREFLIGHT_TEST_KUBECONFIG")
+	if kubeconfig != "" && !wanted.controlPlaneOnly {
 		return Existing(ctx, kubeconfig, os.Getenv("PREFLIGHT_TEST_REGISTRY"))
 	}
 	c, err := Start(ctx, dir, options...)
-	if errors.Is(err, errUnsupported) {
+	if errors.Is(err, errUnsupported) && !wanted.controlPlaneOnly {
 		err = fmt.Errorf("%w; or name a Kubernetes 1.30 or newer with PREFLIGHT_TEST_KUBECONFIG, "+
 			"and a registry that it pulls from with PREFLIGHT_TEST_REGISTRY", err)
 	}
@@ -67,7 +74,8 @@ func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, er
 
 // tidy removes the logs of the cluster, or says where they are.
 func tidy(dir string, code int) error {
-	if code == 0 {
+	logs, err := os.ReadDir(filepath.Join(dir, "logs"))
+	if code == 0 || err != nil || len(logs) == 0 {
 		return os.RemoveAll(dir)
 	}
 	fmt.Fprintln(os.Stderr, "the logs of the cluster are in", filepath.Join(dir, "logs"))

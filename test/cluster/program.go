@@ -57,7 +57,7 @@ func absent(programs, dirs []string) []string {
 func locate(program string, dirs []string) string {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, program)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return path
 		}
 	}
