@@ -69,7 +69,10 @@ func (o Observation) objects() []preflight.Object {
 func (o Observation) job() *preflight.Job {
 	job := &preflight.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
 	for _, pod := range o.Pods {
-		job.Attempts += 1 + restarts(pod)
+		job.Attempts++
+		if current := status(o.Check, pod); current != nil {
+			job.Attempts += int(current.RestartCount)
+		}
 	}
 	pod, ok := o.newest()
 	if !ok {
@@ -82,15 +85,6 @@ func (o Observation) job() *preflight.Job {
 		job.StartTime, job.CompletionTime = timeOf(&end.StartedAt), timeOf(&end.FinishedAt)
 	}
 	return job
-}
-
-func restarts(pod Pod) int {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.RestartCount > 0 {
-			return int(status.RestartCount)
-		}
-	}
-	return 0
 }
 
 func timeOf(at *metav1.Time) string {

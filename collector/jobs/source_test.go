@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -305,6 +310,57 @@ func TestWhatKeepsAJobFromRunning(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAWatchThatIsCut(t *testing.T) {
+	plan := newPlan(t, newNamespace(t, nil), 3, nil)
+	front := newFront(t)
+	sources, err := jobs.Sources(t.Context(), front.client, launch.New(api), plan, jobs.Options{Progress: func(status jobs.Status) {
+		if strings.Contains(status.Detail, "no node takes its pod") {
+			front.server.CloseClientConnections()
+			front.once.Do(func() {
+				// What happens from here on is not seen as it happens.
+				startKubelet(t, plan, saying(t, plan, 0, said("Quorum", preflight.Pass)))
+			})
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {})
+	want := slices.Repeat([]string{"Etcd.Quorum Pass(Because)"}, 3)
+	if diff := cmp.Diff(want, answers(got.Findings)); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
+
+// front is a way to the API server that can be cut.
+type front struct {
+	client kubernetes.Interface
+	server *httptest.Server
+	once   sync.Once
+}
+
+func newFront(t *testing.T) *front {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &front{client: client, server: server}
 }
 
 func TestAJobThatSomebodyDeletes(t *testing.T) {

@@ -212,16 +212,16 @@ func (b builder) equip(spec *corev1.PodSpec) {
 // environment is what the SDK reads. A kubelet keeps 4096 bytes of one
 // container's message and 12288 of all of a pod's (pkg/kubelet/status,
 // normalizeStatus); two containers more are allowed for, which admission may
-// inject.
+// inject. The SDK takes no fewer than 512.
 func (b builder) environment(containers int) []corev1.EnvVar {
-	const perContainer, perPod, injected = 4096, 12288, 2
+	const perContainer, perPod, injected, least = 4096, 12288, 2, 512
 	return []corev1.EnvVar{
 		{Name: "PREFLIGHT_RUN_ID", Value: b.run.ID},
 		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
 		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.To},
 		{Name: "PREFLIGHT_TARGET_IMAGE", Value: b.run.Image},
 		{Name: "PREFLIGHT_DEADLINE", Value: b.run.Deadline.UTC().Format(time.RFC3339)},
-		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(min(perContainer, perPod/(containers+injected)))},
+		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
 	}
 }
 

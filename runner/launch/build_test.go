@@ -155,6 +155,7 @@ func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
 		"One":   {reason: "a message has at most 4096 bytes", containers: 1, want: "4096"},
 		"Two":   {reason: "the 12288 bytes of a pod are shared, two more containers may be injected", containers: 2, want: "3072"},
 		"Eight": {reason: "all containers share", containers: 8, want: "1228"},
+		"Many":  {reason: "the SDK takes no less", containers: 40, want: "512"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
