@@ -201,7 +201,8 @@ func (g gate) description() string {
 }
 
 func (g gate) remedy() string {
-	return fmt.Sprintf(`Do what the message asks for, then acknowledge it: oc preflight ack %s (or: oc -n %s patch configmap %s --type merge --patch '{"data":{%q:"true"}}')`,
+	return fmt.Sprintf("Do what the message asks for, then acknowledge it:\noc preflight ack %s\n"+
+		"which is the same as: oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'",
 		g.key, g.place.acks, acksName, g.key)
 }
 

@@ -266,6 +266,11 @@ func serve(t *testing.T, maps map[string]map[string]string) kubernetes.Interface
 	}
 	for _, place := range []string{gates, acks, oldGates, oldAcks} {
 		namespace, name, _ := strings.Cut(place, "/")
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
 		if data, ok := maps[place]; ok {
 			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
 			if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {

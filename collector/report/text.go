@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -29,7 +30,8 @@ func writeText(w io.Writer, report Report) error {
 
 func writeHead(w io.Writer, report Report) {
 	fmt.Fprintf(w, "%s\n\n", headline(report))
-	row(w, "Target", strings.TrimSpace(report.Target.Version+"  "+report.Target.Image))
+	row(w, "Target", report.Target.Version)
+	row(w, "Image", report.Target.Image)
 	if report.Target.UpdateKind != "" {
 		row(w, "Update", report.Target.UpdateKind+", from "+report.Cluster.Version)
 	}
@@ -142,18 +144,41 @@ func writePassed(w io.Writer, findings []preflight.Finding) {
 		}
 	}
 	if len(names) > 0 {
-		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", strings.Join(names, ", "))
+		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", wrap(names))
 	}
 }
 
-// writeNext says what to type next.
+// wrap lists names in lines that fit a terminal.
+func wrap(names []string) string {
+	const width = 90
+	var text strings.Builder
+	column := 0
+	for i, name := range names {
+		if i > 0 {
+			text.WriteString(",")
+			column++
+		}
+		switch {
+		case i > 0 && column+1+len(name) > width:
+			text.WriteString("\n" + indent)
+			column = 0
+		case i > 0:
+			text.WriteString(" ")
+			column++
+		}
+		text.WriteString(name)
+		column += len(name)
+	}
+	return text.String()
+}
+
+// writeNext says what to do, and what to type.
 func writeNext(w io.Writer, report Report) {
-	open := append(append([]string{}, report.Verdict.Blocking...), report.Verdict.Undecided...)
-	if len(open) > 0 {
-		fmt.Fprintf(w, "Open: %s\n", clean(strings.Join(open, ",")))
+	if open := append(slices.Clone(report.Verdict.Blocking), report.Verdict.Undecided...); len(open) > 0 {
+		fmt.Fprintf(w, "Put these right, then run the preflight again: %s\n", clean(strings.Join(open, ",")))
 	}
 	if names := acceptable(report.Findings); len(names) > 0 {
-		fmt.Fprintf(w, "Put these right and run again. Those that may be accepted instead: --accept %s\n", strings.Join(names, ","))
+		fmt.Fprintf(w, "Or accept what may be accepted: --accept %s\n", strings.Join(names, ","))
 	}
 	fmt.Fprintf(w, "Verdict: %s\n", report.Verdict.Decision)
 }
@@ -175,13 +200,15 @@ func row(w io.Writer, name, value string) {
 	fmt.Fprintf(w, "%-10s %s\n", name, clean(value))
 }
 
+// indent sets everything about a finding under its name.
+const indent = "         "
+
 // paragraph writes text indented under its finding, lines after the first too.
 func paragraph(w io.Writer, lead, text string) {
 	text = strings.TrimSpace(clean(text))
 	if text == "" {
 		return
 	}
-	const indent = "         "
 	fmt.Fprintf(w, "%s%s%s\n", indent, lead, strings.ReplaceAll(text, "\n", "\n"+indent))
 }
 

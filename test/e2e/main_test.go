@@ -3,39 +3,33 @@
 package e2e_test
 
 import (
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// What the tests of this package share.
-var (
-	local *cluster.Cluster
-	// program is oc-preflight, as somebody would have built it.
-	program string
-	root    string
-)
+// local is the cluster that the tests of this package share.
+var local *cluster.Cluster
+
+// root is the root of the repository.
+const root = "../.."
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) {
-		local = c
-		if err := build(); err != nil {
-			log.Fatal(err)
-		}
-	})
+	cluster.Main(m, func(c *cluster.Cluster) { local = c })
 }
 
-func build() (err error) {
-	if root, err = filepath.Abs("../.."); err != nil {
-		return err
+// program is oc-preflight, built once, as somebody would build it.
+var program = sync.OnceValues(func() (string, error) {
+	path, err := filepath.Abs(filepath.Join(local.Dir, "bin", "oc-preflight"))
+	if err != nil {
+		return "", err
 	}
-	program = filepath.Join(local.Dir, "bin", "oc-preflight")
-	compile := exec.Command("go", "build", "-o", program, "./cmd/oc-preflight")
-	compile.Dir, compile.Stderr = root, os.Stderr
-	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return compile.Run()
-}
+	build := exec.Command("go", "build", "-o", path, "./cmd/oc-preflight")
+	build.Dir, build.Stderr = root, os.Stderr
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	return path, build.Run()
+})

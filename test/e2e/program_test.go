@@ -24,7 +24,11 @@ type ended struct {
 // preflightCommand is oc-preflight on the cluster of the tests.
 func preflightCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, args...)
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), path, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
 	return command
 }

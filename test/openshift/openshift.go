@@ -40,6 +40,8 @@ type State struct {
 
 // Apply makes the cluster say so, whatever it said before.
 func Apply(ctx context.Context, config *rest.Config, state State) error {
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{} // of fields that only some feature sets have
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

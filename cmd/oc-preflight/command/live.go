@@ -111,11 +111,15 @@ func (l *live) lines(most int) []string {
 	slices.SortFunc(statuses, func(a, b jobs.Status) int {
 		return cmp.Or(cmp.Compare(order(a.State), order(b.State)), cmp.Compare(a.Check, b.Check))
 	})
+	widest := 0
+	for _, status := range statuses {
+		widest = max(widest, len(status.Check))
+	}
 	for i, status := range statuses {
 		if len(lines) == most-1 && i < len(statuses)-1 {
 			return append(lines, fmt.Sprintf("  and %d more", len(statuses)-i))
 		}
-		lines = append(lines, fmt.Sprintf("  %-8s %-40s %5s  %s", status.State, status.Check, since(status.Since), oneLine(status.Detail)))
+		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), oneLine(status.Detail)))
 	}
 	return lines
 }
