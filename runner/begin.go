@@ -53,7 +53,11 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not reach the API server: %w", err)
 	}
-	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), readPermissions()); err != nil {
+	needed := readPermissions()
+	if !config.NoJobs {
+		needed = append(needed, followPermissions()...)
+	}
+	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
 		return nil, err
 	}
 	clusterVersion, err := readClusterVersion(ctx, config)
@@ -142,8 +146,13 @@ type answer struct {
 	findings []preflight.Finding
 }
 
-func (a answer) Name() string             { return a.name }
+// Name implements collector.Source.
+func (a answer) Name() string { return a.name }
+
+// Source implements collector.Source.
 func (a answer) Source() preflight.Source { return a.source }
+
+// Collect implements collector.Source.
 func (a answer) Collect(context.Context) ([]preflight.Finding, error) {
 	return a.findings, nil
 }

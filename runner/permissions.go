@@ -9,8 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // permission is one request that the run is going to make.
@@ -27,21 +31,59 @@ func readPermissions() []permission {
 	}
 }
 
-// jobPermissions are what launching checks in these namespaces needs.
-func jobPermissions(namespaces []string) []permission {
-	needed := []permission{
-		{Verb: "list", Group: "batch", Resource: "jobs"}, {Verb: "watch", Group: "batch", Resource: "jobs"},
-		{Verb: "list", Resource: "pods"}, {Verb: "watch", Resource: "pods"},
-		{Verb: "list", Resource: "events"}, {Verb: "watch", Resource: "events"},
-	}
-	for _, namespace := range namespaces {
-		needed = append(needed,
-			permission{Verb: "create", Group: "batch", Resource: "jobs", Namespace: namespace},
-			permission{Verb: "deletecollection", Group: "batch", Resource: "jobs", Namespace: namespace},
-			permission{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace},
+// followPermissions are what it takes to follow the Jobs of a run, and to find
+// all of it again, whatever the release ships.
+func followPermissions() []permission {
+	needed := []permission{{Verb: "get", Resource: "pods", Subresource: "log"}}
+	for _, verb := range []string{"list", "watch"} {
+		needed = append(
+			needed,
+			permission{Verb: verb, Group: batchv1.GroupName, Resource: "jobs"},
+			permission{Verb: verb, Resource: "pods"},
+			permission{Verb: verb, Resource: "events"},
 		)
 	}
+	for _, resource := range []string{"serviceaccounts", "configmaps"} {
+		needed = append(needed, permission{Verb: "list", Resource: resource})
+	}
+	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+		needed = append(needed, permission{Verb: "list", Group: rbacv1.GroupName, Resource: resource})
+	}
 	return needed
+}
+
+// planPermissions are what it takes to create the objects of a plan, and to
+// delete them.
+func planPermissions(plan launch.Plan) []permission {
+	var needed []permission
+	for _, check := range plan.Checks {
+		needed = append(needed, ownPermissions(check.Job, batchv1.GroupName, "jobs")...)
+	}
+	for _, object := range plan.Supporting {
+		kind := object.GetObjectKind().GroupVersionKind()
+		needed = append(needed, ownPermissions(object, kind.Group, strings.ToLower(kind.Kind)+"s")...)
+	}
+	return distinct(needed)
+}
+
+// ownPermissions are for what the run itself creates.
+func ownPermissions(object metav1.Object, group, resource string) []permission {
+	var needed []permission
+	for _, verb := range []string{"create", "deletecollection"} {
+		needed = append(needed, permission{Verb: verb, Group: group, Resource: resource, Namespace: object.GetNamespace()})
+	}
+	return needed
+}
+
+// distinct drops what is needed more than once.
+func distinct(needed []permission) []permission {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(needed, func(p permission) bool {
+		description := describePermission(p)
+		again := seen[description]
+		seen[description] = true
+		return again
+	})
 }
 
 // checkPermissions asks the API server for all permissions at once, and names

@@ -201,8 +201,7 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 			}
 			w.config.Target = tc.target
 			_, err := runner.Run(t.Context(), w.config)
-			var bad *runner.BadInputError
-			if !errors.As(err, &bad) {
+			if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
 				t.Fatalf("%s: error %v, want a BadInputError", tc.reason, err)
 			}
 			if !strings.Contains(err.Error(), tc.want) {

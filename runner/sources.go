@@ -52,8 +52,7 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if len(s.plan.Checks) == 0 {
 		return s.told, nil
 	}
-	needed := jobPermissions(namespaces(s.plan))
-	if err := checkPermissions(ctx, s.config.Kubernetes.AuthorizationV1(), needed); err != nil {
+	if err := checkPermissions(ctx, s.config.Kubernetes.AuthorizationV1(), planPermissions(s.plan)); err != nil {
 		return nil, err
 	}
 	s.step("validating %d checks", len(s.plan.Checks))
@@ -87,15 +86,6 @@ func (s *session) refused(findings []preflight.Finding) {
 	for _, finding := range findings {
 		s.tell(finding.Name, preflight.SourceJob, finding)
 	}
-}
-
-func namespaces(plan launch.Plan) []string {
-	var names []string
-	for _, check := range plan.Checks {
-		names = append(names, check.Job.Namespace)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // choose leaves the selected checks in the plan, and tells of the others: not

@@ -48,8 +48,7 @@ func (s *session) verify(ctx context.Context) error {
 		s.tell("ReleaseSignature", preflight.SourceSignature, verified(proof)...)
 		return nil
 	}
-	var known *signature.Error
-	if errors.As(failure, &known) && known.Reason == signature.ReasonInvalidPullSpec {
+	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
 		return &BadInputError{Err: failure}
 	}
 	s.tell("ReleaseSignature", preflight.SourceSignature, unverified(failure))
@@ -112,8 +111,7 @@ func unverified(failure error) preflight.Finding {
 		Remediation: "Put right what the message names, or name keys and stores yourself with --keyring and --signature-store.",
 		Blocks:      true,
 	}
-	var known *signature.Error
-	if errors.As(failure, &known) {
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
 		finding.Outcome, finding.Reason = known.Outcome, known.Reason
 		finding.Message, finding.Remediation = known.Message, known.Remediation
 	}
@@ -129,8 +127,7 @@ func (s *session) extract(ctx context.Context) error {
 	}
 	s.step("reading the manifests of %s", s.proof.PullSpec())
 	read, err := payload.Extract(ctx, *s.proof)
-	var refused *payload.Error
-	if errors.As(err, &refused) && refused.Outcome == preflight.Fail {
+	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
 		s.tell("ReleasePayload", preflight.SourcePayload, preflight.Finding{
 			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: refused.Reason, Blocks: true,
 			Message: refused.Error(), Remediation: refused.Remediation,

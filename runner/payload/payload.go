@@ -31,7 +31,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,15 +104,8 @@ type Object interface {
 type Option func(*options)
 
 type options struct {
-	keychain  authn.Keychain
 	transport http.RoundTripper
 	profile   string
-}
-
-// WithKeychain sets where credentials for the registry come from; without it,
-// from where podman and docker keep them.
-func WithKeychain(keychain authn.Keychain) Option {
-	return func(o *options) { o.keychain = keychain }
 }
 
 // WithTransport sets how the registry is reached; without it, through the
@@ -132,7 +124,7 @@ func WithClusterProfile(profile string) Option {
 // *Error, and then there is nothing to go by. Whatever is wrong with a single
 // manifest is among the Problems of the Release instead.
 func Extract(ctx context.Context, proof signature.Release, opts ...Option) (*Release, error) {
-	settings := options{keychain: authn.DefaultKeychain, profile: defaultProfile}
+	settings := options{profile: defaultProfile}
 	for _, option := range opts {
 		option(&settings)
 	}

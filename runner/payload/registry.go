@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -57,7 +58,7 @@ func newRegistry(proof signature.Release, settings options) (*registry, error) {
 		r.own = newTransport()
 		r.meter.next = r.own
 	}
-	r.puller, err = remote.NewPuller(remote.WithAuthFromKeychain(settings.keychain), remote.WithTransport(r.meter), remote.WithUserAgent("oc-preflight"))
+	r.puller, err = remote.NewPuller(remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(r.meter), remote.WithUserAgent("oc-preflight"))
 	if err != nil {
 		return nil, unreadable(err, "the release image")
 	}

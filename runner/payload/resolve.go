@@ -2,7 +2,6 @@ package payload
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -11,26 +10,20 @@ import (
 
 // Resolve returns the pull spec by digest of what a pull spec means at this
 // moment. Whoever may push to the repository decides on that, so it is nothing
-// to trust: verify the result.
-func Resolve(ctx context.Context, pullSpec string, opts ...Option) (string, error) {
+// to trust: verify the result. The error is always an *Error.
+func Resolve(ctx context.Context, pullSpec string) (string, error) {
 	reference, err := name.ParseReference(pullSpec)
 	if err != nil {
-		return "", refuse("InvalidPullSpec", "%q is not a pull spec: %v", oneLine(pullSpec), err)
+		failure := refuse("InvalidPullSpec", "%q is not a pull spec", oneLine(pullSpec))
+		failure.Remediation, failure.Err = "Name the release image as REPOSITORY@sha256:DIGEST.", err
+		return "", failure
 	}
-	settings := options{keychain: authn.DefaultKeychain}
-	for _, option := range opts {
-		option(&settings)
-	}
-	transport := settings.transport
-	if transport == nil {
-		own := newTransport()
-		defer own.CloseIdleConnections()
-		transport = own
-	}
-	descriptor, err := remote.Head(reference, remote.WithContext(ctx),
-		remote.WithAuthFromKeychain(settings.keychain), remote.WithTransport(transport), remote.WithUserAgent("oc-preflight"))
+	transport := newTransport()
+	defer transport.CloseIdleConnections()
+	descriptor, err := remote.Head(reference, remote.WithContext(ctx), remote.WithTransport(transport),
+		remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("oc-preflight"))
 	if err != nil {
-		return "", unreadable(err, fmt.Sprintf("the release image %q", pullSpec))
+		return "", unreadable(err, "the release image \""+oneLine(pullSpec)+"\"")
 	}
 	return reference.Context().Digest(descriptor.Digest.String()).String(), nil
 }

@@ -22,41 +22,41 @@ type ended struct {
 }
 
 // preflightCommand is oc-preflight on the cluster of the tests.
-func preflightCommand(t testing.TB, args ...string) *exec.Cmd {
-	t.Helper()
+func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
 	path, err := program()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), path, args...)
+	command := exec.CommandContext(tb.Context(), path, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
 	return command
 }
 
 // call runs oc-preflight to its end.
-func call(t testing.TB, args ...string) ended {
-	t.Helper()
-	command := preflightCommand(t, args...)
+func call(tb testing.TB, args ...string) ended {
+	tb.Helper()
+	command := preflightCommand(tb, args...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return ended{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
 // reported runs a preflight and reads its report.
-func reported(t testing.TB, code int, args ...string) report.Report {
-	t.Helper()
-	got := call(t, append([]string{"run", "-o", "json"}, args...)...)
+func reported(tb testing.TB, code int, args ...string) report.Report {
+	tb.Helper()
+	got := call(tb, append([]string{"run", "-o", "json"}, args...)...)
 	if got.code != code {
-		t.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.code, code, got.stderr, got.stdout)
+		tb.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.code, code, got.stderr, got.stdout)
 	}
 	var told report.Report
 	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {
-		t.Fatalf("run %v: %v\n%s", args, err, got.stdout)
+		tb.Fatalf("run %v: %v\n%s", args, err, got.stdout)
 	}
 	return told
 }
@@ -69,38 +69,38 @@ func byName(told report.Report) map[string]preflight.Finding {
 	return findings
 }
 
-func client(t testing.TB) kubernetes.Interface {
-	t.Helper()
+func client(tb testing.TB) kubernetes.Interface {
+	tb.Helper()
 	c, err := kubernetes.NewForConfig(local.Config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
 
 // expectNoResidue fails when anything that a run creates is left.
-func expectNoResidue(t testing.TB) {
-	t.Helper()
-	c, ctx := client(t), t.Context()
+func expectNoResidue(tb testing.TB) {
+	tb.Helper()
+	c, ctx := client(tb), tb.Context()
 	ours := metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"}
 	jobs, err := c.BatchV1().Jobs("").List(ctx, ours)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	pods, err := c.CoreV1().Pods("").List(ctx, ours)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	accounts, err := c.CoreV1().ServiceAccounts("").List(ctx, ours)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	roles, err := c.RbacV1().ClusterRoles().List(ctx, ours)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if left := len(jobs.Items) + len(pods.Items) + len(accounts.Items) + len(roles.Items); left > 0 {
-		t.Errorf("%d Jobs, %d Pods, %d ServiceAccounts and %d ClusterRoles are left",
+		tb.Errorf("%d Jobs, %d Pods, %d ServiceAccounts and %d ClusterRoles are left",
 			len(jobs.Items), len(pods.Items), len(accounts.Items), len(roles.Items))
 	}
 }

@@ -79,6 +79,8 @@ func forget(t *testing.T) {
 
 func TestBadInputCreatesNothing(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
+	kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -117,7 +119,15 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		"Permissions": {
 			reason: "all permissions that are missing are named at once",
 			args:   []string{"--to", to, "--as", "nobody"}, code: 1,
-			want: []string{"get clusterversions.config.openshift.io", "list configmaps in namespace openshift-config-managed", "admin-acks in namespace openshift-config"},
+			want: []string{
+				"get clusterversions.config.openshift.io", "list configmaps in namespace openshift-config-managed",
+				"admin-acks in namespace openshift-config", "watch jobs.batch", "get pods/log",
+			},
+		},
+		"PermissionToRun": {
+			reason: "whoever may look at everything may not yet run Jobs",
+			args:   []string{"--to", to, "--as", "reader"}, code: 1,
+			want: []string{"create jobs.batch in namespace " + zooNamespace, "deletecollection jobs.batch in namespace " + zooNamespace},
 		},
 		"APIServer": {
 			reason: "an API server that cannot be reached",

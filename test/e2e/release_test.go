@@ -81,21 +81,21 @@ type world struct {
 
 // publish builds and signs a release with one Job for each animal, and makes
 // the cluster offer it.
-func publish(t testing.TB, animals map[string]animal) world {
-	t.Helper()
-	ctx := t.Context()
-	zoo := buildImage(ctx, t, "zoo", "test/e2e/zoo")
+func publish(tb testing.TB, animals map[string]animal) world {
+	tb.Helper()
+	ctx := tb.Context()
+	zoo := buildImage(ctx, tb, "zoo", "test/e2e/zoo")
 	empty, err := release.BuildImage(ctx, local.Registry, "empty", release.Image{
 		Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}, Config: v1.Config{User: "65532"},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	manifests := map[string]string{}
 	for name, animal := range animals {
 		text, err := yaml.Marshal(animal.job(name))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text)
 	}
@@ -108,57 +108,57 @@ func publish(t testing.TB, animals map[string]animal) world {
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w := world{pullSpec: pullSpec, state: openshift.State{
 		Version: from, Image: "registry.example.com/release@sha256:" + strings.Repeat("1", 64),
-		Available: map[string]string{to: pullSpec}, Stores: map[string]string{"store-local": "file://" + t.TempDir()},
+		Available: map[string]string{to: pullSpec}, Stores: map[string]string{"store-local": "file://" + tb.TempDir()},
 		Gates: map[string]string{}, Acks: map[string]string{},
 		Namespaces: []string{zooNamespace, "openshift-quota", "openshift-restricted"},
 	}}
-	w.sign(t)
-	w.apply(t)
+	w.sign(tb)
+	w.apply(tb)
 	return w
 }
 
-func buildImage(ctx context.Context, t testing.TB, name, directory string) string {
-	t.Helper()
+func buildImage(ctx context.Context, tb testing.TB, name, directory string) string {
+	tb.Helper()
 	binary, err := binaries.Build(ctx, directory)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	image, err := release.BuildImage(ctx, local.Registry, name, release.Image{
 		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "65532"},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return image
 }
 
 // sign has the cluster trust a new key, and keep its signature of the release.
-func (w *world) sign(t testing.TB) {
-	t.Helper()
+func (w *world) sign(tb testing.TB) {
+	tb.Helper()
 	signer, err := release.NewSigner("e2e release key")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	signature, err := signer.Sign(w.pullSpec, "quay.io/openshift-release-dev/ocp-release:"+to+"-x86_64")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	key, err := signer.PublicKey()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w.state.Keys = map[string][]byte{"verifier-public-key-e2e": key}
 	w.state.Signatures = release.Store{}
 	w.state.Signatures.Add(w.pullSpec, signature)
 }
 
-func (w *world) apply(t testing.TB) {
-	t.Helper()
-	if err := openshift.Apply(t.Context(), local.Config, w.state); err != nil {
-		t.Fatal(err)
+func (w *world) apply(tb testing.TB) {
+	tb.Helper()
+	if err := openshift.Apply(tb.Context(), local.Config, w.state); err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -76,7 +76,7 @@ func push(ctx context.Context, registry, root string) (string, error) {
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
 	}
 	var binaries release.Binaries
-	for component, example := range map[string]string{
+	for component, example := range map[string]string{ //nolint:gosec // names of components, not credentials
 		"cloud-credential-operator": "cloud-credential",
 		"cluster-ingress-operator":  "ingress",
 		"machine-config-operator":   "machine-config",

@@ -26,7 +26,7 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 	// client-go logs through klog whatever it retries; the user is told of it
 	// by findings and progress instead.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	root := New(displayName(args[0]), streams)
+	root := New(displayName(args[0]), streams) //nolint:contextcheck // cobra hands the context to each verb
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
 	return exitCode(err, streams.ErrOut)

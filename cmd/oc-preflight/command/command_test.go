@@ -33,8 +33,8 @@ func TestScripts(t *testing.T) {
 }
 
 // exits runs a command and compares its exit code: exits CODE COMMAND ARG...
-func exits(script *testscript.TestScript, negated bool, args []string) {
-	if negated || len(args) < 2 {
+func exits(script *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
 		script.Fatalf("usage: exits CODE COMMAND [ARG...]")
 	}
 	err := script.Exec(args[1], args[2:]...)

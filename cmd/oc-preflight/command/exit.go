@@ -66,17 +66,16 @@ func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitReady
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.err != nil {
 			complain(stderr, exit.err)
 		}
 		return exit.code
 	}
 	complain(stderr, err)
-	var bad *runner.BadInputError
+	_, bad := errors.AsType[*runner.BadInputError](err)
 	switch {
-	case errors.As(err, &bad):
+	case bad:
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -94,8 +93,7 @@ func isUnknownCommand(err error) bool {
 
 func complain(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
-	var unreadable *payload.Error
-	if errors.As(err, &unreadable) && unreadable.Remediation != "" {
+	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
 	}
 }

@@ -91,7 +91,7 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 
 // config makes the runner's configuration, with clients for the cluster.
 func (f runFlags) config(client *client) (runner.Config, error) {
-	keyrings, stores, err := f.trustFlags.read()
+	keyrings, stores, err := f.read()
 	if err != nil {
 		return runner.Config{}, err
 	}

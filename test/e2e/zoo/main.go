@@ -57,7 +57,7 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 			return context.Cause(ctx)
 		case "stuck":
 			t.Logf("digging in")
-			time.Sleep(time.Hour) //nolint:forbidigo // it is what a stuck program does
+			time.Sleep(time.Hour) // it is what a stuck program does
 		default:
 			return fmt.Errorf("there is no animal called %q", ending)
 		}

@@ -1,0 +1,52 @@
+package payload_test
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+func TestResolve(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	host := strings.TrimPrefix(server.URL, "http://")
+	pushed, err := release.Push(t.Context(), host, release.Release{Version: "4.19.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, _, _ := strings.Cut(pushed, "@")
+	for name, tc := range map[string]struct {
+		reason   string
+		pullSpec string
+		want     string
+		refused  string
+	}{
+		"Tag":       {reason: "a tag means a digest at this moment", pullSpec: repository + ":4.19.0", want: pushed},
+		"Digest":    {reason: "a digest means itself", pullSpec: pushed, want: pushed},
+		"Missing":   {reason: "a tag that is not there", pullSpec: repository + ":4.20.0", refused: "ImageNotFound"},
+		"Malformed": {reason: "no pull spec at all", pullSpec: "Not A Pull Spec", refused: "InvalidPullSpec"},
+		"Registry":  {reason: "nobody listens", pullSpec: "127.0.0.1:1/release:4.19.0", refused: "RegistryUnreachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := payload.Resolve(t.Context(), tc.pullSpec)
+			if tc.refused == "" {
+				if err != nil || got != tc.want {
+					t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)
+				}
+				return
+			}
+			failure, ok := errors.AsType[*payload.Error](err)
+			if !ok || failure.Reason != tc.refused || failure.Remediation == "" {
+				t.Errorf("%s: %#v, want a %s with a remedy", tc.reason, err, tc.refused)
+			}
+		})
+	}
+}
