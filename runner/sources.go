@@ -55,7 +55,7 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if err := checkPermissions(ctx, s.config.Kubernetes.AuthorizationV1(), planPermissions(s.plan)); err != nil {
 		return nil, err
 	}
-	s.step("validating %d checks", len(s.plan.Checks))
+	s.step("validating the checks of the release: %d", len(s.plan.Checks))
 	launcher := launch.New(s.config.Kubernetes)
 	refused, plan := launcher.Validate(ctx, s.plan)
 	s.refused(refused)
@@ -63,7 +63,7 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
 	}
-	s.step("running %d checks", len(plan.Checks))
+	s.step("running the checks of the release: %d", len(plan.Checks))
 	sources, err := jobs.Sources(ctx, s.config.Kubernetes, launcher, plan, jobs.Options{
 		Parallelism: s.config.Parallelism,
 		Progress:    func(status jobs.Status) { s.config.Progress(Event{Status: &status}) },

@@ -25,10 +25,25 @@ type Acknowledgement struct {
 	ConfigMap string
 }
 
+// UnknownGateError names a gate that is not defined.
+type UnknownGateError struct {
+	Gate string
+	// Defined are the gates that are.
+	Defined []string
+}
+
+// Error implements error.
+func (e *UnknownGateError) Error() string {
+	if len(e.Defined) == 0 {
+		return fmt.Sprintf("there is no gate %q: no admin gates are defined on this cluster", e.Gate)
+	}
+	return fmt.Sprintf("there is no gate %q; the gates of this cluster are: %s", e.Gate, strings.Join(e.Defined, ", "))
+}
+
 // Acknowledge opens one gate: it sets its key in admin-acks to "true", creating
 // the ConfigMap where it is missing, and reads back what the server kept. The
-// gate may be named by its key or by its risk name, AdminAck-<key>. A gate that
-// is not defined is an error that names those that are.
+// gate may be named by its key or by its risk name, AdminAck-<key>. The error
+// for one that is not defined is an *UnknownGateError.
 func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string) (Acknowledgement, error) {
 	pairs, err := readPairs(ctx, configMaps)
 	if err != nil {
@@ -46,10 +61,7 @@ func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 		}
 		defined = append(defined, slices.Sorted(maps.Keys(pair.gates.Data))...)
 	}
-	if len(defined) == 0 {
-		return Acknowledgement{}, fmt.Errorf("there is no gate %q: no admin gates are defined on this cluster", key)
-	}
-	return Acknowledgement{}, fmt.Errorf("there is no gate %q; the gates of this cluster are: %s", key, strings.Join(defined, ", "))
+	return Acknowledgement{}, &UnknownGateError{Gate: key, Defined: defined}
 }
 
 func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string) error {

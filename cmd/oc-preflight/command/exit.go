@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
@@ -73,9 +74,10 @@ func exitCode(err error, stderr io.Writer) int {
 		return exit.code
 	}
 	complain(stderr, err)
-	_, bad := errors.AsType[*runner.BadInputError](err)
+	_, badInput := errors.AsType[*runner.BadInputError](err)
+	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
 	switch {
-	case bad:
+	case badInput, unknownGate:
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -1,0 +1,45 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts show what an administrator types and reads. They share a cluster
+// with one release, whose check fails, and one gate that is shut.
+func TestScripts(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := publish(t, map[string]animal{"ill": {ending: "fail"}})
+	w.state.Gates = map[string]string{"ack-4.18-zoo": "Feed all animals, see https://example.com/feeding."}
+	w.apply(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata", RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", filepath.Dir(path)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("KUBECONFIG", local.Kubeconfig)
+			env.Setenv("RELEASE", w.pullSpec)
+			return nil
+		},
+	})
+}
+
+// exits runs a command and compares its exit code: exits CODE COMMAND ARG...
+func exits(script *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		script.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	got := "exit status 0"
+	if err := script.Exec(args[1], args[2:]...); err != nil {
+		got = err.Error()
+	}
+	if want := "exit status " + args[0]; got != want {
+		script.Fatalf("%s: %s, want %s", strings.Join(args[1:], " "), got, want)
+	}
+}
