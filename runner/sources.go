@@ -60,6 +60,8 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	refused, plan := launcher.Validate(ctx, s.plan)
 	s.refused(refused)
 	s.launcher = launcher
+	guard := launcher.Guard(ctx, plan.Run)
+	s.tell(guard.Name, guard.Source, guard)
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -78,11 +80,31 @@ func kindsOf(c kubernetes.Interface) []kind {
 		newKind("ServiceAccount", "v1", func(ns string) client[*corev1.ServiceAccount, *corev1.ServiceAccountList] {
 			return c.CoreV1().ServiceAccounts(ns)
 		}),
+		guardKind(newKind(bindingKind, admissionVersion, func(string) client[*admissionregistrationv1.ValidatingAdmissionPolicyBinding, *admissionregistrationv1.ValidatingAdmissionPolicyBindingList] {
+			return c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+		})),
+		guardKind(newKind(policyKind, admissionVersion, func(string) client[*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyList] {
+			return c.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+		})),
 		newKind("ConfigMap", "v1", func(ns string) client[*corev1.ConfigMap, *corev1.ConfigMapList] { return c.CoreV1().ConfigMaps(ns) }),
 	}
 }
 
 const podKind = "Pod"
+
+// guardKind is a kind that a run does without where the API is missing or the
+// caller may not use it. What cannot be listed was not created either.
+func guardKind(k kind) kind {
+	list := k.list
+	k.list = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		found, err := list(ctx, options)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			return &admissionregistrationv1.ValidatingAdmissionPolicyList{}, nil
+		}
+		return found, err
+	}
+	return k
+}
 
 func (l *Launcher) kindOf(object payload.Object) (kind, error) {
 	name := object.GetObjectKind().GroupVersionKind().Kind

@@ -149,8 +149,8 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 			expectEnding(t, finding, endings()[name])
 		})
 	}
-	// Signature, payload and gate had to report too.
-	if want := len(animals) + 3; told.Expected.Checks != want || told.Expected.Reported != want {
+	// Signature, payload, guard and gate had to report too.
+	if want := len(animals) + 4; told.Expected.Checks != want || told.Expected.Reported != want {
 		t.Errorf("%d of %d reported, want all of %d", told.Expected.Reported, told.Expected.Checks, want)
 	}
 	expectNoResidue(t)

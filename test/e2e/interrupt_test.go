@@ -67,7 +67,9 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job is gone:\n%s", out)
 	}
-	kubectl(t, "delete", "jobs", "-n", zooNamespace, "-l", "preflight.openshift.io/run="+told.Run.ID, "--cascade=foreground", "--wait")
+	ours := "preflight.openshift.io/run=" + told.Run.ID
+	kubectl(t, "delete", "jobs", "-n", zooNamespace, "-l", ours, "--cascade=foreground", "--wait")
+	kubectl(t, "delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "-l", ours)
 	expectNoResidue(t)
 }
 

@@ -99,8 +99,12 @@ func expectNoResidue(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if left := len(jobs.Items) + len(pods.Items) + len(accounts.Items) + len(roles.Items); left > 0 {
-		tb.Errorf("%d Jobs, %d Pods, %d ServiceAccounts and %d ClusterRoles are left",
-			len(jobs.Items), len(pods.Items), len(accounts.Items), len(roles.Items))
+	guards, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(ctx, ours)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if left := len(jobs.Items) + len(pods.Items) + len(accounts.Items) + len(roles.Items) + len(guards.Items); left > 0 {
+		tb.Errorf("%d Jobs, %d Pods, %d ServiceAccounts, %d ClusterRoles and %d guards are left",
+			len(jobs.Items), len(pods.Items), len(accounts.Items), len(roles.Items), len(guards.Items))
 	}
 }

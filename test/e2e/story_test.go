@@ -27,6 +27,7 @@ func TestStory(t *testing.T) {
 	want := map[string]preflight.Outcome{
 		"ReleaseSignature": preflight.Pass,
 		"ReleasePayload":   preflight.Pass,
+		"ReadOnlyGuard":    preflight.Pass,
 		gate:               preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
 		"CloudCredentialOperator.CloudSecrets":            preflight.Pass,

@@ -4,9 +4,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -51,6 +56,8 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 			t.Skipf("there is no animal here")
 		case "unknown":
 			return errors.New("the animal hides")
+		case "write":
+			return write(ctx)
 		case "sleep":
 			t.Logf("falling asleep")
 			<-ctx.Done()
@@ -63,6 +70,40 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 		}
 		return nil
 	}
+}
+
+// write tries to create a ConfigMap, as its ServiceAccount may.
+func write(ctx context.Context) error {
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	token, err := os.ReadFile(account + "token")
+	if err != nil {
+		return err
+	}
+	authority, err := os.ReadFile(account + "ca.crt")
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"droppings"}}`
+	url := "https://" + os.Getenv("KUBERNETES_SERVICE_HOST") + "/api/v1/namespaces/openshift-zoo/configmaps"
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body)) //nolint:gosec // the kubelet names the host
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+string(token))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request) //nolint:gosec // the kubelet names the host
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing is lost with it
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	if err != nil || response.StatusCode == http.StatusCreated {
+		return err
+	}
+	return fmt.Errorf("the API server answered %s: %s", response.Status, answer)
 }
 
 // devour takes memory until there is none.

@@ -1,0 +1,40 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// A check that tries to write is denied, though its ServiceAccount may, and its
+// finding says what it tried.
+func TestChecksCannotWrite(t *testing.T) {
+	publish(t, map[string]animal{"writer": {ending: "write", change: func(job *batchv1.Job) {
+		job.Spec.Template.Spec.ServiceAccountName = "writer"
+	}}})
+	kubectl(t, "create", "serviceaccount", "writer", "-n", zooNamespace)
+	kubectl(t, "create", "rolebinding", "writer", "-n", zooNamespace, "--clusterrole=edit", "--serviceaccount="+zooNamespace+":writer")
+	allowed := kubectl(t, "auth", "can-i", "create", "configmaps", "-n", zooNamespace, "--as", "system:serviceaccount:"+zooNamespace+":writer")
+	if !strings.Contains(allowed, "yes") {
+		t.Fatalf("the account may not write anyway: %s", allowed)
+	}
+
+	told := reported(t, 4, "--to", to)
+	if guard := byName(told)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
+		t.Errorf("the guard is %+v, want it in place", guard)
+	}
+	finding := byName(told)["Zoo.Animal"]
+	if finding.Outcome != preflight.Unknown || !strings.Contains(finding.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
+		t.Errorf("%s: %q; want Unknown, and what it tried", finding.Outcome, finding.Message)
+	}
+	_, err := client(t).CoreV1().ConfigMaps(zooNamespace).Get(t.Context(), "droppings", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap: %v, want that it was never there", err)
+	}
+	expectNoResidue(t)
+}
