@@ -155,7 +155,7 @@ func (s *session) cleanup(ctx context.Context) error {
 	defer cancel()
 	left, err := s.launcher.Cleanup(ctx, s.id)
 	if err != nil {
-		return fmt.Errorf("%d objects of this run are left in the cluster, with the label %s=%s: %w", len(left), launch.LabelRun, s.id, err)
+		return fmt.Errorf("%d objects of this run are left in the cluster; delete them with: oc preflight cleanup %s: %w", len(left), s.id, err)
 	}
 	return nil
 }

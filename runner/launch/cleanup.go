@@ -45,6 +45,32 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) ([]preflight.Objec
 	return nil, nil
 }
 
+// Runs returns the IDs of all runs that have objects in the cluster, sorted:
+// those on their way, those that were kept, and what crashed ones left.
+func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
+	runs := make([][]string, len(l.kinds))
+	questions := make([]func() error, len(l.kinds))
+	for i, k := range l.kinds {
+		questions[i] = func() error {
+			listed, err := k.list(ctx, metav1.ListOptions{LabelSelector: LabelRun})
+			if err != nil {
+				return fmt.Errorf("could not list %ss: %w", k.name, err)
+			}
+			return meta.EachListItem(listed, func(object runtime.Object) error {
+				item, err := meta.Accessor(object)
+				if err == nil {
+					runs[i] = append(runs[i], item.GetLabels()[LabelRun])
+				}
+				return err
+			})
+		}
+	}
+	err := errors.Join(askAll(questions)...)
+	found := slices.Concat(runs...)
+	slices.Sort(found)
+	return slices.Compact(found), err
+}
+
 // clean deletes what is selected of one kind and waits until it is gone.
 func (l *Launcher) clean(ctx context.Context, k kind, selection metav1.ListOptions) ([]preflight.Object, error) {
 	listed, err := k.list(ctx, selection)

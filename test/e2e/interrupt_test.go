@@ -67,10 +67,42 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job is gone:\n%s", out)
 	}
-	ours := "preflight.openshift.io/run=" + told.Run.ID
-	kubectl(t, "delete", "jobs", "-n", zooNamespace, "-l", ours, "--cascade=foreground", "--wait")
-	kubectl(t, "delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "-l", ours)
+	if got := call(t, "cleanup", told.Run.ID); got.code != 0 || !strings.Contains(got.stdout, told.Run.ID) {
+		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
 	expectNoResidue(t)
+}
+
+// A run that was killed cannot clean up after itself: that is what the label
+// is for.
+func TestCleanupAfterAKilledRun(t *testing.T) {
+	publish(t, map[string]animal{"sleepy": {ending: "sleep"}})
+	command := preflightCommand(t, "run", "--to", to)
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && !strings.Contains(lines.Text(), "Zoo.Sleepy: running") {
+		t.Log(lines.Text())
+	}
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // it was killed
+	if out := kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
+		t.Fatalf("the killed run left nothing, so this proves nothing:\n%s", out)
+	}
+	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "has nothing in the cluster any more") {
+		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+	expectNoResidue(t)
+	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "no run has anything") {
+		t.Errorf("cleanup of nothing: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
 }
 
 // A run never has more unfinished Jobs than it may.
