@@ -45,7 +45,7 @@ func (p program) run(ctx context.Context, checks []Check) int {
 		return p.refuse(settings, "InvalidArguments", err)
 	}
 	if err := validate(checks); err != nil {
-		return p.refuse(settings, "InvalidCheck", err)
+		return p.refuse(settings, reasonInvalid, err)
 	}
 	chosen, err := settings.choose(checks)
 	if err != nil {

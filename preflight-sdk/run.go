@@ -24,6 +24,7 @@ const (
 	reasonTimeout     = "Timeout"
 	reasonInterrupted = "Interrupted"
 	reasonNotFinished = "NotFinished"
+	reasonInvalid     = "InvalidCheck"
 )
 
 // maxFrames bounds the stack that is reported with a panic.
@@ -57,6 +58,21 @@ func (e ending) remedy() string {
 	default:
 		return "Remove the cause and run the preflight again; the log of the check may say more."
 	}
+}
+
+// Evaluate asks this one check about the update and gives its finding, as
+// [Main] does, but touches nothing of the process: no flag, environment,
+// signal, file or exit. It serves tests and programs with a main of their own.
+//
+// It always returns, at the latest half a second after ctx is done; a check
+// that goes on is left behind. A panic is a finding. After is not looked at,
+// for there are no other checks. A declaration that [Main] would refuse gives
+// Unknown with reason InvalidCheck. The lines of [T.Logf] go to log.
+func (c Check) Evaluate(ctx context.Context, update Update, log io.Writer) Finding {
+	if err := validate([]Check{c}); err != nil {
+		return Finding{Name: c.Name, Outcome: Unknown, Reason: reasonInvalid, Message: err.Error(), URL: c.URL}
+	}
+	return runner{update: update, log: log, grace: maxGrace}.run(ctx, c)
 }
 
 // runner runs checks, one after another.
@@ -135,7 +151,7 @@ func late(ctx context.Context, c Check, err error) ending {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCheckTimeout):
 		how.text = fmt.Sprintf("%s did not finish within %s", c.Name, c.Timeout)
-	case errors.Is(cause, errRunDeadline):
+	case runEnded(cause):
 		how.text = c.Name + " did not finish before the deadline of the run"
 	default:
 		how = ending{reason: reasonInterrupted, text: c.Name + " was interrupted"}
@@ -146,9 +162,15 @@ func late(ctx context.Context, c Check, err error) ending {
 	return how
 }
 
+// runEnded reports whether a context ended by the deadline of the run. It has
+// no cause of ours where the author called Evaluate.
+func runEnded(cause error) bool {
+	return errors.Is(cause, errRunDeadline) || errors.Is(cause, context.DeadlineExceeded)
+}
+
 // unstarted is the ending of a check whose ctx was done before it began.
 func unstarted(ctx context.Context, c Check) ending {
-	if errors.Is(context.Cause(ctx), errRunDeadline) {
+	if runEnded(context.Cause(ctx)) {
 		return ending{reason: reasonTimeout, text: c.Name + " was not started before the deadline of the run"}
 	}
 	return ending{reason: reasonInterrupted, text: c.Name + " was not started before the process was told to end"}
