@@ -44,7 +44,7 @@ func TestEvaluate(t *testing.T) {
 		},
 		"After": {
 			reason: "The order is the business of Main",
-			check:  preflight.Check{Name: "A", Run: pass},
+			check:  preflight.Check{Name: "A", After: []string{"B"}, Run: pass},
 			want:   "Pass Passed ",
 		},
 		"Deaf": {

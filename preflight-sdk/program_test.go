@@ -156,7 +156,7 @@ func TestOutput(t *testing.T) {
 			reason: "The formats are named",
 			args:   []string{"-o", "yaml"},
 			code:   preflight.ExitUsage,
-			stderr: "preflight: output \"yaml\": want text or json\n",
+			stderr: "preflight: output \"yaml\": want text, json or junit\n",
 		},
 		"NoSuchCheck": {
 			reason: "A misspelt check must not be left out in silence",

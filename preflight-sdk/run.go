@@ -25,6 +25,9 @@ const (
 	reasonInterrupted = "Interrupted"
 	reasonNotFinished = "NotFinished"
 	reasonInvalid     = "InvalidCheck"
+
+	reasonPrerequisite = "PrerequisiteFailed"
+	reasonInconclusive = "Inconclusive"
 )
 
 // maxFrames bounds the stack that is reported with a panic.
@@ -46,13 +49,15 @@ func (e ending) describe(step string) string {
 	return fmt.Sprintf("%s (last step: %s)", e.text, step)
 }
 
-// remedy is what to do where the check's author gave no advice.
-func (e ending) remedy() string {
-	switch e.reason {
+// remedyFor is what to do where the check's author gave no advice.
+func remedyFor(reason string) string {
+	switch reason {
 	case reasonPanic:
 		return "This is a defect of the check: report it to its owners, with the stack in the evidence."
 	case reasonTimeout:
 		return "Run the preflight again with a longer timeout; if it ends the same way, read the log of the check."
+	case reasonPrerequisite:
+		return "Do first what the check that it comes after asks for, then run the preflight again."
 	case reasonInterrupted:
 		return "Run the preflight again."
 	default:
@@ -67,12 +72,17 @@ func (e ending) remedy() string {
 // It always returns, at the latest half a second after ctx is done; a check
 // that goes on is left behind. A panic is a finding. After is not looked at,
 // for there are no other checks. A declaration that [Main] would refuse gives
-// Unknown with reason InvalidCheck. The lines of [T.Logf] go to log.
+// Unknown with reason InvalidCheck. The lines of [T.Logf] go to log,
+// which may be nil.
 func (c Check) Evaluate(ctx context.Context, update Update, log io.Writer) Finding {
+	c.After = nil
 	if err := validate([]Check{c}); err != nil {
 		return Finding{Name: c.Name, Outcome: Unknown, Reason: reasonInvalid, Message: err.Error(), URL: c.URL}
 	}
-	return runner{update: update, log: log, grace: maxGrace}.run(ctx, c)
+	if log == nil {
+		log = io.Discard
+	}
+	return runner{update: update, log: log, grace: maxGrace}.run(ctx, c, nil)
 }
 
 // runner runs checks, one after another.
@@ -84,22 +94,25 @@ type runner struct {
 	grace time.Duration
 }
 
-// run asks one check. It always returns, at the latest grace after ctx is
+// run asks one check, unless the findings of earlier ones forbid it. It always returns, at the latest grace after ctx is
 // done; a check that goes on is left behind.
-func (r runner) run(ctx context.Context, c Check) Finding {
-	t := &T{update: r.update, name: c.Name, log: r.log, evidence: map[string]string{}}
+func (r runner) run(ctx context.Context, c Check, earlier []Finding) Finding {
+	a := &account{check: c, evidence: map[string]string{}}
 	if ctx.Err() != nil {
-		return t.end(c, unstarted(ctx, c))
+		return a.finding(unstarted(ctx, c))
+	}
+	if how := blocked(c, earlier); how.reason != "" {
+		return a.finding(how)
 	}
 
 	ctx, cancel := bounded(ctx, c.Timeout)
 	defer cancel()
-	t.deadline, _ = ctx.Deadline()
 	ended := make(chan ending, 1)
-	go call(ctx, c, t, ended)
+	a.root = &T{account: a, update: r.update, log: r.log, ctx: ctx}
+	go call(c, a.root, ended)
 	select {
 	case how := <-ended:
-		return t.end(c, how)
+		return a.finding(how)
 	case <-ctx.Done():
 	}
 
@@ -107,9 +120,9 @@ func (r runner) run(ctx context.Context, c Check) Finding {
 	defer grace.Stop()
 	select {
 	case how := <-ended:
-		return t.end(c, how)
+		return a.finding(how)
 	case <-grace.C:
-		return t.end(c, late(ctx, c, nil))
+		return a.finding(late(ctx, c, nil))
 	}
 }
 
@@ -121,26 +134,35 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, timeout, errCheckTimeout)
 }
 
-// call calls the check and always sends how that ended, be it by a return, a
-// panic or runtime.Goexit.
-func call(ctx context.Context, c Check, t *T, ended chan<- ending) {
-	how, returned := ending{}, false
+// call calls the check and always sends how that ended.
+func call(c Check, t *T, ended chan<- ending) {
+	var how ending
+	defer func() { ended <- how }()
+	attempt(&how, func() ending {
+		defer t.cleanUp()
+		err := c.Run(t.ctx, t)
+		switch {
+		// What a check says once its time is up rests on requests that were cut
+		// short, so even a nil is no pass.
+		case t.ctx.Err() != nil:
+			return late(t.ctx, c, err)
+		case err != nil:
+			return ending{reason: reasonError, text: err.Error()}
+		}
+		return ending{}
+	})
+}
+
+// attempt calls what an author wrote, and keeps in how in what way that ended:
+// by a return, a panic, or runtime.Goexit, after which it does not return.
+func attempt(how *ending, run func() ending) {
+	returned := false
 	defer func() {
 		if !returned {
-			how = unwound(recover())
+			*how = unwound(recover())
 		}
-		ended <- how
 	}()
-
-	err := c.Run(ctx, t)
-	switch {
-	// What a check says once its time is up rests on requests that were cut
-	// short, so even a nil is no pass.
-	case ctx.Err() != nil:
-		how = late(ctx, c, err)
-	case err != nil:
-		how = ending{reason: reasonError, text: err.Error()}
-	}
+	*how = run()
 	returned = true
 }
 
