@@ -48,6 +48,7 @@ func TestRelease(t *testing.T) {
 	for component, example := range map[string]string{
 		"cloud-credential-operator": "cloud-credential",
 		"cluster-ingress-operator":  "ingress",
+		"cluster-network-operator":  "network",
 		"machine-config-operator":   "machine-config",
 	} {
 		made.Components = append(made.Components, release.Component{
@@ -81,8 +82,13 @@ func TestRelease(t *testing.T) {
 	for _, check := range plan.Checks {
 		framed[check.Prefix()] = check.Framed
 	}
-	want := map[string]bool{"CloudCredentialOperator": true, "ClusterIngressOperator": true, "MachineConfigOperator": true}
+	want := map[string]bool{
+		"CloudCredentialOperator": true,
+		"ClusterIngressOperator":  true,
+		"ClusterNetworkOperator":  true,
+		"MachineConfigOperator":   true,
+	}
 	if diff := cmp.Diff(want, framed); diff != "" {
-		t.Errorf("all three run and promise a result in the SDK's form (-want +got):\n%s", diff)
+		t.Errorf("all of them run and promise a result in the SDK's form (-want +got):\n%s", diff)
 	}
 }
