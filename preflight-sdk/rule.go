@@ -32,25 +32,25 @@ type Rule struct {
 func (r Rule) faults() []string {
 	var faults []string
 	if r.Namespace != "" && !dnsLabel(r.Namespace) {
-		faults = append(faults, fmt.Sprintf("namespace %q is none", r.Namespace))
+		faults = append(faults, fmt.Sprintf("namespace %q: want the name of one, or none", r.Namespace))
 	}
 	for _, list := range []struct {
-		what    string
-		values  []string
-		require bool
-		good    func(string) bool
+		what, want string
+		values     []string
+		good       func(string) bool
+		optional   bool
 	}{
-		{"API group", r.APIGroups, true, apiGroup},
-		{"resource", r.Resources, true, resource},
-		{"resource name", r.ResourceNames, false, resourceName},
-		{"verb", r.Verbs, true, reading},
+		{"API group", `a group without a version, "" for the core group`, r.APIGroups, apiGroup, false},
+		{"resource", "a plural in lower case, and none of exec, attach, portforward and proxy", r.Resources, resource, false},
+		{"resource name", "the name of an object", r.ResourceNames, resourceName, true},
+		{"verb", "get, list or watch", r.Verbs, reading, false},
 	} {
-		if list.require && len(list.values) == 0 {
+		if !list.optional && len(list.values) == 0 {
 			faults = append(faults, "it has no "+list.what)
 		}
 		for _, value := range list.values {
 			if !list.good(value) {
-				faults = append(faults, fmt.Sprintf("%s %q is not one that a check may read with", list.what, value))
+				faults = append(faults, fmt.Sprintf("%s %q: want %s", list.what, value, list.want))
 			}
 		}
 	}
