@@ -54,22 +54,15 @@ func (s settings) choose(checks []Check) ([]Check, error) {
 			return nil, fmt.Errorf("no check %q: there are %s", name, strings.Join(have, ", "))
 		}
 	}
-	// Backwards, since a check comes after earlier ones only.
-	for _, c := range slices.Backward(checks) {
-		if slices.Contains(run, c.Name) {
-			run = append(run, c.After...)
-		}
-	}
+	run = withEarlier(run, checks)
 
 	var chosen []Check
 	for _, c := range checks {
 		if len(run) > 0 && !slices.Contains(run, c.Name) || slices.Contains(skip, c.Name) {
 			continue
 		}
-		for _, name := range c.After {
-			if slices.Contains(skip, name) {
-				return nil, fmt.Errorf("check %q comes after %q: --skip both or none", c.Name, name)
-			}
+		if i := slices.IndexFunc(c.After, func(name string) bool { return slices.Contains(skip, name) }); i >= 0 {
+			return nil, fmt.Errorf("check %q comes after %q: --skip both or none", c.Name, c.After[i])
 		}
 		chosen = append(chosen, c)
 	}
@@ -77,6 +70,17 @@ func (s settings) choose(checks []Check) ([]Check, error) {
 		return nil, fmt.Errorf("--run and --skip leave no check")
 	}
 	return chosen, nil
+}
+
+// withEarlier adds those that the named checks come after. It goes backwards,
+// since they are declared before.
+func withEarlier(named []string, checks []Check) []string {
+	for _, c := range slices.Backward(checks) {
+		if slices.Contains(named, c.Name) {
+			named = append(named, c.After...)
+		}
+	}
+	return named
 }
 
 func names(list string) []string {

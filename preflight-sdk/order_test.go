@@ -76,16 +76,19 @@ func TestChoosingKeepsTheOrder(t *testing.T) {
 	}{
 		"RunBringsWhatComesBefore": {
 			"Without those before it a check might pass for the wrong reason",
-			[]string{"--run", "Third"}, "First   \nSecond  \nThird   \n", "",
+			[]string{"--run", "Third"},
+			"First   \nSecond  \nThird   \n", "",
 		},
 		"RunTheFirst": {"What comes after is not asked for", []string{"--run", "First"}, "First  \n", ""},
 		"SkipBefore": {
 			"Nobody leaves out the ground in silence",
-			[]string{"--skip", "First"}, "", "preflight: check \"Second\" comes after \"First\": --skip both or none\n",
+			[]string{"--skip", "First"},
+			"", "preflight: check \"Second\" comes after \"First\": --skip both or none\n",
 		},
 		"SkipBeforeOfRun": {
 			"Not even of a check that was chosen",
-			[]string{"--run", "Third", "--skip", "Second"}, "", "preflight: check \"Third\" comes after \"Second\": --skip both or none\n",
+			[]string{"--run", "Third", "--skip", "Second"},
+			"", "preflight: check \"Third\" comes after \"Second\": --skip both or none\n",
 		},
 		"SkipAll":   {"Both left out is one's own decision", []string{"--skip", "First,Second,Third"}, "Other  \n", ""},
 		"SkipAfter": {"The last one is nobody's ground", []string{"--skip", "Third,Other"}, "First   \nSecond  \n", ""},
