@@ -40,9 +40,11 @@ import (
 // it but for what only the runner knows. The check's log goes to that of the
 // test. Where the test has a deadline, the check's is shortly before it.
 //
-// A panic of the check, or a declaration that [preflight.Main] would refuse,
-// ends the test: neither is an answer that somebody could want. To see what a
-// check says when it is interrupted, call [preflight.Check.Evaluate].
+// An Unknown for a panic of the check, or for a declaration that
+// [preflight.Main] would refuse, ends the test: neither is an answer that
+// somebody could want. A fail that was told before a panic stands, as in the
+// report. To see what a check says when it is interrupted, call
+// [preflight.Check.Evaluate].
 func Run(tb testing.TB, check preflight.Check, update preflight.Update) preflight.Finding {
 	tb.Helper()
 	ctx, cancel := withDeadlineOf(tb)

@@ -44,6 +44,14 @@ func TestRun(t *testing.T) {
 			check:  check(func(context.Context, *preflight.T) error { panic("boom") }),
 			end:    end{failed: true, says: []string{"the check is defective", "panic: boom", "preflighttest_test.go:"}},
 		},
+		"FailThenPanic": {
+			reason: "a fail stands, as in the report, with the panic in its message",
+			check: check(func(_ context.Context, t *preflight.T) error {
+				t.Failf("seen")
+				panic("boom")
+			}),
+			want: preflight.Fail,
+		},
 		"Goexit": {
 			reason: "nor an end of the goroutine, as by the FailNow of a test",
 			check:  check(func(context.Context, *preflight.T) error { runtime.Goexit(); return nil }),
