@@ -47,6 +47,7 @@ func TestRelease(t *testing.T) {
 	made := release.Release{Version: "4.21.3"}
 	for component, example := range map[string]string{
 		"cloud-credential-operator":       "cloud-credential",
+		"cluster-etcd-operator":           "etcd",
 		"cluster-ingress-operator":        "ingress",
 		"cluster-kube-apiserver-operator": "kube-apiserver",
 		"cluster-network-operator":        "network",
@@ -85,6 +86,7 @@ func TestRelease(t *testing.T) {
 	}
 	want := map[string]bool{
 		"CloudCredentialOperator":      true,
+		"ClusterEtcdOperator":          true,
 		"ClusterIngressOperator":       true,
 		"ClusterKubeApiserverOperator": true,
 		"ClusterNetworkOperator":       true,
