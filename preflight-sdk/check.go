@@ -25,6 +25,14 @@ type Check struct {
 	Timeout time.Duration
 	// Advisory makes a Fail of this check count as Warn: it never blocks.
 	Advisory bool
+	// After names checks, declared before this one, without which its answer
+	// would mean nothing. Where one of them failed or could not tell, this one
+	// is not asked, and is Unknown with reason PrerequisiteFailed. One that
+	// warned, was skipped, or is advisory and failed, is no obstacle.
+	After []string
+	// Rules are what the check reads from the API server, and the whole of
+	// what its service account may: see [Manifest].
+	Rules []Rule
 	// Run looks and says what it found through t. A nil return without a
 	// word is a pass; an error means that it could not tell, and is reported
 	// as Unknown with the text of the error. Run is called once. It should
@@ -53,21 +61,35 @@ func validate(checks []Check) error {
 		switch {
 		case c.Name == "":
 			wrong = append(wrong, fmt.Sprintf("check %d has no name", i+1))
-		case !camelCase(c.Name):
-			wrong = append(wrong, fmt.Sprintf("check name %q is not CamelCase of at most %d letters and digits", c.Name, maxWord))
 		case seen[c.Name]:
 			wrong = append(wrong, fmt.Sprintf("check name %q is taken by an earlier check", c.Name))
 		}
 		seen[c.Name] = true
-		if c.Run == nil {
-			wrong = append(wrong, fmt.Sprintf("check %q has no Run function", c.Name))
-		}
-		if c.Timeout < 0 {
-			wrong = append(wrong, fmt.Sprintf("check %q has the negative timeout %s", c.Name, c.Timeout))
-		}
+		wrong = append(wrong, c.faults()...)
 	}
+	wrong = append(wrong, misplaced(checks)...)
 	if len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
+}
+
+// faults says what is wrong with the declaration by itself.
+func (c Check) faults() []string {
+	var faults []string
+	if c.Name != "" && !camelCase(c.Name) {
+		faults = append(faults, fmt.Sprintf("check name %q is not CamelCase of at most %d letters and digits", c.Name, maxWord))
+	}
+	if c.Run == nil {
+		faults = append(faults, fmt.Sprintf("check %q has no Run function", c.Name))
+	}
+	if c.Timeout < 0 {
+		faults = append(faults, fmt.Sprintf("check %q has the negative timeout %s", c.Name, c.Timeout))
+	}
+	for i, rule := range c.Rules {
+		for _, fault := range rule.faults() {
+			faults = append(faults, fmt.Sprintf("rule %d of check %q: %s", i+1, c.Name, fault))
+		}
+	}
+	return faults
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -293,7 +294,7 @@ func TestCheckKnowsTheUpdateAndItsDeadline(t *testing.T) {
 				until, _ = t.Deadline()
 				return nil
 			}})
-			if update != tc.update {
+			if !reflect.DeepEqual(update, tc.update) {
 				t.Errorf("%s: got %+v, want %+v", tc.reason, update, tc.update)
 			}
 			if until.IsZero() != tc.latest.IsZero() || until.After(tc.latest) {

@@ -5,8 +5,10 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -91,4 +93,111 @@ func ExampleResult_Frame() {
 	fmt.Printf("%s", line)
 	// Output:
 	// preflight/1 json 83 f9dcbe3c {"state":"final","findings":[{"name":"Quorum","outcome":"Pass","reason":"Passed"}]}
+}
+
+// One answer about many objects: each is a part, so that an error of one does
+// not hide what is wrong with the next.
+func ExampleT_Run() {
+	check := preflight.Check{
+		Name: "MemberSpace",
+		Run: func(_ context.Context, t *preflight.T) error {
+			used := map[string]int{"etcd-0": 31, "etcd-1": 97}
+			for _, member := range []string{"etcd-0", "etcd-1", "etcd-2"} {
+				t.Run(member, func(_ context.Context, t *preflight.T) error {
+					percent, ok := used[member]
+					if !ok {
+						return errors.New("does not answer")
+					}
+					if percent > 90 {
+						t.Failf("the database fills %d %% of its quota", percent)
+						t.Remedyf("oc rsh -n openshift-etcd %s etcdctl defrag", member)
+					}
+					return nil
+				})
+			}
+			return nil
+		},
+	}
+	finding := check.Evaluate(context.Background(), preflight.Update{}, nil)
+	fmt.Println(finding.Outcome, finding.Message)
+	// Output:
+	// Fail etcd-1: the database fills 97 % of its quota; etcd-2: does not answer
+}
+
+// A test of a check looks like this.
+func ExampleCheck_Evaluate() {
+	check := preflight.Check{
+		Name: "Credentials",
+		Run: func(_ context.Context, t *preflight.T) error {
+			t.Logf("asking for the identity provider")
+			if t.Update().Facts["identityProvider"] == "" {
+				t.Inconclusivef("nobody knows the identity provider of %s", t.Update().To)
+			}
+			return nil
+		},
+	}
+	finding := check.Evaluate(context.Background(), preflight.Update{To: "4.21.3"}, os.Stdout)
+	fmt.Println(finding.Outcome, finding.Reason, finding.Message)
+	// Output:
+	// Credentials: asking for the identity provider
+	// Unknown Inconclusive nobody knows the identity provider of 4.21.3
+}
+
+// What is opened for a check is closed when it ends, however it ends.
+func ExampleT_Cleanup() {
+	check := preflight.Check{
+		Name: "Disk",
+		Run: func(_ context.Context, t *preflight.T) error {
+			file, err := os.CreateTemp("", "preflight")
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() {
+				_ = file.Close()
+				_ = os.Remove(file.Name())
+				fmt.Println("removed")
+			})
+			panic("no disk")
+		},
+	}
+	finding := check.Evaluate(context.Background(), preflight.Update{}, nil)
+	fmt.Println(finding.Outcome, finding.Message)
+	// Output:
+	// removed
+	// Unknown panic: no disk
+}
+
+// The RBAC of a check is declared with it. /bin/preflight --print-manifest
+// prints the same.
+func ExampleManifest() {
+	check := preflight.Check{
+		Name: "MachineConfigs",
+		Rules: []preflight.Rule{{
+			APIGroups: []string{"machineconfiguration.openshift.io"},
+			Resources: []string{"machineconfigs"},
+			Verbs:     []string{"list"},
+		}},
+		Run: func(context.Context, *preflight.T) error { return nil },
+	}
+	manifest, err := preflight.Manifest(preflight.ManifestOptions{
+		Name:      "machine-config-preflight",
+		Namespace: "openshift-machine-config-operator",
+		Image:     "quay.io/openshift/origin-machine-config-operator:latest",
+	}, check)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(strings.Split(string(manifest), "---\n")[1])
+	// Output:
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: machine-config-preflight
+	//   annotations:
+	//     openshift.io/preflight-check: "true"
+	// rules:
+	// - apiGroups: ["machineconfiguration.openshift.io"]
+	//   resources: ["machineconfigs"]
+	//   verbs: ["list"]
 }

@@ -56,6 +56,12 @@ func programs() map[string][]preflight.Check {
 			<-ctx.Done()
 			return ctx.Err()
 		}),
+		"cleans-up": with(func(ctx context.Context, t *preflight.T) error {
+			t.Cleanup(func() { t.Warnf("cleaned up") })
+			t.Logf("here")
+			<-ctx.Done()
+			return ctx.Err()
+		}),
 		"panics": with(func(context.Context, *preflight.T) error {
 			return map[string]func() error{}["missing"]()
 		}),
@@ -170,6 +176,15 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
 				"Unknown Interrupted Middle was interrupted (last step: here)",
+				"Unknown Interrupted Last was not started before the process was told to end",
+			},
+		},
+		"TerminatedCleansUp": {
+			reason:  "There is time to clean up after SIGTERM",
+			program: "cleans-up", signal: syscall.SIGTERM,
+			want: end{
+				4, preflight.StateFinal, true, "Pass Passed ",
+				"Unknown Interrupted Middle was interrupted (last step: here); cleaned up",
 				"Unknown Interrupted Last was not started before the process was told to end",
 			},
 		},

@@ -2,13 +2,11 @@ package preflight
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 )
 
@@ -45,21 +43,33 @@ func (p program) run(ctx context.Context, checks []Check) int {
 		return p.refuse(settings, "InvalidArguments", err)
 	}
 	if err := validate(checks); err != nil {
-		return p.refuse(settings, "InvalidCheck", err)
+		return p.refuse(settings, reasonInvalid, err)
 	}
 	chosen, err := settings.choose(checks)
 	if err != nil {
 		return p.refuse(settings, "InvalidArguments", err)
 	}
 
-	if settings.list {
-		if err := list(p.stdout, settings.output, chosen); err != nil {
-			fmt.Fprintf(p.stderr, "preflight: %v\n", err)
-			return ExitUnknown
+	switch {
+	case settings.printManifest:
+		text, err := Manifest(settings.manifest, checks...)
+		if err != nil {
+			return p.refuse(settings, "InvalidArguments", err)
 		}
-		return ExitPass
+		return p.show(func(w io.Writer) error { _, err := w.Write(text); return err })
+	case settings.list:
+		return p.show(func(w io.Writer) error { return list(w, settings.output, chosen) })
 	}
 	return p.judge(ctx, settings, chosen)
+}
+
+// show prints what is no result.
+func (p program) show(write func(io.Writer) error) int {
+	if err := write(p.stdout); err != nil {
+		fmt.Fprintf(p.stderr, "preflight: %v\n", err)
+		return ExitUnknown
+	}
+	return ExitPass
 }
 
 // refuse says why no check runs, to the person at the terminal and to the
@@ -93,7 +103,7 @@ func (p program) judge(ctx context.Context, s settings, checks []Check) int {
 	for i, c := range checks {
 		result.Findings[i].Message = c.Name + " was running when the process ended"
 		p.report(s, result)
-		result.Findings[i] = r.run(ctx, c)
+		result.Findings[i] = r.run(ctx, c, result.Findings[:i])
 		if s.output == outputText {
 			printFinding(p.stdout, result.Findings[i])
 		}
@@ -106,11 +116,16 @@ func (p program) judge(ctx context.Context, s settings, checks []Check) int {
 
 // print writes what is for people, or for their scripts, at the end.
 func (p program) print(s settings, result Result) {
-	if s.output == outputText {
+	var err error
+	switch s.output {
+	case outputJSON:
+		err = printJSON(p.stdout, newDocument(result))
+	case outputJUnit:
+		err = printJUnit(p.stdout, s.update, result)
+	default:
 		printSummary(p.stdout, result)
-		return
 	}
-	if err := printJSON(p.stdout, newDocument(result)); err != nil {
+	if err != nil {
 		fmt.Fprintf(p.stderr, "preflight: cannot print the result: %v\n", err)
 	}
 }
@@ -153,38 +168,4 @@ func overwrite(path string, frame []byte) (err error) {
 		return err
 	}
 	return file.Truncate(int64(len(frame)))
-}
-
-// list prints what could be run.
-func list(w io.Writer, output string, checks []Check) error {
-	if output == outputText {
-		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, c := range checks {
-			fmt.Fprintf(columns, "%s\t%s\n", c.Name, c.Description)
-		}
-		return columns.Flush()
-	}
-
-	type entry struct {
-		Name        string `json:"name"`
-		Description string `json:"description,omitempty"`
-		URL         string `json:"url,omitempty"`
-		Timeout     string `json:"timeout,omitempty"`
-		Advisory    bool   `json:"advisory,omitempty"`
-	}
-	entries := make([]entry, len(checks))
-	for i, c := range checks {
-		entries[i] = entry{Name: c.Name, Description: c.Description, URL: c.URL, Advisory: c.Advisory}
-		if c.Timeout > 0 {
-			entries[i].Timeout = c.Timeout.String()
-		}
-	}
-	return printJSON(w, entries)
-}
-
-func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

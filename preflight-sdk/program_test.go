@@ -49,7 +49,9 @@ func story() []preflight.Check {
 			return nil
 		}},
 		{Name: "Proxy", Run: func(_ context.Context, t *preflight.T) error { t.Skipf("no proxy"); return nil }},
-		{Name: "Storage", URL: "https://example.com/flex", Timeout: time.Minute, Run: func(_ context.Context, t *preflight.T) error {
+		{Name: "Storage", URL: "https://example.com/flex", Timeout: time.Minute, After: []string{"Quorum"}, Rules: []preflight.Rule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list"}},
+		}, Run: func(_ context.Context, t *preflight.T) error {
 			t.Logf("listing volumes")
 			t.Failf("volume db-0 uses the driver %q, which the target drops", "flex")
 			t.Remedyf("Move it to CSI:")
@@ -135,10 +137,54 @@ func TestOutput(t *testing.T) {
   {
     "name": "Storage",
     "url": "https://example.com/flex",
-    "timeout": "1m0s"
+    "timeout": "1m0s",
+    "after": [
+      "Quorum"
+    ],
+    "rules": [
+      {
+        "apiGroups": [
+          ""
+        ],
+        "resources": [
+          "persistentvolumes"
+        ],
+        "verbs": [
+          "list"
+        ]
+      }
+    ]
   }
 ]
 `,
+		},
+		"JUnit": {
+			reason: "-o junit is for CI: a failure is a Fail, an error is not knowing, and a warning passes",
+			args:   []string{"-o", "junit", "--to", "4.21.3"},
+			code:   preflight.ExitFail,
+			stdout: `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites>
+  <testsuite name="preflight" tests="5" failures="1" errors="1" skipped="1">
+    <properties>
+      <property name="to" value="4.21.3"></property>
+    </properties>
+    <testcase name="Quorum" classname="preflight"></testcase>
+    <testcase name="Space" classname="preflight">
+      <system-out>‼ Space: Warn: the database is 6 GiB&#xA;    Defragment it.&#xA;</system-out>
+    </testcase>
+    <testcase name="Proxy" classname="preflight">
+      <skipped message="no proxy"></skipped>
+    </testcase>
+    <testcase name="Storage" classname="preflight">
+      <failure message="volume db-0 uses the driver &#34;flex&#34;, which the target drops" type="CheckFailed">✗ Storage: Fail: volume db-0 uses the driver &#34;flex&#34;, which the target drops&#xA;    Move it to CSI:&#xA;    oc edit pv db-0&#xA;    See https://example.com/flex&#xA;</failure>
+    </testcase>
+    <testcase name="Certificates" classname="preflight">
+      <error message="permission denied" type="CheckError">? Certificates: Unknown: permission denied&#xA;    Remove the cause and run the preflight again; the log of the check may say more.&#xA;</error>
+    </testcase>
+  </testsuite>
+</testsuites>
+`,
+			stderr: "Storage: listing volumes\n",
 		},
 		"UnknownFlag": {
 			reason: "A flag that does not exist is named",
@@ -156,7 +202,7 @@ func TestOutput(t *testing.T) {
 			reason: "The formats are named",
 			args:   []string{"-o", "yaml"},
 			code:   preflight.ExitUsage,
-			stderr: "preflight: output \"yaml\": want text or json\n",
+			stderr: "preflight: output \"yaml\": want text, json or junit\n",
 		},
 		"NoSuchCheck": {
 			reason: "A misspelt check must not be left out in silence",
@@ -213,6 +259,16 @@ func TestRefusalIsHeard(t *testing.T) {
 		"NoRun":        {"A check without a function cannot pass", []preflight.Check{{Name: "Good"}}, nil, nil, `InvalidCheck: check "Good" has no Run function`},
 		"Timeout":      {"A negative timeout is a slip", []preflight.Check{{Name: "Good", Run: pass, Timeout: -time.Second}}, nil, nil, `InvalidCheck: check "Good" has the negative timeout -1s`},
 		"All":          {"All that is wrong is told at once", []preflight.Check{{}, {Name: "b", Run: pass}}, nil, nil, `InvalidCheck: check 1 has no name; check "" has no Run function; check name "b" is not CamelCase of at most 63 letters and digits`},
+		"After":        {"A check comes after one that there is", []preflight.Check{{Name: "Good", Run: pass, After: []string{"Bad"}}}, nil, nil, `InvalidCheck: check "Good" comes after "Bad", which is not declared before it`},
+		"AfterLater":   {"The order of declaration is that of asking, so there is no circle", []preflight.Check{{Name: "A", Run: pass, After: []string{"B"}}, {Name: "B", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" comes after "B", which is not declared before it`},
+		"AfterItself":  {"Nothing comes after itself", []preflight.Check{{Name: "A", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" comes after "A", which is not declared before it`},
+		"Rule":         {"A rule that would be refused in the release is refused at once", []preflight.Check{reader("A", preflight.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}})}, nil, nil, `InvalidCheck: rule 1 of check "A": verb "delete": want get, list or watch`},
+		"Path":         {"A path that is none might be another", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": "soon,"}, `InvalidArguments: PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, with commas between them`},
+		"Facts":        {"A fact that is missed might change the answer", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_FACTS": "[]"}, `InvalidArguments: PREFLIGHT_FACTS: want a JSON object of strings`},
+		"ManifestOf":   {"A manifest is of all checks", []preflight.Check{good}, []string{"--print-manifest", "--run", "Good"}, nil, `InvalidArguments: --print-manifest is for all checks, as YAML: it goes with --name, --namespace and --image only`},
+		"ManifestAs":   {"A manifest is YAML", []preflight.Check{good}, []string{"--print-manifest", "-o", "json"}, nil, `InvalidArguments: --print-manifest is for all checks, as YAML: it goes with --name, --namespace and --image only`},
+		"ManifestName": {"A manifest needs a name", []preflight.Check{good}, []string{"--print-manifest", "--namespace=a", "--image=b"}, nil, `InvalidArguments: manifest: name "": want at most 40 lower-case letters, digits and dashes`},
+		"ListJUnit":    {"A list is no result", []preflight.Check{good}, []string{"--list", "-o", "junit"}, nil, `InvalidArguments: --list prints text or json`},
 		"NoChecks":     {"Nothing to run is not a pass", nil, nil, nil, "InvalidCheck: no checks: call preflight.Main with at least one"},
 		"Flag":         {"The runner hears of a bad flag in the manifest", []preflight.Check{good}, []string{"--fast"}, nil, "InvalidArguments: flag provided but not defined: -fast (--help shows the flags)"},
 		"NoSuchCheck":  {"The runner hears of a misspelt check in the manifest", []preflight.Check{good}, []string{"--run=Bad"}, nil, `InvalidArguments: no check "Bad": there are Good`},

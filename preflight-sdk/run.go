@@ -24,6 +24,10 @@ const (
 	reasonTimeout     = "Timeout"
 	reasonInterrupted = "Interrupted"
 	reasonNotFinished = "NotFinished"
+	reasonInvalid     = "InvalidCheck"
+
+	reasonPrerequisite = "PrerequisiteFailed"
+	reasonInconclusive = "Inconclusive"
 )
 
 // maxFrames bounds the stack that is reported with a panic.
@@ -45,18 +49,40 @@ func (e ending) describe(step string) string {
 	return fmt.Sprintf("%s (last step: %s)", e.text, step)
 }
 
-// remedy is what to do where the check's author gave no advice.
-func (e ending) remedy() string {
-	switch e.reason {
+// remedyFor is what to do where the check's author gave no advice.
+func remedyFor(reason string) string {
+	switch reason {
 	case reasonPanic:
 		return "This is a defect of the check: report it to its owners, with the stack in the evidence."
 	case reasonTimeout:
 		return "Run the preflight again with a longer timeout; if it ends the same way, read the log of the check."
+	case reasonPrerequisite:
+		return "Do first what the check that it comes after asks for, then run the preflight again."
 	case reasonInterrupted:
 		return "Run the preflight again."
 	default:
 		return "Remove the cause and run the preflight again; the log of the check may say more."
 	}
+}
+
+// Evaluate asks this one check about the update and gives its finding, as
+// [Main] does, but touches nothing of the process: no flag, environment,
+// signal, file or exit. It serves tests and programs with a main of their own.
+//
+// It always returns, at the latest half a second after ctx is done; a check
+// that goes on is left behind. A panic is a finding. After is not looked at,
+// for there are no other checks. A declaration that [Main] would refuse gives
+// Unknown with reason InvalidCheck. The lines of [T.Logf] go to log,
+// which may be nil.
+func (c Check) Evaluate(ctx context.Context, update Update, log io.Writer) Finding {
+	c.After = nil
+	if err := validate([]Check{c}); err != nil {
+		return Finding{Name: c.Name, Outcome: Unknown, Reason: reasonInvalid, Message: err.Error(), URL: c.URL}
+	}
+	if log == nil {
+		log = io.Discard
+	}
+	return runner{update: update, log: log, grace: maxGrace}.run(ctx, c, nil)
 }
 
 // runner runs checks, one after another.
@@ -68,22 +94,25 @@ type runner struct {
 	grace time.Duration
 }
 
-// run asks one check. It always returns, at the latest grace after ctx is
+// run asks one check, unless the findings of earlier ones forbid it. It always returns, at the latest grace after ctx is
 // done; a check that goes on is left behind.
-func (r runner) run(ctx context.Context, c Check) Finding {
-	t := &T{update: r.update, name: c.Name, log: r.log, evidence: map[string]string{}}
+func (r runner) run(ctx context.Context, c Check, earlier []Finding) Finding {
+	a := &account{check: c, evidence: map[string]string{}}
 	if ctx.Err() != nil {
-		return t.end(c, unstarted(ctx, c))
+		return a.finding(unstarted(ctx, c))
+	}
+	if how := blocked(c, earlier); how.reason != "" {
+		return a.finding(how)
 	}
 
 	ctx, cancel := bounded(ctx, c.Timeout)
 	defer cancel()
-	t.deadline, _ = ctx.Deadline()
 	ended := make(chan ending, 1)
-	go call(ctx, c, t, ended)
+	a.root = &T{account: a, update: r.update, log: r.log, ctx: ctx}
+	go call(c, a.root, ended)
 	select {
 	case how := <-ended:
-		return t.end(c, how)
+		return a.finding(how)
 	case <-ctx.Done():
 	}
 
@@ -91,9 +120,9 @@ func (r runner) run(ctx context.Context, c Check) Finding {
 	defer grace.Stop()
 	select {
 	case how := <-ended:
-		return t.end(c, how)
+		return a.finding(how)
 	case <-grace.C:
-		return t.end(c, late(ctx, c, nil))
+		return a.finding(late(ctx, c, nil))
 	}
 }
 
@@ -105,26 +134,35 @@ func bounded(ctx context.Context, timeout time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, timeout, errCheckTimeout)
 }
 
-// call calls the check and always sends how that ended, be it by a return, a
-// panic or runtime.Goexit.
-func call(ctx context.Context, c Check, t *T, ended chan<- ending) {
-	how, returned := ending{}, false
+// call calls the check and always sends how that ended.
+func call(c Check, t *T, ended chan<- ending) {
+	var how ending
+	defer func() { ended <- how }()
+	attempt(&how, func() ending {
+		defer t.cleanUp()
+		err := c.Run(t.ctx, t)
+		switch {
+		// What a check says once its time is up rests on requests that were cut
+		// short, so even a nil is no pass.
+		case t.ctx.Err() != nil:
+			return late(t.ctx, c, err)
+		case err != nil:
+			return ending{reason: reasonError, text: err.Error()}
+		}
+		return ending{}
+	})
+}
+
+// attempt calls what an author wrote, and keeps in how in what way that ended:
+// by a return, a panic, or runtime.Goexit, after which it does not return.
+func attempt(how *ending, run func() ending) {
+	returned := false
 	defer func() {
 		if !returned {
-			how = unwound(recover())
+			*how = unwound(recover())
 		}
-		ended <- how
 	}()
-
-	err := c.Run(ctx, t)
-	switch {
-	// What a check says once its time is up rests on requests that were cut
-	// short, so even a nil is no pass.
-	case ctx.Err() != nil:
-		how = late(ctx, c, err)
-	case err != nil:
-		how = ending{reason: reasonError, text: err.Error()}
-	}
+	*how = run()
 	returned = true
 }
 
@@ -135,7 +173,7 @@ func late(ctx context.Context, c Check, err error) ending {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errCheckTimeout):
 		how.text = fmt.Sprintf("%s did not finish within %s", c.Name, c.Timeout)
-	case errors.Is(cause, errRunDeadline):
+	case runEnded(cause):
 		how.text = c.Name + " did not finish before the deadline of the run"
 	default:
 		how = ending{reason: reasonInterrupted, text: c.Name + " was interrupted"}
@@ -146,9 +184,15 @@ func late(ctx context.Context, c Check, err error) ending {
 	return how
 }
 
+// runEnded reports whether a context ended by the deadline of the run. It has
+// no cause of ours where the author called Evaluate.
+func runEnded(cause error) bool {
+	return errors.Is(cause, errRunDeadline) || errors.Is(cause, context.DeadlineExceeded)
+}
+
 // unstarted is the ending of a check whose ctx was done before it began.
 func unstarted(ctx context.Context, c Check) ending {
-	if errors.Is(context.Cause(ctx), errRunDeadline) {
+	if runEnded(context.Cause(ctx)) {
 		return ending{reason: reasonTimeout, text: c.Name + " was not started before the deadline of the run"}
 	}
 	return ending{reason: reasonInterrupted, text: c.Name + " was not started before the process was told to end"}

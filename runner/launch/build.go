@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,9 @@ func Build(run Run, release *payload.Release) Plan {
 		run: run, images: map[string]bool{}, catalog: newCatalog(run, release.Supporting),
 		names: map[string]int{}, jobs: map[reference]string{},
 	}
+	if slices.Contains(release.Previous, run.From) {
+		b.path = run.From + "," + run.To
+	}
 	for _, image := range release.Images {
 		b.images[image] = true
 	}
@@ -92,6 +96,10 @@ type builder struct {
 	run     Run
 	images  map[string]bool
 	catalog catalog
+	// path is how the update goes, empty where that is not known: only a
+	// release that names the cluster's version is reached without another
+	// between them.
+	path string
 	// names counts the checks of a name, jobs has the file of each Job.
 	names map[string]int
 	jobs  map[reference]string
@@ -215,7 +223,7 @@ func (b builder) equip(spec *corev1.PodSpec) {
 // inject. The SDK takes no fewer than 512.
 func (b builder) environment(containers int) []corev1.EnvVar {
 	const perContainer, perPod, injected, least = 4096, 12288, 2, 512
-	return []corev1.EnvVar{
+	variables := []corev1.EnvVar{
 		{Name: "PREFLIGHT_RUN_ID", Value: b.run.ID},
 		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
 		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.To},
@@ -223,6 +231,10 @@ func (b builder) environment(containers int) []corev1.EnvVar {
 		{Name: "PREFLIGHT_DEADLINE", Value: b.run.Deadline.UTC().Format(time.RFC3339)},
 		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
 	}
+	if b.path != "" {
+		variables = append(variables, corev1.EnvVar{Name: "PREFLIGHT_UPDATE_PATH", Value: b.path})
+	}
+	return variables
 }
 
 func override(author, ours []corev1.EnvVar) []corev1.EnvVar {

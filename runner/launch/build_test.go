@@ -174,6 +174,35 @@ func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
 	}
 }
 
+func TestChecksAreToldOfThePathThatIsKnown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		previous []string
+		want     []corev1.EnvVar
+	}{
+		"Direct": {
+			reason: "a release that can be reached from the cluster's version has nothing between them", previous: []string{"4.20.2", "4.20.3"},
+			want: []corev1.EnvVar{{Name: "PREFLIGHT_UPDATE_PATH", Value: "4.20.3,4.21.0"}},
+		},
+		"Indirect": {reason: "what is between them is not known here, and is not made up", previous: []string{"4.20.2"}},
+		"Unsaid":   {reason: "a release that says nothing of where it can be reached from has no path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aRelease(aJob(nil))
+			release.Previous = tc.previous
+			var got []corev1.EnvVar
+			for _, variable := range launch.Build(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
+				if variable.Name == "PREFLIGHT_UPDATE_PATH" {
+					got = append(got, variable)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestNames(t *testing.T) {
 	long := strings.Repeat("long-", 20)
 	for name, tc := range map[string]struct {

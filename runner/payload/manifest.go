@@ -148,6 +148,11 @@ func (m *manifests) release() (*Release, error) {
 	if err != nil {
 		return nil, err
 	}
+	return release, m.gather(release)
+}
+
+// gather gives the release what was found, once each, and what there is to say.
+func (m *manifests) gather(release *Release) error {
 	sortLocated(m.found)
 	first := map[string]string{}
 	for _, each := range m.found {
@@ -161,12 +166,12 @@ func (m *manifests) release() (*Release, error) {
 	}
 	sortLocated(m.problems)
 	for _, each := range m.problems {
-		if each.value.Blocks {
+		if each.value.Blocks && release.Version != "" {
 			each.value.BlockedTargets = []string{release.Version}
 		}
 		release.Problems = append(release.Problems, each.value)
 	}
-	return release, m.bounded()
+	return m.bounded()
 }
 
 func (r *Release) keep(each located[Object]) {

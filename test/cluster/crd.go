@@ -29,7 +29,8 @@ func crdResources() map[string][]string {
 			"imagedigestmirrorsets", "images", "imagetagmirrorsets", "infrastructures", "ingresses", "networks",
 			"nodes", "oauths", "proxies", "schedulers",
 		},
-		"operator/v1":             {"cloudcredentials", "ingresscontrollers"},
+		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
+		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
 		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfigpools", "machineconfigs"},
 	}
 }

@@ -81,7 +81,10 @@ verdict.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 	})
-	root.AddCommand(newRun(client), newChecks(client), newVerify(client), newAck(client), newCleanup(client))
+	root.AddCommand(
+		newRun(client), newChecks(client), newVerify(client), newAck(client), newCleanup(client),
+		newInit(streams),
+	)
 	return root
 }
 

@@ -1,0 +1,103 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
+)
+
+type initFlags struct {
+	component, namespace, directory string
+}
+
+func newInit(streams genericiooptions.IOStreams) *cobra.Command {
+	var flags initFlags
+	c := &cobra.Command{
+		Use:   "init NAME",
+		Short: "Start a new check in the repository of an operator",
+		Long: `Write the files that a new check starts from into the repository of an operator:
+a program with a check and its test, a Dockerfile to try it with, and the
+manifests of its Job. As they are, they build, pass their test, and are taken by
+a preflight. NAME is what is asked, such as storage-driver or StorageDriver.
+
+No file is replaced: where one of them is there already, nothing is written. No
+cluster is asked.
+
+Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
+		Example: `  # In a clone of the operator's repository
+  oc preflight init storage-driver
+
+  # Anywhere
+  oc preflight init storage-driver --component cluster-foo-operator --namespace openshift-foo --dir ../foo`,
+		Args: oneArgument("the name of a check"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return initialize(streams, flags, args[0], c.Parent().CommandPath())
+		},
+	}
+	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
+	// It hides the flag of that name which "oc" has for all commands.
+	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-.")
+	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
+	return c
+}
+
+// initialize writes the files, names them on the output, and says what to do
+// next beside it.
+func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool string) error {
+	parameters, err := flags.parameters(name)
+	if err != nil {
+		return usageError(err)
+	}
+	made, err := scaffold.New(parameters)
+	if err != nil {
+		return usageError(err)
+	}
+	steps, err := made.Steps(tool)
+	if err != nil {
+		return err
+	}
+	if err := made.Write(flags.directory); err != nil {
+		return unwritten(err)
+	}
+	for _, file := range made.Files {
+		fmt.Fprintln(streams.Out, filepath.Join(flags.directory, filepath.FromSlash(file.Path)))
+	}
+	fmt.Fprintf(streams.ErrOut, "\n%s", steps)
+	return nil
+}
+
+// parameters are what the flags say, and for the rest what OpenShift's own
+// repositories and namespaces are called like.
+func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
+	parameters := scaffold.Parameters{Name: name, Component: f.component, Namespace: f.namespace}
+	if parameters.Component == "" {
+		absolute, err := filepath.Abs(f.directory)
+		if err != nil {
+			return scaffold.Parameters{}, fmt.Errorf("name the component with --component: %w", err)
+		}
+		parameters.Component = filepath.Base(absolute)
+	}
+	if parameters.Namespace == "" {
+		parameters.Namespace = "openshift-" + strings.TrimPrefix(parameters.Component, "cluster-")
+	}
+	references, err := scaffold.References(f.directory)
+	if err != nil {
+		return scaffold.Parameters{}, fmt.Errorf("--dir: %w", err)
+	}
+	parameters.References = references
+	return parameters, nil
+}
+
+// unwritten says what helps when files are in the way.
+func unwritten(err error) error {
+	if _, ok := errors.AsType[*scaffold.ExistsError](err); !ok {
+		return err
+	}
+	return usageError(fmt.Errorf("%w; an image has one /bin/preflight: to ask more, give preflight.Main another check", err))
+}

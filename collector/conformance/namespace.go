@@ -1,0 +1,98 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// labelConformance is on namespaces that were made for the time of the trials.
+const labelConformance = "preflight.openshift.io/conformance"
+
+// makeNamespaces makes those that the plan is in and the cluster does not have.
+// A preflight makes none; but a manifest may be tried before its operator is.
+func (s *session) makeNamespaces(ctx context.Context, plan launch.Plan) error {
+	for _, name := range namespacesOf(plan) {
+		_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			continue
+		}
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("could not get namespace %q: %w", name, err)
+		}
+		s.Progress("making namespace " + name)
+		if err := s.makeNamespace(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeNamespace returns when pods can be created in the namespace.
+func (s *session) makeNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelConformance: s.id}}}
+	if _, err := s.Kubernetes.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("could not make namespace %q: %w", name, err)
+	}
+	s.namespaces = append(s.namespaces, name)
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, tidyTime, true, func(ctx context.Context) (bool, error) {
+		_, err := s.Kubernetes.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("namespace %q has no ServiceAccount \"default\": %w", name, err)
+	}
+	return nil
+}
+
+const pollInterval = 200 * time.Millisecond
+
+// removeNamespaces deletes what makeNamespaces made and waits until it is gone,
+// also after an interruption.
+func (s *session) removeNamespaces(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	defer cancel()
+	var failed error
+	for _, name := range s.namespaces {
+		if err := s.Kubernetes.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			failed = errors.Join(failed, fmt.Errorf("could not delete namespace %q: %w", name, err))
+		}
+	}
+	for _, name := range s.namespaces {
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+			_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		})
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("namespace %q is still there: %w", name, err))
+		}
+	}
+	return failed
+}
+
+// namespacesOf are those of everything in the plan, sorted.
+func namespacesOf(plan launch.Plan) []string {
+	var names []string
+	for _, check := range plan.Checks {
+		names = append(names, check.Job.Namespace)
+	}
+	for _, object := range plan.Supporting {
+		if object.GetNamespace() != "" {
+			names = append(names, object.GetNamespace())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

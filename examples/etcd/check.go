@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	operatorv1 "github.com/openshift/api/operator/v1"
+	operatorclient "github.com/openshift/client-go/operator/clientset/versioned/typed/operator/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// full is a percentage between those of the alerts etcdDatabaseQuotaLowSpace.
+const timeout, full = time.Minute, 90
+
+// members fails when one is missing, since the update takes one more at a time.
+func members(ctx context.Context, t *preflight.T) error {
+	operators, err := connect(operatorclient.NewForConfig)
+	if err != nil {
+		return err
+	}
+	etcd, err := operators.Etcds().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot tell how etcd is: %w", err)
+	}
+	for _, c := range etcd.Status.Conditions {
+		if c.Type != "EtcdMembersDegraded" || c.Status == operatorv1.ConditionUnknown {
+			continue
+		}
+		if c.Status == operatorv1.ConditionTrue {
+			t.Reason("MembersDegraded")
+			t.Failf("etcd has no member to spare: %s", c.Message)
+			t.Remedyf("oc wait etcd.operator.openshift.io/cluster --for=condition=EtcdMembersDegraded=false --timeout=30m # or replace the member")
+		}
+		return nil
+	}
+	return errors.New("the operator does not say whether there are EtcdMembersDegraded")
+}
+
+// space fails before the quota is reached, when etcd takes no more writes.
+func space(ctx context.Context, t *preflight.T) error {
+	kube, err := connect(kubernetes.NewForConfig)
+	if err != nil {
+		return err
+	}
+	quota, errQuota := quotaOf(ctx, kube)
+	size, errSize := sizeOf(ctx, kube)
+	if err := cmp.Or(errQuota, errSize); err != nil {
+		return fmt.Errorf("cannot tell how full etcd is: %w", err)
+	}
+	if percent := 100 * size / quota; percent >= full {
+		t.Reason("LowSpace")
+		t.Failf("the database of etcd has reached %.0f%% of its quota of %.0f bytes", percent, quota)
+		t.Remedyf("Delete what there is too much of (oc get --raw /metrics | grep ^apiserver_resource_objects), then for each pod of etcd:")
+		t.Remedyf("oc exec -n openshift-etcd -c etcdctl POD -- etcdctl --command-timeout=60s --endpoints=https://localhost:2379 defrag")
+	}
+	return nil
+}
+
+// quotaOf reads what the operator tells etcd (cluster-etcd-operator pkg/etcdenvvar).
+func quotaOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
+	pods, err := kube.CoreV1().Pods("openshift-etcd").List(ctx, metav1.ListOptions{LabelSelector: "app=etcd"})
+	if err != nil {
+		return 0, err
+	}
+	for _, pod := range pods.Items {
+		for _, variable := range pod.Spec.Containers[0].Env {
+			if variable.Name == "ETCD_QUOTA_BACKEND_BYTES" {
+				return strconv.ParseFloat(variable.Value, 64)
+			}
+		}
+	}
+	return 0, errors.New("no pod of etcd says its ETCD_QUOTA_BACKEND_BYTES")
+}
+
+// sizeOf is that of the database file, free pages included, as the API server knows it.
+func sizeOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
+	metrics, err := kube.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer metrics.Close()
+	lines := bufio.NewScanner(metrics)
+	for lines.Scan() {
+		if sample, ok := strings.CutPrefix(lines.Text(), "apiserver_storage_size_bytes{"); ok {
+			return strconv.ParseFloat(sample[strings.LastIndex(sample, " ")+1:], 64)
+		}
+	}
+	return 0, cmp.Or(lines.Err(), errors.New("the API server's metrics have no apiserver_storage_size_bytes"))
+}
+
+// connect finds the cluster as oc does; in a pod, that of the pod.
+func connect[C any](client func(*rest.Config) (C, error)) (C, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return *new(C), fmt.Errorf("cannot find the cluster: %w", err)
+	}
+	return client(config)
+}

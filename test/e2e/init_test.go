@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// TestNewCheckConforms does what init says to do next, and changes nothing of
+// what it made.
+func TestNewCheckConforms(t *testing.T) {
+	directory := t.TempDir()
+	made := call(t, "init", "storage-driver", "--component", "cluster-foo-operator", "--dir", directory)
+	if made.code != 0 {
+		t.Fatalf("init: exit code %d\n%s", made.code, made.stderr)
+	}
+	binary := buildNewCheck(t, directory)
+	image, err := release.BuildImage(t.Context(), local.Registry, "cluster-foo-operator", release.Image{
+		Files:  map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}},
+		Config: v1.Config{User: "65532:65532", Entrypoint: []string{"/bin/preflight"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	manifest := filepath.Join(directory, "manifests", "0000_50_cluster-foo-operator_11_preflight-job.yaml")
+	got := call(t, "conformance", manifest, "--image", image)
+	t.Logf("%s%s", got.stderr, got.stdout)
+	if got.code != 0 || !strings.Contains(got.stdout, "storage-driver") {
+		t.Errorf("a new check conforms as it is; exit code %d", got.code)
+	}
+}
+
+// buildNewCheck is the build of the Dockerfile in directory, with the SDK of
+// this working tree.
+func buildNewCheck(t *testing.T, directory string) []byte {
+	t.Helper()
+	const sdk = "github.com/openshift/update-preflight/preflight-sdk"
+	for _, args := range [][]string{
+		{"mod", "init", "github.com/openshift/cluster-foo-operator"},
+		{"mod", "edit", "-require=" + sdk + "@v0.0.0", "-replace=" + sdk + "=" + filepath.Join(root, "preflight-sdk")},
+		{"build", "-trimpath", "-o", "bin/preflight", "./cmd/storage-driver-preflight"},
+	} {
+		command := exec.CommandContext(t.Context(), "go", args...)
+		command.Dir = directory
+		command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOWORK=off")
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, output)
+		}
+	}
+	binary, err := os.ReadFile(filepath.Join(directory, "bin", "preflight"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
