@@ -1,7 +1,8 @@
 #!/bin/sh
-# Sees to the programs that the local cluster takes from the distribution:
-# installs what is missing where it may and knows how, and otherwise says in
-# one line what is missing and the command for it.
+# Sees to the programs that the local cluster and the tests take from the
+# distribution: installs what is missing where it may and knows how, and
+# otherwise says in one line what is missing and the command for it. python3 is
+# for the SDK's wire format in another language.
 set -eu
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -12,7 +13,7 @@ command -v go >/dev/null || {
 }
 
 missing=
-for pair in runc:runc nft:nftables ip:iproute2; do
+for pair in runc:runc nft:nftables ip:iproute2 python3:python3; do
 	command -v "${pair%%:*}" >/dev/null || missing="$missing ${pair##*:}"
 done
 [ -n "$missing" ] || exit 0
