@@ -30,7 +30,7 @@ func Resolve(ctx context.Context, pullSpec string, opts ...Option) (string, erro
 	descriptor, err := remote.Head(reference, remote.WithContext(ctx),
 		remote.WithAuthFromKeychain(settings.keychain), remote.WithTransport(transport), remote.WithUserAgent("oc-preflight"))
 	if err != nil {
-		return "", unreadable(err, fmt.Sprintf("the release image %q", pullSpec))
+		return "", unreadable(err, fmt.Sprintf("the image %q", pullSpec))
 	}
 	return reference.Context().Digest(descriptor.Digest.String()).String(), nil
 }

@@ -81,7 +81,7 @@ verdict.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 	})
-	root.AddCommand(newRun(client), newChecks(client), newVerify(client), newAck(client), newInit(streams))
+	root.AddCommand(newRun(client), newChecks(client), newVerify(client), newConformance(client), newAck(client), newInit(streams))
 	return root
 }
 
