@@ -51,6 +51,7 @@ func TestRelease(t *testing.T) {
 		"cluster-ingress-operator":        "ingress",
 		"cluster-kube-apiserver-operator": "kube-apiserver",
 		"cluster-network-operator":        "network",
+		"cluster-storage-operator":        "storage",
 		"machine-config-operator":         "machine-config",
 	} {
 		made.Components = append(made.Components, release.Component{
@@ -90,6 +91,7 @@ func TestRelease(t *testing.T) {
 		"ClusterIngressOperator":       true,
 		"ClusterKubeApiserverOperator": true,
 		"ClusterNetworkOperator":       true,
+		"ClusterStorageOperator":       true,
 		"MachineConfigOperator":        true,
 	}
 	if diff := cmp.Diff(want, framed); diff != "" {
