@@ -46,12 +46,14 @@ func TestRelease(t *testing.T) {
 	}
 	made := release.Release{Version: "4.21.3"}
 	for component, example := range map[string]string{
-		"cloud-credential-operator":       "cloud-credential",
-		"cluster-etcd-operator":           "etcd",
-		"cluster-ingress-operator":        "ingress",
-		"cluster-kube-apiserver-operator": "kube-apiserver",
-		"cluster-network-operator":        "network",
-		"machine-config-operator":         "machine-config",
+		"cloud-credential-operator":                "cloud-credential",
+		"cluster-csi-snapshot-controller-operator": "snapshot",
+		"cluster-etcd-operator":                    "etcd",
+		"cluster-ingress-operator":                 "ingress",
+		"cluster-kube-apiserver-operator":          "kube-apiserver",
+		"cluster-network-operator":                 "network",
+		"cluster-storage-operator":                 "storage",
+		"machine-config-operator":                  "machine-config",
 	} {
 		made.Components = append(made.Components, release.Component{
 			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests(t, example),
@@ -85,12 +87,14 @@ func TestRelease(t *testing.T) {
 		framed[check.Prefix()] = check.Framed
 	}
 	want := map[string]bool{
-		"CloudCredentialOperator":      true,
-		"ClusterEtcdOperator":          true,
-		"ClusterIngressOperator":       true,
-		"ClusterKubeApiserverOperator": true,
-		"ClusterNetworkOperator":       true,
-		"MachineConfigOperator":        true,
+		"CloudCredentialOperator":              true,
+		"ClusterCsiSnapshotControllerOperator": true,
+		"ClusterEtcdOperator":                  true,
+		"ClusterIngressOperator":               true,
+		"ClusterKubeApiserverOperator":         true,
+		"ClusterNetworkOperator":               true,
+		"ClusterStorageOperator":               true,
+		"MachineConfigOperator":                true,
 	}
 	if diff := cmp.Diff(want, framed); diff != "" {
 		t.Errorf("all of them run and promise a result in the SDK's form (-want +got):\n%s", diff)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,31 +68,35 @@ func (s *session) beyondStrangers(ctx context.Context, namespace string, may []q
 }
 
 // questions are all writing requests to all resources, in all namespaces at
-// once and in each of some.
+// once and in each of some. A resource is asked about once, in whichever of its
+// versions.
 func questions(lists []*metav1.APIResourceList, namespaces []string) []question {
-	var all []question
 	seen := map[question]bool{}
-	ask := func(request question) {
-		if !seen[request] {
-			seen[request] = true
-			all = append(all, request)
-		}
-	}
 	for _, list := range lists {
 		group, _, found := strings.Cut(list.GroupVersion, "/")
 		if !found {
 			group = "" // the core group has a version only
 		}
 		for _, resource := range list.APIResources {
-			for _, request := range writes(group, resource) {
-				ask(request)
-				for _, namespace := range namespaces {
-					if resource.Namespaced {
-						request.Namespace = namespace
-						ask(request)
-					}
-				}
+			for _, request := range in(resource, namespaces, writes(group, resource)) {
+				seen[request] = true
 			}
+		}
+	}
+	return slices.Collect(maps.Keys(seen))
+}
+
+// in are the requests, and where the resource has namespaces also those to each
+// of some.
+func in(resource metav1.APIResource, namespaces []string, requests []question) []question {
+	all := slices.Clone(requests)
+	if !resource.Namespaced {
+		return all
+	}
+	for _, request := range requests {
+		for _, namespace := range namespaces {
+			request.Namespace = namespace
+			all = append(all, request)
 		}
 	}
 	return all

@@ -26,6 +26,8 @@ type attempt struct {
 	findings []preflight.Finding
 	// end is how the check's container ended; nil when it did not.
 	end *corev1.ContainerStateTerminated
+	// running is true when it was still at work.
+	running bool
 	// ended is true when the kubelet put an end to it.
 	ended bool
 	// signal is what a kubelet ends the check with, where it says so.
@@ -98,6 +100,7 @@ func observe(check launch.Check, pod corev1.Pod) attempt {
 		if status.Name != check.Job.Spec.Template.Spec.Containers[0].Name {
 			continue
 		}
+		left.running = status.State.Running != nil
 		left.end = cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 		if status.StopSignal != nil {
 			left.signal = *status.StopSignal
@@ -138,5 +141,5 @@ func (a attempt) final(check launch.Check, log []byte) bool {
 	return !framed && a.end.ExitCode < 126 // from there on the exit codes are those of signals and of what could not be run
 }
 
-// killedBy tells SIGKILL from other ends.
+// killed tells SIGKILL from other ends.
 func (a attempt) killed() bool { return a.end != nil && a.end.ExitCode == 137 }

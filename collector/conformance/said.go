@@ -25,7 +25,7 @@ func (a attempt) failure() Result {
 	}
 	finding := a.findings[0]
 	result := Result{Outcome: preflight.Unknown, Reason: finding.Reason, Message: finding.Message, Remediation: finding.Remediation}
-	if remedy, ok := defects()[finding.Reason]; ok {
+	if remedy, ok := defects()[finding.Reason]; ok && (finding.Reason != reasonTimeout || a.running) {
 		result.Outcome, result.Remediation = preflight.Fail, remedy
 	}
 	if a.end != nil && a.messageError != nil && len(a.end.Message) >= kubeletBytes {

@@ -255,4 +255,3 @@ func bound(plan launch.Plan, namespace, name string) bool {
 	}
 	return false
 }
-

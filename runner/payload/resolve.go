@@ -23,7 +23,7 @@ func Resolve(ctx context.Context, pullSpec string) (string, error) {
 	descriptor, err := remote.Head(reference, remote.WithContext(ctx), remote.WithTransport(transport),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("oc-preflight"))
 	if err != nil {
-		return "", unreadable(err, "the release image \""+oneLine(pullSpec)+"\"")
+		return "", unreadable(err, "the image \""+oneLine(pullSpec)+"\"")
 	}
 	return reference.Context().Digest(descriptor.Digest.String()).String(), nil
 }

@@ -83,7 +83,7 @@ verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newChecks(client), newVerify(client), newAck(client), newCleanup(client),
-		newInit(streams),
+		newInit(streams), newConformance(client),
 	)
 	return root
 }

@@ -66,6 +66,11 @@ func (s *Stage) create(t *testing.T, object *unstructured.Unstructured) {
 		if err := client.Delete(context.Background(), object.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Errorf("cannot delete %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
+		// Others have to see to what protects it, and must not be in the way of the next test.
+		eventually(context.Background(), t, object.GetKind()+" "+object.GetName()+" to be gone", func(ctx context.Context) (bool, error) {
+			_, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+			return len(created.GetFinalizers()) == 0 || apierrors.IsNotFound(err), nil
+		})
 	})
 	if status, ok := object.Object["status"]; ok {
 		// A resource without the subresource took the status with the rest.
@@ -96,7 +101,7 @@ func (s *Stage) client(t *testing.T, object *unstructured.Unstructured) dynamic.
 	t.Helper()
 	kind := object.GroupVersionKind()
 	var client dynamic.ResourceInterface
-	eventually(t, "the resource of "+kind.String(), func(context.Context) (bool, error) {
+	eventually(t.Context(), t, "the resource of "+kind.String(), func(context.Context) (bool, error) {
 		mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if meta.IsNoMatchError(err) {
 			s.mapper.Reset()
@@ -114,9 +119,9 @@ func (s *Stage) client(t *testing.T, object *unstructured.Unstructured) dynamic.
 	return client
 }
 
-func eventually(t *testing.T, what string, done wait.ConditionWithContextFunc) {
+func eventually(ctx context.Context, t *testing.T, what string, done wait.ConditionWithContextFunc) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, done); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, done); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }
@@ -151,7 +156,7 @@ func (s *Stage) awaitRole(t *testing.T, user string, object *unstructured.Unstru
 		for _, question := range questions(role.Namespace, rule) {
 			question.User = user
 			review := &authorizationv1.SubjectAccessReview{Spec: question}
-			eventually(t, object.GetKind()+" "+role.Name+" to be in force", func(ctx context.Context) (bool, error) {
+			eventually(t.Context(), t, object.GetKind()+" "+role.Name+" to be in force", func(ctx context.Context) (bool, error) {
 				answer, err := s.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 				return err == nil && answer.Status.Allowed, err
 			})

@@ -1,0 +1,187 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/conformance"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// conformanceFlags is everything that "conformance" can be told.
+type conformanceFlags struct {
+	images   []string
+	from, to string
+	timeout  time.Duration
+	output   string
+}
+
+func newConformance(client *client) *cobra.Command {
+	var flags conformanceFlags
+	c := &cobra.Command{
+		Use:   "conformance (IMAGE | MANIFEST)",
+		Short: "Try a check before it is shipped: may it be?",
+		Long: `Run a check in this cluster as a preflight would, several times and under one
+hardship each, and say which requirements it breaks: the policy for manifests,
+access that only reads, an honest result also when it is killed, non-root, a
+read-only file system, little memory, little room for its result, the same
+answer twice, no pass without an API server.
+
+MANIFEST is a file or a directory with the annotated Job and the objects it
+needs, as they lie in the operator's repository. The release build puts digests
+in the place of the images' tags; here --image does, and where it is not given,
+the digest that a tag has now. IMAGE stands for a Job that runs /bin/preflight
+without any rights.
+
+Everything that is created is deleted again, also the namespaces of the manifest
+that the cluster does not have.
+
+Exit codes: 0 it conforms, 1 the tool failed, 2 wrong usage or bad input, 3 it
+does not conform, 4 not everything could be tried, 130 interrupted.`,
+		Example: `  # The manifests of a repository, with the image of a pull request
+  oc preflight conformance manifests/ --image registry.example.com/pr/my-operator:123
+
+  # For a CI system
+  oc preflight conformance manifests/ -o junit > junit_conformance.xml
+
+  # An image alone
+  oc preflight conformance quay.io/example/my-operator:latest`,
+		Args: oneArgument("an image, or a file or directory of manifests"),
+		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
+	}
+	c.Flags().StringArrayVar(&flags.images, "image", nil, "Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
+	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version that the check is told the cluster runs.")
+	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version that the check is told it is updated to.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "How long one attempt may take; up to three are made one after another.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or junit.")
+	return c
+}
+
+func conform(c *cobra.Command, client *client, flags conformanceFlags, argument string) error {
+	if err := flags.validate(); err != nil {
+		return usageError(err)
+	}
+	subject, err := flags.subject(c, argument)
+	if err != nil {
+		return err
+	}
+	kubernetes, _, err := client.connect()
+	if err != nil {
+		return err
+	}
+	display := newDisplay(client.streams.ErrOut)
+	report, err := conformance.Run(c.Context(), conformance.Config{
+		Kubernetes: kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Progress: func(step string) { display.show(runner.Event{Step: step}) },
+	}, subject)
+	display.close()
+	if len(report.Results) == 0 && err != nil {
+		return err
+	}
+	if err := errors.Join(err, conformance.Write(client.streams.Out, flags.output, report)); err != nil {
+		return err
+	}
+	return conforms(report)
+}
+
+// conforms turns the report into the error that carries its exit code.
+func conforms(report conformance.Report) error {
+	switch report.Outcome() {
+	case preflight.Pass:
+		return nil
+	case preflight.Fail:
+		return &exitError{code: exitBlocked}
+	case preflight.Unknown, preflight.Warn, preflight.Skipped:
+	}
+	return &exitError{code: exitUndecided}
+}
+
+func (f conformanceFlags) validate() error {
+	if !slices.Contains(conformance.Formats(), f.output) {
+		return fmt.Errorf("unknown output format %q: it must be one of %s", f.output, strings.Join(conformance.Formats(), ", "))
+	}
+	if f.timeout <= 0 {
+		return fmt.Errorf("the timeout %s leaves a check no time", f.timeout)
+	}
+	return nil
+}
+
+// subject tells manifests, which are there as files, from images.
+func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformance.Subject, error) {
+	info, err := os.Stat(argument)
+	if err != nil {
+		if looksLikeFile(argument) {
+			return conformance.Subject{}, usageError(err)
+		}
+		if len(f.images) > 0 {
+			return conformance.Subject{}, usageError(errors.New("--image goes with manifests, not with an image"))
+		}
+		return conformance.Program(c.Context(), argument), nil
+	}
+	paths := []string{argument}
+	if info.IsDir() {
+		if paths, err = manifestsIn(argument); err != nil {
+			return conformance.Subject{}, usageError(err)
+		}
+	}
+	files, err := readFiles(paths)
+	if err != nil {
+		return conformance.Subject{}, usageError(err)
+	}
+	var substitutions []conformance.Substitution
+	for _, text := range f.images {
+		substitution, err := conformance.ParseSubstitution(text)
+		if err != nil {
+			return conformance.Subject{}, usageError(fmt.Errorf("--image: %w", err))
+		}
+		substitutions = append(substitutions, substitution)
+	}
+	subject, err := conformance.Manifests(c.Context(), files, substitutions)
+	if err != nil {
+		return conformance.Subject{}, usageError(fmt.Errorf("%s: %w", argument, err))
+	}
+	return subject, nil
+}
+
+// looksLikeFile is true for what nobody calls an image.
+func looksLikeFile(argument string) bool {
+	return strings.HasPrefix(argument, ".") || strings.HasPrefix(argument, "/") || strings.HasSuffix(argument, "/") ||
+		slices.Contains(manifestExtensions(), filepath.Ext(argument))
+}
+
+func manifestExtensions() []string { return []string{".yaml", ".yml", ".json"} }
+
+// manifestsIn are the manifests that lie in a directory itself.
+func manifestsIn(directory string) ([]string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains(manifestExtensions(), filepath.Ext(entry.Name())) {
+			paths = append(paths, filepath.Join(directory, entry.Name()))
+		}
+	}
+	return paths, nil
+}
+
+func readFiles(paths []string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, path := range paths {
+		content, err := os.ReadFile(path) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, err
+		}
+		files[filepath.Base(path)] = content
+	}
+	return files, nil
+}

@@ -1,0 +1,88 @@
+package payload_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+const sourceJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: NAME, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}}
+`
+
+func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		files    map[string][]byte
+		jobs     []string
+		problems []string
+	}{
+		"Several": {
+			reason: "files count in the order of their names, and what is no manifest does not count",
+			files: map[string][]byte{
+				"0000_50_b_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "second")), "0000_50_a_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "first")),
+				"image-references": []byte("{}"), "README.md": []byte("---"),
+			},
+			jobs: []string{"a/first", "b/second"},
+		},
+		"Broken": {
+			reason:   "a problem is told as it is for a release",
+			files:    map[string][]byte{"job.yaml": []byte(strings.ReplaceAll(sourceJob, "}}}", `}}, specs: {}}`))},
+			problems: []string{"InvalidPreflight"},
+		},
+		"Twice": {
+			reason:   "only one of two can be right",
+			files:    map[string][]byte{"job.yaml": []byte(sourceJobs("twice", "twice"))},
+			jobs:     []string{"job/twice"},
+			problems: []string{"DuplicateManifest"},
+		},
+		"None": {reason: "nothing is nothing, and no problem"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release, err := payload.ReadManifests(tc.files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var jobs, problems []string
+			for _, job := range release.Jobs {
+				jobs = append(jobs, job.Component+"/"+job.Job.Name)
+			}
+			for _, problem := range release.Problems {
+				problems = append(problems, problem.Reason)
+				if len(problem.BlockedTargets) > 0 {
+					t.Errorf("%s: there is no target to block: %v", tc.reason, problem.BlockedTargets)
+				}
+			}
+			if diff := cmp.Diff(tc.jobs, jobs); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.problems, problems); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func sourceJobs(names ...string) string {
+	var documents []string
+	for _, name := range names {
+		documents = append(documents, strings.ReplaceAll(sourceJob, "NAME", name))
+	}
+	return strings.Join(documents, "---\n")
+}
+
+func TestManifestsAreBoundedBeforeThereIsARelease(t *testing.T) {
+	big := strings.ReplaceAll(sourceJob, "}}}", `}}, spec: {template: {metadata: {name: "`+strings.Repeat("x", 2<<20)+`"}}}}`)
+	files := map[string][]byte{}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		files[name+".yaml"] = []byte(strings.ReplaceAll(big, "NAME", name))
+	}
+	_, err := payload.ReadManifests(files)
+	var refused *payload.Error
+	if !errors.As(err, &refused) || refused.Reason != "TooManyPreflights" {
+		t.Errorf("10 MiB of Jobs are held: %v", err)
+	}
+}
