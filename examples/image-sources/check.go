@@ -41,17 +41,17 @@ func (c component) pullable(ctx context.Context, t *preflight.T) error {
 
 // judge fails where nodes may not use the repository, or none of its sources.
 func judge(t *preflight.T, rules configv1.RegistrySources, repository string, sources []string) {
-	covers := func(name string) func(string) bool {
-		return func(scope string) bool { return covered(name, scope) > 0 }
+	within := func(scopes []string, name string) bool {
+		return slices.ContainsFunc(scopes, func(scope string) bool { return covered(name, scope) > 0 })
 	}
-	blocked := func(source string) bool { return slices.ContainsFunc(rules.BlockedRegistries, covers(source)) }
+	usable := func(source string) bool { return !within(rules.BlockedRegistries, source) }
 	t.Evidence(repository, "pulled from "+strings.Join(sources, ", "))
-	if len(rules.AllowedRegistries) > 0 && !slices.ContainsFunc(rules.AllowedRegistries, covers(repository)) {
+	if len(rules.AllowedRegistries) > 0 && !within(rules.AllowedRegistries, repository) {
 		t.Reason("NotPullable")
 		t.Failf("nodes may not use %s: it is not in spec.registrySources.allowedRegistries", repository)
 		t.Remedyf(`oc patch image.config.openshift.io cluster --type=json -p '[{"op":"add","path":"/spec/registrySources/allowedRegistries/-","value":%q}]'`, repository)
 	}
-	if sources = slices.DeleteFunc(slices.Clone(sources), blocked); len(sources) == 0 {
+	if !slices.ContainsFunc(sources, usable) {
 		t.Reason("NotPullable")
 		t.Failf("nodes have nowhere to pull %s from: spec.registrySources.blockedRegistries has it and all of its mirrors", repository)
 		t.Remedyf("oc edit image.config.openshift.io cluster # unblock a source of %s, or give it a mirror in an ImageDigestMirrorSet", repository)
@@ -64,15 +64,14 @@ func sourcesOf(repository string, sets []configv1.ImageDigestMirrorSet) []string
 	longest, sources, self := 0, []string{}, []string{repository}
 	for _, set := range sets {
 		for _, m := range set.Spec.ImageDigestMirrors {
-			length := covered(repository, m.Source)
-			if length == 0 || length < longest {
+			switch length := covered(repository, m.Source); {
+			case length == 0 || length < longest:
 				continue
-			}
-			if length > longest {
+			case length > longest:
 				longest, sources, self = length, nil, []string{repository}
 			}
 			for _, mirror := range m.Mirrors {
-				sources = append(sources, string(mirror)+repository[length:])
+				sources = append(sources, string(mirror)+repository[longest:])
 			}
 			if m.MirrorSourcePolicy == configv1.NeverContactSource {
 				self = nil

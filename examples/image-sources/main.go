@@ -1,5 +1,4 @@
-// Command preflight answers for the configuration operator: do the cluster's
-// settings let nodes pull the target's images?
+// Command preflight answers for the configuration operator: may nodes pull the target's images?
 package main
 
 import (
