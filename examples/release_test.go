@@ -47,6 +47,7 @@ func TestRelease(t *testing.T) {
 	made := release.Release{Version: "4.21.3"}
 	for component, example := range map[string]string{
 		"cloud-credential-operator":                "cloud-credential",
+		"cluster-config-operator":                  "image-sources",
 		"cluster-csi-snapshot-controller-operator": "snapshot",
 		"cluster-etcd-operator":                    "etcd",
 		"cluster-ingress-operator":                 "ingress",
@@ -85,9 +86,15 @@ func TestRelease(t *testing.T) {
 	framed := map[string]bool{}
 	for _, check := range plan.Checks {
 		framed[check.Prefix()] = check.Framed
+		for _, variable := range check.Job.Spec.Template.Spec.Containers[0].Env {
+			if variable.Name == "COMPONENT_IMAGE" && variable.Value != image {
+				t.Errorf("an image in the environment becomes that of the release, like any other: got %q", variable.Value)
+			}
+		}
 	}
 	want := map[string]bool{
 		"CloudCredentialOperator":              true,
+		"ClusterConfigOperator":                true,
 		"ClusterCsiSnapshotControllerOperator": true,
 		"ClusterEtcdOperator":                  true,
 		"ClusterIngressOperator":               true,

@@ -89,7 +89,7 @@ func sizeOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer metrics.Close()
+	defer metrics.Close() //nolint:errcheck // It was only read.
 	lines := bufio.NewScanner(metrics)
 	for lines.Scan() {
 		if sample, ok := strings.CutPrefix(lines.Text(), "apiserver_storage_size_bytes{"); ok {

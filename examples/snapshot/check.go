@@ -33,7 +33,7 @@ func (d directory) judge(ctx context.Context, t *preflight.T) error {
 		return cmp.Or(err, fmt.Errorf("no CustomResourceDefinition in %q, which TARGET_CRDS names", d))
 	}
 	for _, file := range files {
-		versions, errRead := os.ReadFile(file)
+		versions, errRead := os.ReadFile(file) //nolint:gosec // The directory is the caller's own.
 		crd, err := crds.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, filepath.Base(file), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue

@@ -171,7 +171,7 @@ func follow(t *testing.T, remediation string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell := exec.CommandContext(t.Context(), "sh", "-euc", "oc() { "+kubectl+` "$@"; }`+"\n"+remediation) //nolint:gosec // What the check says is what is tested.
+	shell := exec.CommandContext(t.Context(), "sh", "-euc", "oc() { "+kubectl+` "$@"; }`+"\n"+remediation)
 	shell.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
 	if output, err := shell.CombinedOutput(); err != nil {
 		t.Fatalf("the remediation does not work: %v\n%s\n%s", err, remediation, output)

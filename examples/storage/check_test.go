@@ -21,8 +21,9 @@ func volume(name, source string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], %s}}\n", name, source)
 }
 
-func ceph(name string) string     { return volume(name, "cephfs: {monitors: [ceph.example.com]}") }
-func rbd(name string) string      { return volume(name, "rbd: {monitors: [ceph.example.com], image: disk}") }
+func ceph(name string) string { return volume(name, "cephfs: {monitors: [ceph.example.com]}") }
+func rbd(name string) string  { return volume(name, "rbd: {monitors: [ceph.example.com], image: disk}") }
+
 func gluster(name string) string  { return volume(name, "glusterfs: {endpoints: gluster, path: vol}") }
 func portworx(name string) string { return volume(name, "portworxVolume: {volumeID: vol}") }
 

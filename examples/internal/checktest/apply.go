@@ -77,7 +77,7 @@ func (s *Stage) create(t *testing.T, object *unstructured.Unstructured) {
 		taken := created.Object["status"] != nil
 		created.Object["status"] = status
 		_, err := client.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
-		if err != nil && !(taken && apierrors.IsNotFound(err)) {
+		if err != nil && (!taken || !apierrors.IsNotFound(err)) {
 			t.Fatalf("cannot set the status of %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
