@@ -141,7 +141,7 @@ func (s *session) try(ctx context.Context, checks []string) error {
 
 // round makes some attempts side by side.
 func (s *session) round(ctx context.Context, trials []trial, checks []string) error {
-	const parallel = 4
+	const parallel = 8
 	if len(checks) == 0 {
 		return ctx.Err()
 	}

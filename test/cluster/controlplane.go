@@ -63,6 +63,8 @@ func (p *plan) apiFlags() []string {
 		"--kubelet-client-certificate=" + p.identity.path("apiserver-kubelet.crt"),
 		"--kubelet-client-key=" + p.identity.path("apiserver-kubelet.key"),
 		"--kubelet-preferred-address-types=InternalIP",
+		// Tests send a container nothing but SIGKILL.
+		"--feature-gates=ContainerStopSignals=true",
 		"--profiling=false",
 	}
 	if p.controlPlaneOnly {

@@ -35,6 +35,11 @@ func main() {
 		os.Exit(1)
 	case "oom":
 		devour()
+	case "fork", "huge", "wrong-frame", "liar", "stubborn", "forever":
+		if err := misbehave(ending); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	default:
 		preflight.Main(preflight.Check{Name: "Animal", Description: "The animal is well.", Run: behavior(ending)})
 	}
@@ -66,7 +71,7 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 			t.Logf("digging in")
 			time.Sleep(time.Hour) // it is what a stuck program does
 		default:
-			return fmt.Errorf("there is no animal called %q", ending)
+			return habit(ctx, t, ending)
 		}
 		return nil
 	}

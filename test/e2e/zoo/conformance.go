@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// habit is what a check of the SDK does that works, and must not be shipped.
+func habit(ctx context.Context, t *preflight.T, ending string) error {
+	switch ending {
+	case "long":
+		t.Failf("the animal is ill: %s", strings.Repeat("it has spots, ", 800))
+	case "flood":
+		for range 4 << 10 {
+			fmt.Println(strings.Repeat("splash ", 146))
+		}
+	case "hog":
+		t.Evidence("eaten", fmt.Sprint(len(bytes.Repeat([]byte{1}, 256<<20))))
+	case "scribble":
+		return os.WriteFile("/scribble", []byte("I was here"), 0o600)
+	case "fickle":
+		t.Reason(fmt.Sprintf("At%d", time.Now().UnixNano()))
+		t.Warnf("the animal looks different each time")
+	case "reader":
+		return ask(ctx, http.MethodGet, "")
+	case "open":
+		if err := ask(ctx, http.MethodGet, ""); err != nil {
+			t.Logf("never mind: %v", err)
+		}
+	case "writer":
+		return ask(ctx, http.MethodPost, `{"metadata":{"name":"animal-was-here"}}`)
+	default:
+		return fmt.Errorf("there is no animal called %q", ending)
+	}
+	return nil
+}
+
+// ask sends a request about the ConfigMaps of the check's namespace.
+func ask(ctx context.Context, method, body string) error {
+	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	var files [3][]byte
+	for i, name := range []string{"token", "ca.crt", "namespace"} {
+		var err error
+		files[i], err = os.ReadFile(account + name) //nolint:gosec // the names are our own
+		if err != nil {
+			return err
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(files[1])
+	url := fmt.Sprintf("https://%s/api/v1/namespaces/%s/configmaps", os.Getenv("KUBERNETES_SERVICE_HOST"), files[2])
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)) //nolint:gosec // the kubelet names the host
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+string(files[0]))
+	request.Header.Set("Content-Type", "application/json")
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	answer, err := (&http.Client{Transport: transport}).Do(request) //nolint:gosec // as above
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("the API server says %s", answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
+}
+
+// misbehave is what a program does that does not link the SDK.
+func misbehave(ending string) error {
+	switch ending {
+	case "fork":
+		child := exec.CommandContext(context.Background(), "/bin/preflight", "stuck")
+		return child.Start() // and leaves it alone
+	case "huge":
+		return leave(preflight.StateFinal, preflight.Pass, strings.Repeat("well ", 200_000), func(frame []byte) []byte { return frame })
+	case "wrong-frame":
+		return leave(preflight.StateFinal, preflight.Pass, "the animal is well", func(frame []byte) []byte {
+			return bytes.Replace(frame, []byte("well"), []byte("ill."), 1)
+		})
+	case "liar":
+		if err := leave(preflight.StateFinal, preflight.Pass, "the animal will be well", func(frame []byte) []byte { return frame }); err != nil {
+			return err
+		}
+		stopped, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		<-stopped.Done()
+	case "stubborn":
+		signal.Ignore(syscall.SIGTERM)
+		if err := leave(preflight.StateRunning, preflight.Unknown, "not yet", func(frame []byte) []byte { return frame }); err != nil {
+			return err
+		}
+		time.Sleep(time.Hour)
+	case "forever":
+		time.Sleep(time.Hour)
+	}
+	return nil
+}
+
+// leave writes a result, spoiled, into the termination message, in whatever
+// room there is.
+func leave(state string, outcome preflight.Outcome, message string, spoil func([]byte) []byte) error {
+	frame, err := preflight.Result{State: state, RunID: os.Getenv("PREFLIGHT_RUN_ID"), Findings: []preflight.Finding{
+		{Name: "Animal", Outcome: outcome, Reason: "Said", Message: message},
+	}}.Frame(2 << 20)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("/dev/termination-log", spoil(frame), 0o600)
+}
