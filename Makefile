@@ -72,7 +72,7 @@ demo: tools build ## run a preflight on a real cluster: Blocked, its remedies, R
 
 .PHONY: test
 test: tools build ## run every test, on real clusters
-	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race ./...) || exit 1; done
+	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race -timeout 45m ./...) || exit 1; done
 
 .PHONY: bench
 bench: tools build ## print the numbers: time to verdict against kubectl, bytes read of a release

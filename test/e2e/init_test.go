@@ -42,9 +42,13 @@ func TestNewCheckConforms(t *testing.T) {
 func buildNewCheck(t *testing.T, directory string) []byte {
 	t.Helper()
 	const sdk = "github.com/openshift/update-preflight/preflight-sdk"
+	ours, err := filepath.Abs(filepath.Join(root, "preflight-sdk"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"mod", "init", "github.com/openshift/cluster-foo-operator"},
-		{"mod", "edit", "-require=" + sdk + "@v0.0.0", "-replace=" + sdk + "=" + filepath.Join(root, "preflight-sdk")},
+		{"mod", "edit", "-require=" + sdk + "@v0.0.0", "-replace=" + sdk + "=" + ours},
 		{"build", "-trimpath", "-o", "bin/preflight", "./cmd/storage-driver-preflight"},
 	} {
 		command := exec.CommandContext(t.Context(), "go", args...)
