@@ -107,7 +107,7 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 
 // A run never has more unfinished Jobs than it may.
 func TestParallelismIsKept(t *testing.T) {
-	publish(t, map[string]animal{"one": {ending: "pass"}, "two": {ending: "pass"}, "three": {ending: "pass"}})
+	publish(t, map[string]animal{"one": {ending: "slow"}, "two": {ending: "slow"}, "three": {ending: "slow"}})
 	told := reported(t, 0, "--to", to, "--parallelism", "1")
 	type span struct{ start, end string }
 	var spans []span

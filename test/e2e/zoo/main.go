@@ -63,6 +63,13 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 			return errors.New("the animal hides")
 		case "write":
 			return write(ctx)
+		case "slow":
+			// Long enough to be seen in times that are kept to the second.
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(3 * time.Second):
+			}
 		case "sleep":
 			t.Logf("falling asleep")
 			<-ctx.Done()
