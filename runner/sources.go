@@ -60,8 +60,10 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	refused, plan := launcher.Validate(ctx, s.plan)
 	s.refused(refused)
 	s.launcher = launcher
-	guard := launcher.Guard(ctx, plan.Run)
-	s.tell(guard.Name, guard.Source, guard)
+	if len(plan.Checks) > 0 {
+		guard := launcher.Guard(ctx, plan)
+		s.tell(guard.Name, guard.Source, guard)
+	}
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
 	}

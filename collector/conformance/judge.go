@@ -147,7 +147,10 @@ func (e evidence) killed() Result {
 		return unended
 	}
 	how := fmt.Sprintf("ended by the node, by exit code %d", a.end.ExitCode)
-	if a.killed() && a.signal == corev1.SIGKILL {
+	if a.signal == corev1.SIGKILL {
+		if !a.killed() {
+			return a.tooFast()
+		}
 		how = "ended by SIGKILL alone"
 	}
 	const remedy = "Say that you run before the first question, and take nothing for answered that is not: link preflight.Main, or follow WIRE.md."

@@ -82,7 +82,13 @@ func (a attempt) unended() (Result, bool) {
 	case a.end == nil:
 		return a.failure(), true
 	case !a.ended:
-		return skip("TooFast", "it ended by itself, with exit code %d, before it could be ended", a.end.ExitCode), true
+		return a.tooFast(), true
 	}
 	return Result{}, false
+}
+
+// tooFast is the result where the check ended before the node could end it, or
+// in the same moment.
+func (a attempt) tooFast() Result {
+	return skip("TooFast", "it ended by itself, with exit code %d, before it could be ended", a.end.ExitCode)
 }

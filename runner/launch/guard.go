@@ -1,12 +1,17 @@
 package launch
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -22,18 +27,23 @@ const (
 // which change nothing, are let through. The pods are recognized by the name
 // that the API server itself puts into the identity of their tokens
 // (authentication.kubernetes.io/pod-name), so the guard does not reach what a
-// check does with other credentials. It takes effect when the API servers have
-// seen it, which is well within the time that a pod takes to start.
+// check does with other credentials.
+//
+// API servers look for new policies once a second only, so Guard waits until the
+// one that answers denies a probe: a Job of the plan under another name, dry-run.
+// The others of the cluster have the policy within about a second of it.
 //
 // The finding is a Warn where the cluster has no such API (Kubernetes before
-// 1.30), or the caller may not use it: the checks run without the guard then.
-func (l *Launcher) Guard(ctx context.Context, run Run) preflight.Finding {
-	policy, binding := guardPolicy(run), guardBinding(run)
-	for _, create := range []func() error{
+// 1.30), the caller may not use it, or it is not in effect within guardTime: the
+// checks run without the guard then. The plan has at least one check.
+func (l *Launcher) Guard(ctx context.Context, plan Plan) preflight.Finding {
+	policy, binding := guardPolicy(plan.Run), guardBinding(plan.Run)
+	for _, step := range []func() error{
 		func() error { return l.create(ctx, policy) },
 		func() error { return l.create(ctx, binding) },
+		func() error { return l.guarded(ctx, plan) },
 	} {
-		if err := create(); err != nil {
+		if err := step(); err != nil {
 			return unguarded(err)
 		}
 	}
@@ -43,8 +53,41 @@ func (l *Launcher) Guard(ctx context.Context, run Run) preflight.Finding {
 	}
 }
 
-// guardName is the name of the guard's finding.
-const guardName = "ReadOnlyGuard"
+const (
+	// guardName is the name of the guard's finding.
+	guardName = "ReadOnlyGuard"
+	// guardTime bounds the wait for the guard, probeInterval is how often it is
+	// tried meanwhile.
+	guardTime     = 10 * time.Second
+	probeInterval = 50 * time.Millisecond
+)
+
+// guarded waits until the guard denies its probe.
+func (l *Launcher) guarded(ctx context.Context, plan Plan) error {
+	probe := plan.Checks[0].Job.DeepCopy()
+	probe.Name = guardProbe(plan.Run)
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, probeInterval, guardTime, true, func(ctx context.Context) (bool, error) {
+		_, err := l.client.BatchV1().Jobs(probe.Namespace).Create(ctx, probe, dryRun)
+		if err != nil && strings.Contains(err.Error(), probeDenied) {
+			return true, nil
+		}
+		last = cmp.Or(err, errors.New("the API server lets the guard's probe pass"))
+		return false, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the guard is not in effect after %s: %w", guardTime, last)
+	}
+	return nil
+}
+
+// guardProbe names the Job that the guard denies to everybody. It is never
+// created: the probe is a dry run.
+func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
+
+// probeDenied is what the guard says to its probe.
+const probeDenied = "the guard of this preflight is in effect"
 
 func unguarded(err error) preflight.Finding {
 	finding := preflight.Finding{
@@ -70,6 +113,7 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	policy.TypeMeta, policy.ObjectMeta = guardMeta(run, policyKind)
 	const podName = "authentication.kubernetes.io/pod-name"
+	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.name == '%s'", guardProbe(run))
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		// A guard that cannot be evaluated must not stop the cluster.
 		FailurePolicy: new(admissionregistrationv1.Ignore),
@@ -86,9 +130,9 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 		},
 		MatchConditions: []admissionregistrationv1.MatchCondition{
 			{
-				Name: "from-a-pod-of-this-run",
-				Expression: fmt.Sprintf("has(request.userInfo.extra) && '%s' in request.userInfo.extra && "+
-					"request.userInfo.extra['%s'].exists(name, name.matches('-%s-[a-z0-9]+$'))", podName, podName, run.Suffix()),
+				Name: "from-a-pod-of-this-run-or-its-probe",
+				Expression: fmt.Sprintf("%s || has(request.userInfo.extra) && '%s' in request.userInfo.extra && "+
+					"request.userInfo.extra['%s'].exists(name, name.matches('-%s-[a-z0-9]+$'))", isProbe, podName, podName, run.Suffix()),
 			},
 			{
 				Name:       "not-a-review",
@@ -96,9 +140,10 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 			},
 		},
 		Validations: []admissionregistrationv1.Validation{{
-			Expression:        "false",
-			MessageExpression: "'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + request.namespace + '/' + request.name",
-			Reason:            new(metav1.StatusReasonForbidden),
+			Expression: "false",
+			MessageExpression: fmt.Sprintf("%s ? '%s' : ", isProbe, probeDenied) +
+				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + request.namespace + '/' + request.name",
+			Reason: new(metav1.StatusReasonForbidden),
 		}},
 	}
 	return policy

@@ -1,21 +1,32 @@
 package launch_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
+// aPlan has one check, of a run of its own.
+func aPlan(namespace string) launch.Plan {
+	return launch.Build(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+}
+
 // What the guard denies is held on real pods, in test/e2e.
 func TestGuardGoesWithItsRun(t *testing.T) {
-	run := newRun()
+	plan := aPlan(newNamespace(t))
+	run := plan.Run
 	launcher := launch.New(api)
-	finding := launcher.Guard(t.Context(), run)
+	finding := launcher.Guard(t.Context(), plan)
 	if finding.Outcome != preflight.Pass || finding.Reason != "ReadOnly" {
 		t.Fatalf("guard: %+v, want that it is in place", finding)
 	}
@@ -33,12 +44,53 @@ func TestGuardGoesWithItsRun(t *testing.T) {
 	}
 }
 
+// API servers look for new policies once a second: a check that is fast must not
+// be faster than its guard.
+func TestGuardIsInEffectOnceItIsTold(t *testing.T) {
+	namespace := newNamespace(t)
+	plan := aPlan(namespace)
+	launcher := launch.New(api)
+	t.Cleanup(func() {
+		if left, err := launcher.Cleanup(context.Background(), plan.Run.ID); err != nil {
+			t.Errorf("left %v: %v", left, err)
+		}
+	})
+	if finding := launcher.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v, want that it is in place", finding)
+	}
+	for name, tc := range map[string]struct {
+		reason, pod string
+		denied      bool
+	}{
+		"OfTheRun": {"a pod of the run", plan.Checks[0].Job.Name + "-abcde", true},
+		"Another":  {"a pod that is not of the run", "etcd-preflight-0123456789-abcde", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := rest.CopyConfig(config)
+			pod.Impersonate = rest.ImpersonationConfig{
+				UserName: "system:admin", Groups: []string{"system:masters"},
+				Extra: map[string][]string{"authentication.kubernetes.io/pod-name": {tc.pod}},
+			}
+			client, err := kubernetes.NewForConfig(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}}
+			_, err = client.CoreV1().ConfigMaps(namespace).Create(t.Context(), written, metav1.CreateOptions{})
+			if denied := err != nil && strings.Contains(err.Error(), "a preflight check only reads"); denied != tc.denied {
+				t.Errorf("%s writes: %v; denied should be %t", tc.reason, err, tc.denied)
+			}
+		})
+	}
+}
+
 // A policy that cannot be compiled would be ignored: the API server says so in
 // the status.
 func TestGuardIsUnderstood(t *testing.T) {
-	run := newRun()
+	plan := aPlan(newNamespace(t))
+	run := plan.Run
 	launcher := launch.New(api)
-	launcher.Guard(t.Context(), run)
+	launcher.Guard(t.Context(), plan)
 	t.Cleanup(func() {
 		if left, err := launcher.Cleanup(t.Context(), run.ID); err != nil {
 			t.Logf("left %v: %v", left, err)
@@ -64,7 +116,8 @@ func TestGuardIsUnderstood(t *testing.T) {
 }
 
 func TestWithoutTheGuardThereIsAWarning(t *testing.T) {
-	finding := as(t, newNamespace(t)).Guard(t.Context(), newRun())
+	namespace := newNamespace(t)
+	finding := as(t, namespace).Guard(t.Context(), aPlan(namespace))
 	if finding.Outcome != preflight.Warn || finding.Reason != "NoReadOnlyGuard" || finding.Remediation == "" {
 		t.Errorf("guard: %+v, want a warning with a remedy", finding)
 	}
