@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -26,6 +26,7 @@ type session struct {
 	id       string
 	start    time.Time
 	deadline time.Time
+	snapshot *snapshot.Cluster
 	cluster  report.Cluster
 	target   release
 
@@ -47,7 +48,10 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	}
 	config = config.withDefaults()
 	start := time.Now().UTC()
-	run := &session{config: config, id: uuid.NewString(), start: start, deadline: start.Add(config.Timeout)}
+	run := &session{
+		config: config, id: uuid.NewString(), start: start, deadline: start.Add(config.Timeout),
+		snapshot: snapshot.Of(snapshot.Clients{Kubernetes: config.Kubernetes, OpenShift: config.OpenShift, Dynamic: config.Dynamic}),
+	}
 	run.step("reading the cluster")
 	kubernetes, err := config.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
@@ -60,7 +64,7 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
 		return nil, err
 	}
-	clusterVersion, err := readClusterVersion(ctx, config)
+	clusterVersion, err := readClusterVersion(ctx, run.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +118,8 @@ func oneAtATime(progress func(Event)) func(Event) {
 	}
 }
 
-func readClusterVersion(ctx context.Context, config Config) (*configv1.ClusterVersion, error) {
-	clusterVersion, err := config.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+func readClusterVersion(ctx context.Context, cluster *snapshot.Cluster) (*configv1.ClusterVersion, error) {
+	clusterVersion, err := cluster.ClusterVersion(ctx)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("this cluster has no ClusterVersion \"version\", so it is not updated by a cluster-version operator: %w", err)
 	}

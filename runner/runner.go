@@ -9,6 +9,7 @@ import (
 	"time"
 
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
@@ -31,6 +32,9 @@ type Config struct {
 	// Kubernetes and OpenShift reach the cluster that would be updated.
 	Kubernetes kubernetes.Interface
 	OpenShift  configclient.Interface
+	// Dynamic reads what has no client of its own here, such as
+	// MachineConfigPools.
+	Dynamic dynamic.Interface
 	// Target is the release to ask about.
 	Target Target
 	// Keyrings and Stores, where given, override what the cluster trusts.
@@ -100,7 +104,7 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.gates()...), run.answered)
+	collection := collector.Collect(limited, append(sources, run.builtin()...), run.answered)
 	phase := report.PhaseComplete
 	if ctx.Err() != nil {
 		phase = report.PhaseInterrupted

@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -67,7 +68,7 @@ func newWorld(t *testing.T, gates map[string]string) world {
 		t.Fatal(err)
 	}
 	w.config = runner.Config{
-		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config),
+		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config),
 		Target: runner.Target{Version: next}, NoJobs: true, Accept: []string{check}, ToolVersion: "test",
 	}
 	return w

@@ -15,16 +15,17 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// gates are the checks that are built in. Here belongs a new one.
-func (s *session) gates() []collector.Source {
+// builtin are the checks that are built in: they need nothing of the release.
+func (s *session) builtin() []collector.Source {
 	asked, err := update.Parse(s.cluster.Version, s.target.version)
 	if err != nil {
 		return []collector.Source{unjudged("Update", err)}
 	}
-	configMaps := s.config.Kubernetes.CoreV1()
-	return []collector.Source{
-		gate.NewAdminAck(configMaps, asked),
+	var sources []collector.Source
+	for _, check := range gate.Checks(s.snapshot, asked) {
+		sources = append(sources, check)
 	}
+	return sources
 }
 
 // unjudged is the answer where the versions do not even say which gates

@@ -45,7 +45,9 @@ func (e *UnknownGateError) Error() string {
 // gate may be named by its key or by its risk name, AdminAck-<key>. The error
 // for one that is not defined is an *UnknownGateError.
 func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string) (Acknowledgement, error) {
-	pairs, err := readPairs(ctx, configMaps)
+	pairs, err := readPairs(ctx, func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+		return configMaps.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
 	if err != nil {
 		return Acknowledgement{}, err
 	}

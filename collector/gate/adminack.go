@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -25,81 +25,64 @@ const (
 )
 
 // AdminAck is the gate that an administrator opens by acknowledging that the
-// tasks described in the admin-gates ConfigMap are done. It concerns updates
+// tasks described in the admin-gates ConfigMap are done: one finding for each
+// gate that applies, or one that says that there is none. It concerns updates
 // that leave the current minor version. The rules are those of CVO
 // (pkg/risk/adminack); like it, the gate fails closed when either ConfigMap is
 // missing.
-type AdminAck struct {
-	configMaps corev1client.ConfigMapsGetter
-	update     update.Update
+func AdminAck(cluster *snapshot.Cluster, u update.Update) check.Check {
+	gate := adminAck{minor: fmt.Sprintf("%d.%d", u.From.Major, u.From.Minor)}
+	return check.Check{
+		Title: "AdminAck", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
+		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+			pairs, err := readPairs(ctx, cluster.ConfigMap)
+			if err != nil {
+				return nil, err
+			}
+			return gate.judgeAll(pairs), nil
+		},
+	}
 }
 
-// NewAdminAck makes the gate for one update of the cluster that configMaps
-// reads from.
-func NewAdminAck(configMaps corev1client.ConfigMapsGetter, u update.Update) *AdminAck {
-	return &AdminAck{configMaps: configMaps, update: u}
-}
+// adminAck judges the gates of one minor version: the one that they have to
+// name to apply.
+type adminAck struct{ minor string }
 
-// Name implements collector.Source.
-func (*AdminAck) Name() string { return "AdminAck" }
-
-// Source implements collector.Source.
-func (*AdminAck) Source() preflight.Source { return preflight.SourceGate }
-
-// Collect implements collector.Source: one finding for each gate that applies,
-// or one that says that there is none.
-func (a *AdminAck) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	if !a.update.LeavesMinor() {
-		return []preflight.Finding{{
-			Name: a.Name(), Outcome: preflight.Skipped, Reason: "NotApplicable",
-			Message: fmt.Sprintf("admin acks are asked for only when the cluster leaves %s", a.minor()),
-		}}, nil
-	}
-	pairs, err := readPairs(ctx, a.configMaps)
-	if err != nil {
-		return nil, err
-	}
+func (a adminAck) judgeAll(pairs []pair) []preflight.Finding {
 	if len(pairs) == 0 {
-		return []preflight.Finding{a.gatesMissing()}, nil
+		return []preflight.Finding{gatesMissing()}
 	}
 	var findings []preflight.Finding
 	for _, pair := range pairs {
 		findings = append(findings, a.judge(pair)...)
 	}
 	if len(findings) > 0 {
-		return findings, nil
+		return findings
 	}
 	return []preflight.Finding{{
-		Name: a.Name(), Outcome: preflight.Pass, Reason: "NothingToAcknowledge",
-		Message: fmt.Sprintf("no admin ack is asked for to leave %s", a.minor()),
-	}}, nil
+		Outcome: preflight.Pass, Reason: "NothingToAcknowledge",
+		Message: fmt.Sprintf("no admin ack is asked for to leave %s", a.minor),
+	}}
 }
 
-// minor is the minor version that gates have to name to apply.
-func (a *AdminAck) minor() string {
-	return fmt.Sprintf("%d.%d", a.update.From.Major, a.update.From.Minor)
-}
-
-func (a *AdminAck) judge(pair pair) []preflight.Finding {
+func (a adminAck) judge(pair pair) []preflight.Finding {
 	if pair.acks == nil {
-		return []preflight.Finding{a.acksMissing(pair.place)}
+		return []preflight.Finding{acksMissing(pair.place)}
 	}
 	var findings []preflight.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.gates.Data)) {
 		gate := gate{key: key, text: pair.gates.Data[key], place: pair.place}
 		gate.ack, gate.answered = pair.acks.Data[key]
-		if finding, concerned := gate.judge(a.minor()); concerned {
-			findings = append(findings, a.blocking(finding, pair.place))
+		if finding, concerned := gate.judge(a.minor); concerned {
+			findings = append(findings, closed(finding, pair.place))
 		}
 	}
 	return append(findings, a.unusedAcks(pair)...)
 }
 
-// blocking completes a finding with what every closed admin gate shares.
-func (a *AdminAck) blocking(finding preflight.Finding, place place) preflight.Finding {
+// closed completes a finding with what every closed admin gate shares.
+func closed(finding preflight.Finding, place place) preflight.Finding {
 	finding.Outcome = preflight.Fail
-	finding.Blocks = true
-	finding.BlockedTargets = []string{a.update.To.String()}
 	finding.Objects = []preflight.Object{
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.gates, Name: gatesName},
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.acks, Name: acksName},
@@ -107,9 +90,9 @@ func (a *AdminAck) blocking(finding preflight.Finding, place place) preflight.Fi
 	return finding
 }
 
-func (a *AdminAck) gatesMissing() preflight.Finding {
+func gatesMissing() preflight.Finding {
 	place := places()[0]
-	return a.blocking(preflight.Finding{
+	return closed(preflight.Finding{
 		Name: "AdminAckUnknown", Reason: "AdminGatesMissing",
 		Message: fmt.Sprintf("the ConfigMap %s/%s does not exist, so nobody can tell what has to be acknowledged; CVO blocks the update",
 			place.gates, gatesName),
@@ -118,8 +101,8 @@ func (a *AdminAck) gatesMissing() preflight.Finding {
 	}, place)
 }
 
-func (a *AdminAck) acksMissing(place place) preflight.Finding {
-	return a.blocking(preflight.Finding{
+func acksMissing(place place) preflight.Finding {
+	return closed(preflight.Finding{
 		Name: "AdminAckUnknown", Reason: "AdminAcksMissing",
 		Message:     fmt.Sprintf("the ConfigMap %s/%s does not exist; CVO blocks the update", place.acks, acksName),
 		Remediation: fmt.Sprintf("Create it: oc -n %s create configmap %s", place.acks, acksName),
@@ -128,11 +111,11 @@ func (a *AdminAck) acksMissing(place place) preflight.Finding {
 
 // unusedAcks warns of acknowledgements for this version that no gate asks for:
 // most likely a slip of the pen. Those of other versions are history.
-func (a *AdminAck) unusedAcks(pair pair) []preflight.Finding {
+func (a adminAck) unusedAcks(pair pair) []preflight.Finding {
 	var findings []preflight.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.acks.Data)) {
 		_, asked := pair.gates.Data[key]
-		if minor, ok := minorOf(key); asked || (ok && minor != a.minor()) {
+		if minor, ok := minorOf(key); asked || (ok && minor != a.minor) {
 			continue
 		}
 		findings = append(findings, preflight.Finding{
@@ -242,18 +225,21 @@ type pair struct {
 	gates, acks *corev1.ConfigMap
 }
 
+// getter reads one ConfigMap.
+type getter func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+
 // readPairs returns a pair for every place where gates are defined.
-func readPairs(ctx context.Context, configMaps corev1client.ConfigMapsGetter) ([]pair, error) {
+func readPairs(ctx context.Context, get getter) ([]pair, error) {
 	var pairs []pair
 	for _, place := range places() {
-		gates, err := read(ctx, configMaps, place.gates, gatesName)
+		gates, err := read(ctx, get, place.gates, gatesName)
 		if err != nil {
 			return nil, err
 		}
 		if gates == nil {
 			continue
 		}
-		acks, err := read(ctx, configMaps, place.acks, acksName)
+		acks, err := read(ctx, get, place.acks, acksName)
 		if err != nil {
 			return nil, err
 		}
@@ -263,8 +249,8 @@ func readPairs(ctx context.Context, configMaps corev1client.ConfigMapsGetter) ([
 }
 
 // read returns nil where the ConfigMap does not exist.
-func read(ctx context.Context, configMaps corev1client.ConfigMapsGetter, namespace, name string) (*corev1.ConfigMap, error) {
-	configMap, err := configMaps.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+func read(ctx context.Context, get getter, namespace, name string) (*corev1.ConfigMap, error) {
+	configMap, err := get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // missing is an answer here, and the callers judge it
 	}

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -130,7 +130,7 @@ func TestAdminAck(t *testing.T) {
 			reason: "patch updates ask for no acknowledgement",
 			to:     "4.18.9",
 			maps:   map[string]map[string]string{gates: text, acks: {}},
-			want:   map[string]said{"AdminAck": {Outcome: preflight.Skipped, Reason: "NotApplicable"}},
+			want:   map[string]said{"AdminAck": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
 		},
 		"Major": {
 			reason: "leaving 4.23 for 5.0 leaves the minor version",
@@ -140,17 +140,11 @@ func TestAdminAck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := serve(t, tc.maps)
-			findings, err := gate.NewAdminAck(client.CoreV1(), parse(t, tc.from, tc.to)).Collect(t.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
+			serve(t, tc.maps)
+			findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, tc.from, tc.to)))
 			got := map[string]said{}
 			for _, finding := range findings {
 				got[finding.Name] = said{finding.Outcome, finding.Reason, finding.Blocks, finding.Bypass != nil}
-				if finding.Message == "" || (finding.Outcome == preflight.Fail && finding.Bypass == nil && finding.Remediation == "") {
-					t.Errorf("%s: %s does not say the cause and the remedy: %+v", tc.reason, finding.Name, finding)
-				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -161,10 +155,10 @@ func TestAdminAck(t *testing.T) {
 
 func TestAdminAckNamesWhatToDo(t *testing.T) {
 	const key = "ack-4.18-x"
-	client := serve(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
-	findings, err := gate.NewAdminAck(client.CoreV1(), parse(t, "", "")).Collect(t.Context())
-	if err != nil || len(findings) != 1 {
-		t.Fatalf("findings %+v, error %v; want one finding", findings, err)
+	serve(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
+	findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, "", "")))
+	if len(findings) != 1 {
+		t.Fatalf("findings %+v, want one", findings)
 	}
 	got := findings[0]
 	if got.URL != "https://example.com/kb" {
@@ -182,18 +176,13 @@ func TestAdminAckNamesWhatToDo(t *testing.T) {
 
 func TestAdminAckUnreadableIsNoAnswer(t *testing.T) {
 	serve(t, map[string]map[string]string{gates: {}, acks: {}})
-	config := rest.CopyConfig(config)
-	config.Impersonate.UserName = "nobody"
-	denied, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
+	findings := checktest.Ask(t, gate.AdminAck(server.Nobody().Snapshot(t), parse(t, "", "")))
+	want := map[string]checktest.Said{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
+	if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
+		t.Errorf("for one who may not read: -want +got:\n%s", diff)
 	}
-	_, err = gate.NewAdminAck(denied.CoreV1(), parse(t, "", "")).Collect(t.Context())
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("error %v, want one that is still recognized as Forbidden", err)
-	}
-	if err != nil && !strings.Contains(err.Error(), gates) {
-		t.Errorf("error %q does not name %s", err, gates)
+	if message := findings[0].Message; !strings.Contains(message, gates) {
+		t.Errorf("the message %q does not name %s", message, gates)
 	}
 }
 
@@ -244,42 +233,29 @@ func TestAcknowledge(t *testing.T) {
 
 func parse(t *testing.T, from, to string) update.Update {
 	t.Helper()
-	if from == "" {
-		from = "4.18.3"
+	return checktest.Update(t, either(from, "4.18.3"), either(to, "4.19.0"))
+}
+
+// either is what is given, or else what is usual.
+func either(given, usual string) string {
+	if given == "" {
+		return usual
 	}
-	if to == "" {
-		to = "4.19.0"
-	}
-	asked, err := update.Parse(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return asked
+	return given
 }
 
 // serve makes the cluster hold exactly these ConfigMaps, until the test ends.
 func serve(t *testing.T, maps map[string]map[string]string) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, place := range []string{gates, acks, oldGates, oldAcks} {
 		namespace, name, _ := strings.Cut(place, "/")
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-			ObjectMeta: metav1.ObjectMeta{Name: namespace},
-		}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Fatal(err)
-		}
 		if data, ok := maps[place]; ok {
-			configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
-			if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			server.Hold(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 		}
 	}
-	t.Cleanup(func() {
-		for _, place := range []string{gates, acks, oldGates, oldAcks} {
+	client := kubernetes.NewForConfigOrDie(config)
+	t.Cleanup(func() { // an acknowledgement may have created one
+		for _, place := range []string{acks, oldAcks} {
 			namespace, name, _ := strings.Cut(place, "/")
 			err := client.CoreV1().ConfigMaps(namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {

@@ -5,12 +5,17 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server that the tests of this package share.
-var config *rest.Config
+// server is the API server that the tests of this package share, config
+// reaches it.
+var (
+	server checktest.Server
+	config *rest.Config
+)
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config = c.Config }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) }, cluster.ControlPlaneOnly())
 }

@@ -19,11 +19,11 @@ kept.`,
 		Example: `  oc preflight ack ack-4.18-kube-1.32-api-removals-in-4.19`,
 		Args:    oneArgument("the name of a gate"),
 		RunE: func(c *cobra.Command, args []string) error {
-			kubernetes, _, err := client.connect()
+			reached, err := client.connect()
 			if err != nil {
 				return err
 			}
-			done, err := gate.Acknowledge(c.Context(), kubernetes.CoreV1(), args[0])
+			done, err := gate.Acknowledge(c.Context(), reached.kubernetes.CoreV1(), args[0])
 			if err != nil {
 				return err
 			}

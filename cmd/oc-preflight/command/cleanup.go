@@ -41,11 +41,11 @@ was killed or told to keep it. Everything is found by the label of the run.`,
 
 // cleanup cleans up after the runs named, or after all when none is.
 func cleanup(ctx context.Context, client *client, runs []string) error {
-	kubernetes, _, err := client.connect()
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	launcher := launch.New(kubernetes)
+	launcher := launch.New(reached.kubernetes)
 	found, err := launcher.Runs(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -107,23 +109,30 @@ type client struct {
 	streams genericiooptions.IOStreams
 }
 
+// cluster is the clients of one cluster.
+type cluster struct {
+	kubernetes kubernetes.Interface
+	openshift  configclient.Interface
+	dynamic    dynamic.Interface
+}
+
 // connect makes the clients. It asks nothing of the server yet.
-func (c *client) connect() (kubernetes.Interface, configclient.Interface, error) {
+func (c *client) connect() (cluster, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("no cluster to ask: %w", err)
+		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.UserAgent = "oc-preflight/" + toolVersion()
 	config.QPS = -1 // the API server's own priority and fairness decides
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	core, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("no cluster to ask: %w", err)
+	var reached cluster
+	var errs [3]error
+	reached.kubernetes, errs[0] = kubernetes.NewForConfig(config)
+	reached.openshift, errs[1] = configclient.NewForConfig(config)
+	reached.dynamic, errs[2] = dynamic.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	openshift, err := configclient.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("no cluster to ask: %w", err)
-	}
-	return core, openshift, nil
+	return reached, nil
 }

@@ -73,13 +73,13 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	if err != nil {
 		return err
 	}
-	kubernetes, _, err := client.connect()
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
 	display := newDisplay(client.streams.ErrOut)
 	report, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Kubernetes: reached.kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
 		Progress: func(step string) { display.show(runner.Event{Step: step}) },
 	}, subject)
 	display.close()

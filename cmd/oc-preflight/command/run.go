@@ -95,12 +95,12 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 	if err != nil {
 		return runner.Config{}, err
 	}
-	kubernetes, openshift, err := client.connect()
+	reached, err := client.connect()
 	if err != nil {
 		return runner.Config{}, err
 	}
 	return runner.Config{
-		Kubernetes: kubernetes, OpenShift: openshift,
+		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
 		Target: f.target, Keyrings: keyrings, Stores: stores,
 		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
 		Parallelism: f.parallelism, Timeout: f.timeout,

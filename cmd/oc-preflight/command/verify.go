@@ -58,11 +58,11 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	if len(keyrings) > 0 && len(stores) > 0 {
 		return signature.Trust{Keyrings: keyrings, Stores: stores}, nil
 	}
-	kubernetes, _, err := client.connect()
+	reached, err := client.connect()
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	return runner.Trust(c.Context(), kubernetes.CoreV1(), keyrings, stores)
+	return runner.Trust(c.Context(), reached.kubernetes.CoreV1(), keyrings, stores)
 }
 
 // unverified tells why, and chooses the exit code: a signature that is wrong

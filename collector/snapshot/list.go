@@ -1,0 +1,79 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/pager"
+)
+
+// maxObjects bounds what is kept of one resource: ten times what Kubernetes
+// supports of nodes, and more than of anything else that is read here.
+const maxObjects = 50_000
+
+// list reads all pages of a list, and keeps of each object what keep leaves.
+// More than maxObjects are an error: a part of them would look like all.
+func list[T any, P interface {
+	*T
+	runtime.Object
+	metav1.Object
+}](ctx context.Context, page pager.ListPageFunc, keep func(P)) ([]T, error) {
+	var all []T
+	err := each(ctx, page, func(object P) error {
+		trim(object)
+		keep(object)
+		all = append(all, *object)
+		return nil
+	})
+	return all, err
+}
+
+// listAs is list for an API that has no client of its own here: every object is
+// read as a T. One that cannot be is an error that names it.
+func listAs[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, keep func(*T)) ([]T, error) {
+	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(resource).List(ctx, options)
+	}
+	var all []T
+	err := each(ctx, page, func(object *unstructured.Unstructured) error {
+		trim(object)
+		var typed T
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
+			return fmt.Errorf("%s %s/%s cannot be read: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+		}
+		keep(&typed)
+		all = append(all, typed)
+		return nil
+	})
+	return all, err
+}
+
+// each calls do with all objects of a list, which it reads in pages.
+func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error) error {
+	pages := pager.New(page)
+	pages.PageBufferSize = 1
+	count := 0
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		object, ok := item.(P)
+		if !ok {
+			return fmt.Errorf("the list has a %T", item)
+		}
+		if count++; count > maxObjects {
+			return fmt.Errorf("there are more than %d of them", maxObjects)
+		}
+		return do(object)
+	})
+}
+
+// trim drops from an object what no check looks at.
+func trim(object metav1.Object) {
+	object.SetManagedFields(nil)
+	annotations := object.GetAnnotations()
+	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	object.SetAnnotations(annotations)
+}
