@@ -1,0 +1,61 @@
+package update
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+)
+
+// The newest releases of each major version whose Kubernetes is known.
+const (
+	last4 = 23
+	last5 = 2
+)
+
+// Kubernetes says which Kubernetes an OpenShift release has: the y of 1.y. It
+// is false where that is not known; nobody should guess it.
+//
+// 4.y has had 1.(y+13) since 4.3, which skipped one; 5.0 has the same as 4.23,
+// and goes on from there (cluster-kube-apiserver-operator
+// pkg/operator/kubeletversionskewcontroller, in its tests).
+func Kubernetes(release semver.Version) (minor uint64, known bool) {
+	switch {
+	case release.Major == 4 && release.Minor >= 1 && release.Minor <= 2:
+		return release.Minor + 12, true
+	case release.Major == 4 && release.Minor >= 3 && release.Minor <= last4:
+		return release.Minor + 13, true
+	case release.Major == 5 && release.Minor <= last5:
+		return release.Minor + 36, true
+	}
+	return 0, false
+}
+
+// Next is the minor release that follows on the way up, one hop at a time: 5.0
+// follows 4.23. It is false where the next one is not known.
+func Next(release semver.Version) (next semver.Version, known bool) {
+	next = semver.Version{Major: release.Major, Minor: release.Minor + 1}
+	if release.Major == 4 && release.Minor == last4 {
+		next = semver.Version{Major: 5}
+	}
+	_, known = Kubernetes(next)
+	return next, known
+}
+
+// FirstWith names the first OpenShift release that has Kubernetes 1.minor or
+// a later one. It is false where that is not known.
+func FirstWith(minor uint64) (release string, known bool) {
+	for release := (semver.Version{Major: 4, Minor: 1}); ; {
+		has, _ := Kubernetes(release)
+		if has >= minor {
+			return Line(release), true
+		}
+		if release, known = Next(release); !known {
+			return "", false
+		}
+	}
+}
+
+// Line names the minor version of a release: 4.18 for 4.18.3.
+func Line(release semver.Version) string {
+	return fmt.Sprintf("%d.%d", release.Major, release.Minor)
+}
