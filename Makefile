@@ -22,7 +22,7 @@ help: ## say what there is to do
 ## The tools that the local cluster is made of
 
 .PHONY: tools
-tools: system-packages $(BIN)/.containerd $(BIN)/.registry $(BIN)/.pause $(BIN)/.kubernetes ## build the local cluster's binaries
+tools: system-packages $(BIN)/.containerd $(BIN)/.registry $(BIN)/.pause $(BIN)/.extras $(BIN)/.kubernetes ## build the local cluster's binaries
 
 .PHONY: system-packages
 system-packages: ## install what the local cluster needs of the distribution
@@ -42,6 +42,11 @@ $(BIN)/.registry: test/tools/registry/go.mod test/tools/registry/go.sum
 $(BIN)/.pause: test/cluster/pause/main.go
 	@echo "building the pause program"
 	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN)/pause ./test/cluster/pause
+	@touch $@
+
+$(BIN)/.extras: test/tools/extras/go.mod test/tools/extras/go.sum
+	@echo "building Prometheus and kwok (about four minutes on two cores the first time)"
+	@CGO_ENABLED=0 go build -C test/tools/extras -trimpath -ldflags "-s -w" -o $(abspath $(BIN))/ tool
 	@touch $@
 
 $(BIN)/.kubernetes: test/tools/kubernetes/go.mod test/tools/kubernetes/go.sum
