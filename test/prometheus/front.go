@@ -1,0 +1,128 @@
+package prometheus
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Run is Start for the time of one test.
+func Run(t testing.TB, rules ...Rule) *Prometheus {
+	t.Helper()
+	started, err := Start(t.Context(), t.TempDir(), rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(started.Stop)
+	return started
+}
+
+// Front stands in front of a Prometheus for the time of one test.
+type Front struct {
+	URL string
+	// CA is the certificate of a front with TLS, in PEM.
+	CA []byte
+
+	mutex    sync.Mutex
+	requests []Request
+}
+
+// Request is one that came to a front.
+type Request struct {
+	Method, Path  string
+	Query         url.Values
+	Authorization string
+}
+
+// Requests are all that came so far.
+func (f *Front) Requests() []Request {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return append([]Request(nil), f.requests...)
+}
+
+// Open lets everything pass.
+func (p *Prometheus) Open(t testing.TB) *Front {
+	t.Helper()
+	return serve(t, p.proxy(t), (*httptest.Server).Start)
+}
+
+// Guarded speaks TLS, and lets only those pass who have the token. It answers
+// 401 to who has none, and 403 to who has another.
+func (p *Prometheus) Guarded(t testing.TB, token string) *Front {
+	t.Helper()
+	proxy := p.proxy(t)
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Authorization") {
+		case "Bearer " + token:
+			proxy.ServeHTTP(w, r)
+		case "":
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		default:
+			http.Error(w, "Forbidden", http.StatusForbidden)
+		}
+	}), (*httptest.Server).StartTLS)
+}
+
+// Silent takes requests and never answers.
+func Silent(t testing.TB) *Front {
+	t.Helper()
+	ended, end := context.WithCancel(context.WithoutCancel(t.Context()))
+	front := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-ended.Done():
+		}
+	}), (*httptest.Server).Start)
+	t.Cleanup(end) // before the server waits for its requests
+	return front
+}
+
+// Saying answers everything with one status and body: what no Prometheus says,
+// but what stands in front of one may.
+func Saying(t testing.TB, status int, body string) *Front {
+	t.Helper()
+	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body)) // the client may have gone
+	}), (*httptest.Server).Start)
+}
+
+func (p *Prometheus) proxy(t testing.TB) http.Handler {
+	t.Helper()
+	upstream, err := url.Parse(p.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httputil.NewSingleHostReverseProxy(upstream)
+}
+
+// serve has the handler answer until the test ends, and keeps account.
+func serve(t testing.TB, handler http.Handler, start func(*httptest.Server)) *Front {
+	t.Helper()
+	front := &Front{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		front.note(r)
+		handler.ServeHTTP(w, r)
+	}))
+	start(server)
+	t.Cleanup(server.Close)
+	if certificate := server.Certificate(); certificate != nil {
+		front.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+	}
+	front.URL = server.URL
+	return front
+}
+
+func (f *Front) note(r *http.Request) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.requests = append(f.requests, Request{
+		Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(), Authorization: r.Header.Get("Authorization"),
+	})
+}

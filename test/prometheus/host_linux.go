@@ -1,0 +1,9 @@
+package prometheus
+
+import "syscall"
+
+// dyingWithParent makes the kernel kill a child when the thread that started it
+// ends, however it ends.
+func dyingWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}

@@ -1,0 +1,94 @@
+package prometheus_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/prometheus"
+)
+
+// get is the status and the body that a URL answers with.
+func get(t *testing.T, client *http.Client, url, token string) (int, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, body
+}
+
+func TestAlertsAreAsTheirRulesSay(t *testing.T) {
+	p := prometheus.Run(t,
+		prometheus.Rule{Alert: "Now", Expr: "vector(1)"},
+		prometheus.Rule{Alert: "Later", Expr: "vector(1)", For: "1h"},
+		prometheus.Rule{Alert: "Never", Expr: "vector(1) == 2"},
+	)
+	_, body := get(t, http.DefaultClient, p.URL+"/api/v1/alerts", "")
+	var answer struct {
+		Data struct {
+			Alerts []struct {
+				State  string
+				Labels map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	states := map[string]string{}
+	for _, alert := range answer.Data.Alerts {
+		states[alert.Labels["alertname"]] = alert.State
+	}
+	if diff := cmp.Diff(map[string]string{"Now": "firing", "Later": "pending"}, states); diff != "" {
+		t.Errorf("alerts (-want +got):\n%s", diff)
+	}
+}
+
+func TestSeriesAreThereFromTheStart(t *testing.T) {
+	p := prometheus.Run(t, prometheus.Rule{Record: "up", Expr: "vector(7)"})
+	_, body := get(t, http.DefaultClient, p.URL+"/api/v1/query?query=up", "")
+	if !strings.Contains(string(body), `"7"`) {
+		t.Errorf("want the value 7, got %s", body)
+	}
+}
+
+func TestRuleThatCannotBeLoadedIsAnError(t *testing.T) {
+	_, err := prometheus.Start(t.Context(), t.TempDir(), prometheus.Rule{Record: "up", Expr: "up{"})
+	if err == nil {
+		t.Fatal("a rule that is no PromQL was taken")
+	}
+}
+
+func TestGuardedFrontWantsItsTokenAndItsCA(t *testing.T) {
+	front := prometheus.Run(t).Guarded(t, "secret")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(front.CA)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	for token, want := range map[string]int{"": 401, "other": 403, "secret": 200} {
+		if got, _ := get(t, client, front.URL+"/api/v1/alerts", token); got != want {
+			t.Errorf("with token %q: status %d, want %d", token, got, want)
+		}
+	}
+	if got := len(front.Requests()); got != 3 {
+		t.Errorf("the front counts %d requests, want 3", got)
+	}
+}
