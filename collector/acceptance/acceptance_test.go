@@ -1,0 +1,218 @@
+package acceptance_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func read(t *testing.T, entries ...string) []acceptance.Acceptance {
+	t.Helper()
+	accepted, err := acceptance.Read("accept.yaml", strings.NewReader(head+strings.Join(entries, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+func TestHowFarAnAcceptanceGoes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		limit   string
+		target  string
+		cluster string
+		want    bool
+	}{
+		"NoLimit":         {reason: "for everything", want: true},
+		"LaterToday":      {reason: "a date holds until its day is over in UTC", limit: "expires: 2026-11-21", want: true},
+		"Yesterday":       {reason: "the day is over", limit: "expires: 2026-11-20"},
+		"InAnHour":        {reason: "a time holds until then", limit: "expires: 2026-11-21T14:00:00+01:00", want: true},
+		"Now":             {reason: "and no longer", limit: "expires: 2026-11-21T12:00:00Z"},
+		"InRange":         {reason: "the target is in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.18.16", want: true},
+		"BeyondRange":     {reason: "the target is not", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0"},
+		"ReleaseCand":     {reason: "release candidates of 4.19.0 come before it", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0-rc.1", want: true},
+		"NoVersion":       {reason: "nobody knows whether the target is in the range", limit: "versions: '>=4.18.0'", target: ""},
+		"NotSemVer":       {reason: "nobody can compare it", limit: "versions: '>=4.18.0'", target: "nightly"},
+		"NotSemVerNoMind": {reason: "without a range nobody has to", target: "nightly", want: true},
+		"ThisCluster":     {reason: "one of the clusters", limit: "clusters: [other, C1]", cluster: "c1", want: true},
+		"OtherCluster":    {reason: "none of the clusters", limit: "clusters: [other]", cluster: "c1"},
+		"NoCluster":       {reason: "the cluster does not say which it is", limit: "clusters: [other]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			question := acceptance.Question{Target: tc.target, Cluster: tc.cluster, Now: noon}
+			got := acceptance.Judge(read(t, entry("RiskA", "  "+tc.limit)), question).Accepted()
+			if _, accepted := got["RiskA"]; accepted != tc.want {
+				t.Errorf("%s: accepted %t", tc.reason, accepted)
+			}
+		})
+	}
+}
+
+func TestTheFirstThatHoldsSaysWhere(t *testing.T) {
+	all := slices.Concat(
+		read(t, entry("RiskA", "  expires: 2026-01-01"), entry("RiskB", "  expires: 2027-01-01")),
+		acceptance.Named(acceptance.Origin, "RiskA", "RiskB"), acceptance.Named("--accept", "RiskA", "RiskC"),
+	)
+	want := map[string]string{
+		"RiskA": "spec.desiredUpdate.acceptRisks",
+		"RiskB": "accept.yaml, entry 2; seen; accepted by ann; until 2027-01-01",
+		"RiskC": "--accept",
+	}
+	if diff := cmp.Diff(want, acceptance.Judge(all, acceptance.Question{Now: noon}).Accepted()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// found is one finding that stands in the way.
+func found(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
+	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: true}
+}
+
+func TestReview(t *testing.T) {
+	risk := found("RiskA", preflight.SourceRisk, preflight.Fail)
+	for name, tc := range map[string]struct {
+		reason   string
+		accepted []acceptance.Acceptance
+		findings []preflight.Finding
+		noJobs   bool
+		want     map[string]string // a part of the message, by reason
+	}{
+		"Used": {reason: "an acceptance at work", accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{risk}},
+		"UsedForLackOfAnAnswer": {
+			reason:   "an acceptance covers a risk that could not be evaluated",
+			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Unknown)},
+		},
+		"UsedTwice": {
+			reason:   "the second of two acceptances is not useless",
+			accepted: acceptance.Named("--accept", "RiskA", "RiskA"), findings: []preflight.Finding{risk},
+		},
+		"Unused": {
+			reason:   "nothing needs it",
+			accepted: acceptance.Named("--accept", "RiskA", "RiskB", "RiskC"), findings: []preflight.Finding{risk},
+			want: map[string]string{"Unused": "RiskB (--accept), RiskC (--accept)"},
+		},
+		"UnusedForAPass": {
+			reason:   "what passed needs no acceptance",
+			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Pass)},
+			want: map[string]string{"Unused": "RiskA"},
+		},
+		"UnusedElsewhere": {
+			reason:   "one that is for other targets is not for this run to judge",
+			accepted: read(t, entry("RiskB", "  versions: 4.19.x")),
+		},
+		"NobodyAskedJobs": {
+			reason:   "whether a check of the release needs it is not known without asking",
+			accepted: acceptance.Named("--accept", "Etcd.Quorum", "RiskB"), noJobs: true,
+			want: map[string]string{"Unused": "RiskB (--accept)"},
+		},
+		"Expired": {
+			reason:   "expired, needed or not",
+			accepted: read(t, entry("RiskA", "  expires: 2026-11-01"), entry("RiskB", "  expires: 2026-11-02")), findings: []preflight.Finding{risk},
+			want: map[string]string{"Expired": "RiskA (accept.yaml, entry 1) of ann, expired 2026-11-01, RiskB"},
+		},
+		"ExpiredElsewhere": {
+			reason:   "one for other targets is theirs to report",
+			accepted: read(t, entry("RiskA", "  expires: 2026-11-01", "  versions: 4.19.x")),
+		},
+		"OutOfScope": {
+			reason:   "it names what stands in the way, for other targets",
+			accepted: read(t, entry("RiskA", "  versions: 4.19.x", "  clusters: [c9]")), findings: []preflight.Finding{risk},
+			want: map[string]string{"OutOfScope": `RiskA (accept.yaml, entry 1) for versions "4.19.x" for clusters c9`},
+		},
+		"OutOfScopeButAccepted": {
+			reason:   "another acceptance covers it",
+			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("--accept", "RiskA")...), findings: []preflight.Finding{risk},
+		},
+		"Gate": {
+			reason:   "CVO does not ask what was accepted",
+			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Fail)},
+			want: map[string]string{"NotAcceptable": "the acceptance of Gate (--accept) has no effect: it is a gate"},
+		},
+		"Signature": {
+			reason:   "trust is no risk",
+			accepted: acceptance.Named("--accept", "ReleaseSignature"), findings: []preflight.Finding{found("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			want: map[string]string{"NotAcceptable": "trust in the release"},
+		},
+		"OpenGate": {
+			reason:   "a gate that is open needs nothing, and the acceptance is useless",
+			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Pass)},
+			want: map[string]string{"Unused": "Gate"},
+		},
+		"Acknowledged": {
+			reason:   "an acknowledged gate needs no acceptance",
+			accepted: acceptance.Named("--accept", "Gate"),
+			findings: []preflight.Finding{func() preflight.Finding {
+				gate := found("Gate", preflight.SourceGate, preflight.Fail)
+				gate.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
+				return gate
+			}()},
+			want: map[string]string{"Unused": "Gate"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := acceptance.Judge(tc.accepted, acceptance.Question{Target: "4.18.5", Cluster: "c1", Now: noon})
+			for _, force := range []bool{false, true} {
+				policy := verdict.Policy{Accepted: account.Accepted(), Force: force}
+				_, folded := verdict.Fold(tc.findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
+				for _, findings := range [][]preflight.Finding{tc.findings, folded} {
+					check(t, tc.reason, tc.want, acceptance.Review(acceptance.Asked{Account: account, Findings: findings, NoJobs: tc.noJobs}))
+				}
+			}
+		})
+	}
+}
+
+func check(t *testing.T, why string, want map[string]string, findings []preflight.Finding) {
+	t.Helper()
+	reasons := []string{}
+	for _, finding := range findings {
+		reasons = append(reasons, finding.Reason)
+		if finding.Outcome != preflight.Warn || finding.Source == "" || finding.Remediation == "" {
+			t.Errorf("%s: %+v is no warning that says what to do", why, finding)
+		}
+		if !strings.Contains(finding.Message, want[finding.Reason]) {
+			t.Errorf("%s: message %q does not say %q", why, finding.Message, want[finding.Reason])
+		}
+	}
+	slices.Sort(reasons)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), reasons, cmp.Transformer("length", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+		t.Errorf("%s: reasons -want +got:\n%s", why, diff)
+	}
+}
+
+func TestReviewOfManyTargets(t *testing.T) {
+	all := slices.Concat(
+		acceptance.Named("--accept", "RiskA", "RiskB"),
+		read(t, entry("RiskC", "  versions: 4.18.x"), entry("RiskD", "  versions: 4.20.x")),
+	)
+	var asked []acceptance.Asked
+	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
+		account := acceptance.Judge(all, acceptance.Question{Target: target, Now: noon})
+		asked = append(asked, acceptance.Asked{Account: account, Findings: []preflight.Finding{found(name, preflight.SourceRisk, preflight.Fail)}, NoJobs: true})
+	}
+	findings := acceptance.Review(asked...)
+	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (--accept), RiskC (accept.yaml, entry 1)") {
+		t.Errorf("%+v; want RiskB and RiskC unused: RiskA is needed for one target, RiskC is not for the one that needs it, RiskD is for neither", findings)
+	}
+	if got := acceptance.Review(); len(got) != 0 {
+		t.Errorf("nothing asked, and %+v was found", got)
+	}
+}
+
+func TestManyAreCounted(t *testing.T) {
+	account := acceptance.Judge(read(t, many(60)), acceptance.Question{Now: noon})
+	findings := acceptance.Review(acceptance.Asked{Account: account})
+	if len(findings) != 1 || !strings.HasSuffix(findings[0].Message, " and 10 more") {
+		t.Errorf("%+v, want the first 50 of 60 and that there are 10 more", findings)
+	}
+}

@@ -1,0 +1,66 @@
+package acceptance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Change is what to do with the risks that ClusterVersion accepts: by default
+// the risks to add are added to those that are there.
+type Change struct {
+	// Add and Remove are names of risks; none is in both.
+	Add, Remove []string
+	// Replace drops all that are there and are not added.
+	Replace bool
+}
+
+// ParseChange reads RISK[,RISK-...], where a dash at the end removes the risk,
+// as in "oc adm upgrade accept". Errors name the risk that cannot be.
+func ParseChange(argument string) (Change, error) {
+	var change Change
+	for text := range strings.SplitSeq(argument, ",") {
+		text = strings.TrimSpace(text)
+		name, remove := strings.CutSuffix(text, "-")
+		if strings.HasPrefix(text, "-") && CheckName(name[min(1, len(name)):]) == nil {
+			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, write the dash behind it: %s-", text, name[1:])
+		}
+		if err := CheckName(name); err != nil {
+			return Change{}, err
+		}
+		if remove {
+			change.Remove = append(change.Remove, name)
+		} else {
+			change.Add = append(change.Add, name)
+		}
+	}
+	both := slices.DeleteFunc(slices.Clone(change.Add), func(name string) bool { return !slices.Contains(change.Remove, name) })
+	if len(both) > 0 {
+		slices.Sort(both)
+		return Change{}, fmt.Errorf("requested risks with both Risk and Risk-: %s", strings.Join(slices.Compact(both), ", "))
+	}
+	return change, nil
+}
+
+// apply returns what should be there afterwards: what is there keeps its order,
+// what is new comes behind it.
+func (c Change) apply(present []string) ([]string, error) {
+	wanted := []string{}
+	keep := func(name string) {
+		if !slices.Contains(c.Remove, name) && !slices.Contains(wanted, name) {
+			wanted = append(wanted, name)
+		}
+	}
+	for _, name := range present {
+		if !c.Replace || slices.Contains(c.Add, name) {
+			keep(name)
+		}
+	}
+	for _, name := range c.Add {
+		keep(name)
+	}
+	if len(wanted) > maxEntries {
+		return nil, fmt.Errorf("there would be %d accepted risks, and %d are the limit of ClusterVersion: remove some first, with RISK-", len(wanted), maxEntries)
+	}
+	return wanted, nil
+}

@@ -1,0 +1,22 @@
+package acceptance_test
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// server is the API server that the tests of this package share, config reaches
+// it. Its ClusterVersion has all fields there are.
+var (
+	server checktest.Server
+	config *rest.Config
+)
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) },
+		cluster.ControlPlaneOnly(), cluster.FeatureSet("DevPreviewNoUpgrade"))
+}

@@ -1,0 +1,296 @@
+package acceptance_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+func TestParseChange(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		argument string
+		want     acceptance.Change
+		bad      string
+	}{
+		"One":        {reason: "a name", argument: "RiskA", want: acceptance.Change{Add: []string{"RiskA"}}},
+		"Mixed":      {reason: "names to add and to remove, with spaces as people write them", argument: "RiskA, RiskB- ,RiskC", want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}}},
+		"WithDashes": {reason: "only the last dash is not the name's", argument: "AdminAck-ack-4.18-x-", want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}}},
+		"Both":       {reason: "which of the two?", argument: "RiskA,RiskB-,RiskA-,RiskB", bad: "requested risks with both Risk and Risk-: RiskA, RiskB"},
+		"Nothing":    {reason: "nothing is no risk", argument: "", bad: `illegal risk ""`},
+		"Gap":        {reason: "a comma too many", argument: "RiskA,,RiskB", bad: `illegal risk ""`},
+		"Dash":       {reason: "a dash alone is no risk", argument: "-", bad: `illegal risk ""`},
+		"Prefix":     {reason: "the dash goes behind", argument: "-RiskA", bad: "write the dash behind it: RiskA-"},
+		"SmallCase":  {reason: "CVO would drop it", argument: "RiskA,riskB", bad: `illegal risk "riskB"`},
+		"Underscore": {reason: "CVO would drop it", argument: "Risk_A-", bad: `illegal risk "Risk_A"`},
+		"TooLong":    {reason: "the API would refuse it", argument: "R" + strings.Repeat("x", 256), bad: "257 characters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := acceptance.ParseChange(tc.argument)
+			if tc.bad != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.bad) {
+					t.Errorf("%s: error %v, want one that says %q", tc.reason, err, tc.bad)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+const image = "quay.io/openshift-release-dev/ocp-release@sha256:1111111111111111111111111111111111111111111111111111111111111111"
+
+// clusterVersion has this desired update; nil is none.
+func clusterVersion(desired map[string]any) *unstructured.Unstructured {
+	spec := map[string]any{"clusterID": "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "channel": "stable-4.18"}
+	if desired != nil {
+		spec["desiredUpdate"] = desired
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"}, "spec": spec,
+	}}
+}
+
+func accepts(names ...string) []any {
+	var risks []any
+	for _, name := range names {
+		risks = append(risks, map[string]any{"name": name})
+	}
+	return risks
+}
+
+// desired is what the server has now.
+func desired(t *testing.T, config *rest.Config) map[string]any {
+	t.Helper()
+	found, err := client(config).Resource(configv1.GroupVersion.WithResource("clusterversions")).Get(t.Context(), "version", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update, _, err := unstructured.NestedMap(found.Object, "spec", "desiredUpdate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return update
+}
+
+func client(config *rest.Config) dynamic.Interface {
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	return dynamic.NewForConfigOrDie(config)
+}
+
+func TestWrite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		before  map[string]any
+		change  acceptance.Change
+		want    []string
+		after   map[string]any
+		changed bool
+	}{
+		"First": {
+			reason: "acceptRisks alone is legal", change: acceptance.Change{Add: []string{"RiskB", "RiskA"}},
+			want: []string{"RiskB", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskA")}, changed: true,
+		},
+		"Append": {
+			reason: "what is there stays", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
+			want: []string{"RiskZ", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskZ", "RiskA")}, changed: true,
+		},
+		"Remove": {
+			reason: "one goes, and one that is not there does not matter",
+			before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Remove: []string{"RiskA", "RiskC"}},
+			want: []string{"RiskB"}, after: map[string]any{"acceptRisks": accepts("RiskB")}, changed: true,
+		},
+		"Replace": {
+			reason: "only these stay", before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Add: []string{"RiskC", "RiskB"}, Replace: true},
+			want: []string{"RiskB", "RiskC"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskC")}, changed: true,
+		},
+		"Clear": {
+			reason: "an update with nothing in it is invalid to CVO, so it goes too",
+			before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Replace: true}, want: []string{}, changed: true,
+		},
+		"ClearBesidesTheUpdate": {
+			reason: "version, image, mode and force are none of its business",
+			before: map[string]any{"acceptRisks": accepts("RiskA"), "version": "4.18.16", "image": image, "mode": "Preflight", "force": true},
+			change: acceptance.Change{Replace: true}, want: []string{},
+			after: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight", "force": true}, changed: true,
+		},
+		"ClearBesidesTheMode": {
+			reason: "a mode alone is not for us to take away",
+			before: map[string]any{"acceptRisks": accepts("RiskA"), "mode": "Preflight"}, change: acceptance.Change{Remove: []string{"RiskA"}}, want: []string{},
+			after: map[string]any{"mode": "Preflight"}, changed: true,
+		},
+		"AddBesidesTheUpdate": {
+			reason: "as above", before: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight"}, change: acceptance.Change{Add: []string{"RiskA"}},
+			want: []string{"RiskA"}, after: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight", "acceptRisks": accepts("RiskA")}, changed: true,
+		},
+		"Nothing":      {reason: "clearing nothing writes nothing", change: acceptance.Change{Replace: true}, want: []string{}},
+		"AlreadyThere": {reason: "as wanted", before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Hold(t, clusterVersion(tc.before))
+			kept, err := acceptance.Write(t.Context(), client(config), tc.change)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(acceptance.Kept{Risks: tc.want, Changed: tc.changed}, kept); diff != "" {
+				t.Errorf("%s: kept -want +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.after, desired(t, config)); diff != "" {
+				t.Errorf("%s: the server has -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWriteWithoutTheFeature(t *testing.T) {
+	plain, err := cluster.Start(t.Context(), t.TempDir(), cluster.ControlPlaneOnly(), cluster.FeatureSet("Default"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plain.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, before := range map[string]map[string]any{"NoUpdate": nil, "Update": {"version": "4.18.16", "image": image}} {
+		t.Run(name, func(t *testing.T) {
+			checktest.On(plain.Config).Hold(t, clusterVersion(before))
+			_, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Add: []string{"RiskA"}})
+			refused(t, err, "ClusterUpdateAcceptRisks is off", "--accept-file")
+			if strings.Contains(err.Error(), "TechPreview") {
+				t.Errorf("%v: a feature set that keeps the cluster from updates is no advice", err)
+			}
+			if diff := cmp.Diff(before, desired(t, plain.Config)); diff != "" {
+				t.Errorf("nothing was to be written: -want +got:\n%s", diff)
+			}
+			kept, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Replace: true})
+			if err != nil || kept.Changed {
+				t.Errorf("clearing what is not there: %+v, %v", kept, err)
+			}
+		})
+	}
+}
+
+func refused(t *testing.T, err error, wanted ...string) {
+	t.Helper()
+	if _, ok := errors.AsType[*acceptance.NotKeptError](err); !ok {
+		t.Fatalf("error %v, want a NotKeptError", err)
+	}
+	for _, want := range append(wanted, "nothing was changed") {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not say %q", err, want)
+		}
+	}
+}
+
+func TestWriteOnAHostedCluster(t *testing.T) {
+	hosted := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	hosted.Status.ControlPlaneTopology = configv1.ExternalTopologyMode
+	hosted.Status.InfrastructureTopology = configv1.HighlyAvailableTopologyMode
+	server.Hold(t, hosted, clusterVersion(map[string]any{"acceptRisks": accepts("RiskA")}))
+	_, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskB"}})
+	refused(t, err, "HyperShift")
+	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Replace: true}); err != nil {
+		t.Errorf("what should not be there may be cleared: %v", err)
+	}
+}
+
+func TestWriteThatCannotBe(t *testing.T) {
+	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); !apierrors.IsNotFound(err) {
+		t.Errorf("without a ClusterVersion: %v, want that it is not found", err)
+	}
+	thousand := make([]string, 1000)
+	for i := range thousand {
+		thousand[i] = fmt.Sprintf("Risk%d", i)
+	}
+	server.Hold(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
+	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); err == nil || !strings.Contains(err.Error(), "1001 accepted risks") {
+		t.Errorf("one too many: %v", err)
+	}
+	nobody := rest.CopyConfig(config)
+	nobody.Impersonate.UserName = "nobody"
+	if _, err := acceptance.Write(t.Context(), client(nobody), acceptance.Change{Add: []string{"RiskA"}}); !apierrors.IsForbidden(err) {
+		t.Errorf("for one who may do nothing: %v, want that it is forbidden", err)
+	}
+}
+
+// meddler is somebody else who writes between a read and a write.
+type meddler struct {
+	http.RoundTripper
+
+	meddle func()
+	left   *atomic.Int32
+}
+
+func (m meddler) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPatch && m.left.Add(-1) >= 0 {
+		m.meddle()
+	}
+	return m.RoundTripper.RoundTrip(request)
+}
+
+func TestWriteContested(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		times  int32
+		want   bool
+	}{
+		"Once":   {"the second attempt sees what the other wrote", 1, true},
+		"Always": {"in the end it gives up", 1000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Hold(t, clusterVersion(map[string]any{"version": "4.18.16"}))
+			contested := rest.CopyConfig(config)
+			count := 0
+			left := &atomic.Int32{}
+			left.Store(tc.times)
+			contested.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+				return meddler{inner, func() { count++; rename(t, count) }, left}
+			})
+			_, err := acceptance.Write(t.Context(), client(contested), acceptance.Change{Add: []string{"RiskA"}})
+			if (err == nil) != tc.want || (err != nil && !apierrors.IsConflict(err)) {
+				t.Fatalf("%s: error %v", tc.reason, err)
+			}
+			after := desired(t, config)
+			if _, accepted := after["acceptRisks"]; accepted != tc.want || after["version"] != fmt.Sprintf("4.18.%d", 16+count) {
+				t.Errorf("%s: the server has %v after %d other writes", tc.reason, after, count)
+			}
+		})
+	}
+}
+
+// rename retargets the update, as another administrator might.
+func rename(t *testing.T, count int) {
+	t.Helper()
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"desiredUpdate": map[string]any{"version": fmt.Sprintf("4.18.%d", 16+count)}}})
+	if err != nil {
+		t.Error(err)
+	}
+	versions := client(config).Resource(configv1.GroupVersion.WithResource("clusterversions"))
+	if _, err := versions.Patch(t.Context(), "version", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+}
