@@ -3,8 +3,9 @@
 package verdict
 
 import (
+	"bytes"
 	"cmp"
-	"fmt"
+	"encoding/json"
 	"slices"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -180,15 +181,27 @@ func couldNotTell(finding preflight.Finding) bool {
 // compare orders findings as people read them, what decides first; the rest is
 // for the same findings to make the same bytes in whatever order they came.
 func compare(a, b preflight.Finding) int {
-	return cmp.Or(
+	order := cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Name, b.Name),
 		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.Outcome, b.Outcome),
 		cmp.Compare(a.Reason, b.Reason),
 		cmp.Compare(a.Message, b.Message),
-		cmp.Compare(fmt.Sprint(a.Blocks, a.Bypass != nil), fmt.Sprint(b.Blocks, b.Bypass != nil)),
 	)
+	if order != 0 {
+		return order
+	}
+	return bytes.Compare(written(a), written(b))
+}
+
+// written is the finding as the report has it.
+func written(finding preflight.Finding) []byte {
+	text, err := json.Marshal(finding)
+	if err != nil {
+		return nil // strings, numbers and lists of them: there is nothing that could fail
+	}
+	return text
 }
 
 func rank(finding preflight.Finding) int {

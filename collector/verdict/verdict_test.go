@@ -1,9 +1,8 @@
 package verdict_test
 
 import (
-	"fmt"
+	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -166,49 +165,121 @@ func TestFoldSortsWhatDecidesFirst(t *testing.T) {
 }
 
 // The properties hold for any findings and policies: they are what keeps the
-// fold from ever failing open.
+// fold from ever failing open. A failure names the seed that made it.
 func TestFoldProperties(t *testing.T) {
-	for seed := range uint64(2000) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1))
-			findings, expected, policy := arbitrary(random)
-			decided, folded := verdict.Fold(findings, expected, policy)
-
-			shuffled := slices.Clone(findings)
-			random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			again, refolded := verdict.Fold(shuffled, expected, policy)
-			if diff := cmp.Diff(decided, again); diff != "" {
-				t.Errorf("the order of findings matters: %s", diff)
-			}
-			if diff := cmp.Diff(folded, refolded); diff != "" {
-				t.Errorf("the order of findings shows in the report: %s", diff)
-			}
-
-			added, _ := verdict.Fold(append(slices.Clone(findings), arbitraryFinding(random)), expected, policy)
-			if better(added.Decision, decided.Decision) {
-				t.Errorf("adding a finding improved %s to %s", decided.Decision, added.Decision)
-			}
-			for name := range policy.Accepted {
-				fewer := verdict.Policy{Accepted: map[string]string{}, Force: policy.Force}
-				for other, where := range policy.Accepted {
-					if other != name {
-						fewer.Accepted[other] = where
-					}
+	for name, property := range map[string]func(*testing.T, *rand.Rand){
+		"Order": orderDoesNotMatter, "Adding": addingNeverImproves, "Unaccepting": unacceptingNeverImproves,
+		"Unknown": unknownIsNeverReady, "Force": forceOnlyMarks, "Gates": acceptanceSparesGates,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(2000) {
+				property(t, rand.New(rand.NewPCG(seed, 1)))
+				if t.Failed() {
+					t.Fatalf("with seed %d", seed)
 				}
-				without, _ := verdict.Fold(findings, expected, fewer)
-				if better(without.Decision, decided.Decision) {
-					t.Errorf("removing the acceptance of %s improved %s to %s", name, decided.Decision, without.Decision)
-				}
-			}
-			for _, f := range folded {
-				if f.Outcome == preflight.Unknown && f.Bypass == nil && decided.Decision == verdict.Ready {
-					t.Errorf("Ready although %s could not be told", f.Name)
-				}
-			}
-			if decided.Decision == verdict.Ready && !policy.Force && expected.Checks == 0 {
-				t.Error("Ready although nothing was expected")
 			}
 		})
+	}
+}
+
+func orderDoesNotMatter(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	decided, folded := verdict.Fold(findings, expected, policy)
+	random.Shuffle(len(findings), func(i, j int) { findings[i], findings[j] = findings[j], findings[i] })
+	again, refolded := verdict.Fold(findings, expected, policy)
+	if diff := cmp.Diff(decided, again); diff != "" {
+		t.Errorf("the order of findings matters: %s", diff)
+	}
+	if diff := cmp.Diff(folded, refolded); diff != "" {
+		t.Errorf("the order of findings shows in the report: %s", diff)
+	}
+}
+
+func addingNeverImproves(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	decided, _ := verdict.Fold(findings, expected, policy)
+	more := arbitraryFinding(random)
+	added, _ := verdict.Fold(append(findings, more), expected, policy)
+	if better(added.Decision, decided.Decision) {
+		t.Errorf("adding %+v to %+v improved %s to %s", more, findings, decided.Decision, added.Decision)
+	}
+}
+
+func unacceptingNeverImproves(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	decided, _ := verdict.Fold(findings, expected, policy)
+	for name := range policy.Accepted {
+		fewer := verdict.Policy{Accepted: maps.Clone(policy.Accepted), Force: policy.Force}
+		delete(fewer.Accepted, name)
+		without, _ := verdict.Fold(findings, expected, fewer)
+		if better(without.Decision, decided.Decision) {
+			t.Errorf("removing the acceptance of %s improved %s to %s", name, decided.Decision, without.Decision)
+		}
+	}
+}
+
+func unknownIsNeverReady(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	decided, folded := verdict.Fold(findings, expected, policy)
+	if decided.Decision != verdict.Ready {
+		return
+	}
+	for _, f := range folded {
+		if f.Bypass == nil && f.Outcome != preflight.Pass && f.Outcome != preflight.Warn && f.Outcome != preflight.Skipped && (f.Outcome != preflight.Fail || f.Blocks) {
+			t.Errorf("Ready although %s is %s", f.Name, f.Outcome)
+		}
+	}
+	if expected.Checks == 0 && !policy.Force {
+		t.Error("Ready although nothing was expected")
+	}
+	if missing := expected.Checks - expected.Reported; missing > len(policy.Accepted) && !policy.Force {
+		t.Errorf("Ready although %d checks did not report, and %d names are accepted", missing, len(policy.Accepted))
+	}
+}
+
+// Force is Ready, and says so; of the findings it changes nothing but the mark
+// on those that would count.
+func forceOnlyMarks(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	policy.Force = false
+	_, folded := verdict.Fold(findings, expected, policy)
+	policy.Force = true
+	decided, marked := verdict.Fold(findings, expected, policy)
+	if !decided.Forced || decided.Decision != verdict.Ready {
+		t.Errorf("forced: %+v", decided)
+	}
+	for i := range folded {
+		if verdict.Open(folded[i]) {
+			folded[i].Bypass = &preflight.Bypass{By: verdict.ByForce, Detail: "--force"}
+		}
+	}
+	_, want := verdict.Fold(folded, expected, policy)
+	if diff := cmp.Diff(want, marked); diff != "" {
+		t.Errorf("force changed more than marks: -want +got:\n%s", diff)
+	}
+}
+
+// No acceptance goes past a gate, a signature or a payload.
+func acceptanceSparesGates(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	findings, expected, policy := arbitrary(random)
+	policy.Force = false
+	decided, folded := verdict.Fold(findings, expected, policy)
+	for i, f := range folded {
+		if f.Bypass != nil && f.Bypass.By == verdict.ByAcceptedRisk && !verdict.Acceptable(f.Source) {
+			t.Errorf("%s of source %s was accepted", f.Name, f.Source)
+		}
+		if i > 0 && verdict.Open(f) && !verdict.Open(folded[i-1]) {
+			t.Errorf("%s decides, and is sorted behind %s, which does not", f.Name, folded[i-1].Name)
+		}
+		if verdict.Open(f) && decided.Decision == verdict.Ready {
+			t.Errorf("Ready although %s counts", f.Name)
+		}
 	}
 }
 
@@ -222,6 +293,7 @@ func arbitraryFinding(random *rand.Rand) preflight.Finding {
 	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Else"}
 	f := finding(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
 	f.Blocks = random.IntN(4) > 0
+	f.Remediation = string(rune('a' + random.IntN(3)))
 	if random.IntN(6) == 0 {
 		f = acknowledged(f)
 	}
