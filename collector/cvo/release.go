@@ -1,0 +1,87 @@
+package cvo
+
+import (
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// minor is a minor version of OpenShift.
+type minor struct{ major, minor uint64 }
+
+func minorOf(version semver.Version) minor { return minor{version.Major, version.Minor} }
+
+func (m minor) String() string { return fmt.Sprintf("%d.%d", m.major, m.minor) }
+
+func (m minor) before(other minor) bool {
+	return m.major < other.major || (m.major == other.major && m.minor < other.minor)
+}
+
+// oldest is the first minor version whose CVO is known here.
+func oldest() minor { return minor{4, 14} }
+
+// known parses the version of the release that the cluster runs, and says
+// whether its CVO is known here.
+func known(version string) (semver.Version, bool) {
+	current, err := semver.Parse(version)
+	return current, err == nil && !minorOf(current).before(oldest())
+}
+
+// change is one in which releases of CVO differ.
+type change struct {
+	// since is the first minor version that has it in all of its releases.
+	since minor
+	// partly is the minor version before, where only later patch releases have
+	// it; zero where it was not backported.
+	partly minor
+}
+
+// in says whether the CVO of a release has the change; certain is false where
+// that depends on its patch version.
+func (c change) in(current semver.Version) (has, certain bool) {
+	return !minorOf(current).before(c.since), minorOf(current) != c.partly
+}
+
+// previousRelease allows the rollback to the release before, within a minor
+// version (pull request 996, reverted and restored in 4.16: 1061, 1072).
+func previousRelease() change { return change{since: minor{4, 17}, partly: minor{4, 16}} }
+
+// noGiantHops is the precondition ClusterVersionGiantHop (pull request 1112).
+func noGiantHops() change { return change{since: minor{4, 19}, partly: minor{4, 18}} }
+
+// majorFive lets ClusterVersionGiantHop pass from 4.y to 5.0 (pull request 1275).
+func majorFive() change { return change{since: minor{4, 22}} }
+
+// fromDesired has ClusterVersionUpgradeable measure from status.desired, not
+// from the last completed release, so that an update in progress can be
+// retargeted within its minor version (pull request 1094).
+func fromDesired() change { return change{since: minor{4, 18}, partly: minor{4, 17}} }
+
+// patchDespiteOverrides stops overrides from blocking patch updates too (pull
+// request 1314).
+func patchDespiteOverrides() change { return change{since: minor{4, 22}} }
+
+// OverridesBlockPatches says whether the CVO of a release refuses patch updates
+// too while spec.overrides has something unmanaged: up to 4.21 it does. False
+// for what is not SemVer.
+func OverridesBlockPatches(version string) bool {
+	current, ok := known(version)
+	has, _ := patchDespiteOverrides().in(current)
+	return ok && !has
+}
+
+// CompletedVersion is the release that the cluster runs in CVO's eyes: the last
+// that it completed, else the one that it was installed with; empty where
+// status.history is.
+func CompletedVersion(status configv1.ClusterVersionStatus) string {
+	for _, past := range status.History {
+		if past.State == configv1.CompletedUpdate {
+			return past.Version
+		}
+	}
+	if count := len(status.History); count > 0 {
+		return status.History[count-1].Version
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package cvo
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validate is CVO's validation of spec.desiredUpdate (lib/validation). Force
+// does not get past it. Conditions that an earlier request left behind do not
+// count: a new request takes its place.
+func validate(request Request) (answer Answer, done bool) {
+	path := field.NewPath("spec", "desiredUpdate", "version")
+	if request.Version == "" && request.Image == "" {
+		return invalid(field.Required(path, "must specify architecture, version, or image"), ""), true
+	}
+	if _, err := semver.Parse(request.Version); request.Version != "" && err != nil {
+		return invalid(field.Invalid(path, request.Version, "must be a semantic version (1.2.3[-...])"), ""), true
+	}
+	if clusterVersion := request.ClusterVersion; clusterVersion.Status.ObservedGeneration < clusterVersion.Generation {
+		return unknown("the status of ClusterVersion is of generation %d and its spec of %d: CVO has not caught up yet",
+			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
+	}
+	if request.Image != "" {
+		return Answer{}, false
+	}
+	switch count := availableTo(request.ClusterVersion.Status, request.Version); {
+	case count > 1:
+		return invalid(field.Invalid(path, request.Version, "there are multiple possible payloads for this version, specify the exact image"), ""), true
+	case count == 1 || request.becomesAvailable() || past(request.ClusterVersion.Status, request.Version):
+		return Answer{}, false
+	}
+	return invalid(field.Invalid(path, request.Version, "when image is empty the update must be an available update"), request.whyNot()), true
+}
+
+// invalid words the condition Invalid of ClusterVersion (pkg/cvo/status.go).
+func invalid(err *field.Error, why string) Answer {
+	return refuses("InvalidClusterVersion", "The cluster version is invalid: %s%s", err.Error(), why)
+}
+
+// availableTo counts the available updates to a version that have an image.
+func availableTo(status configv1.ClusterVersionStatus, version string) int {
+	count := 0
+	for _, release := range status.AvailableUpdates {
+		if release.Version == version && release.Image != "" {
+			count++
+		}
+	}
+	return count
+}
+
+// past says whether a version was in the cluster before.
+func past(status configv1.ClusterVersionStatus, version string) bool {
+	return slices.ContainsFunc(status.History, func(entry configv1.UpdateHistory) bool {
+		return entry.Version == version && entry.Image != ""
+	})
+}
+
+// imageOf finds the image that CVO takes for a version alone, or nothing.
+func imageOf(request Request) string {
+	for _, release := range request.ClusterVersion.Status.AvailableUpdates {
+		if release.Version == request.Version && release.Image != "" {
+			return release.Image
+		}
+	}
+	if request.becomesAvailable() {
+		return conditionalTo(request.ClusterVersion.Status, request.Version).Release.Image
+	}
+	return ""
+}
+
+// acceptsRisks says whether this CVO knows of accepted risks at all: only with
+// the feature gate ClusterUpdateAcceptRisks does it publish the risks in
+// status.conditionalUpdateRisks. Without it the field spec.desiredUpdate.acceptRisks
+// is pruned.
+func (r Request) acceptsRisks() bool { return len(r.ClusterVersion.Status.ConditionalUpdateRisks) > 0 }
+
+// becomesAvailable says whether CVO, having read the accepted risks of the
+// request, makes an available update of a conditional one. A risk that could
+// not be evaluated stays in the way even when it is accepted
+// (pkg/cvo/availableupdates.go).
+func (r Request) becomesAvailable() bool {
+	conditional := conditionalTo(r.ClusterVersion.Status, r.Version)
+	if !r.acceptsRisks() || conditional == nil || conditional.Release.Image == "" {
+		return false
+	}
+	if meta.IsStatusConditionTrue(conditional.Conditions, "Recommended") {
+		return true
+	}
+	for _, name := range conditional.RiskNames {
+		status := r.applies(name)
+		if status != metav1.ConditionFalse && (status != metav1.ConditionTrue || !r.accepts(name)) {
+			return false
+		}
+	}
+	return len(conditional.RiskNames) > 0
+}
+
+// accepts says whether a risk is accepted, by the request or in the cluster.
+func (r Request) accepts(name string) bool {
+	if slices.Contains(r.AcceptRisks, name) {
+		return true
+	}
+	desired := r.ClusterVersion.Spec.DesiredUpdate
+	return desired != nil && slices.ContainsFunc(desired.AcceptRisks, func(risk configv1.AcceptRisk) bool { return risk.Name == name })
+}
+
+// applies is what CVO found of a risk.
+func (r Request) applies(name string) metav1.ConditionStatus {
+	for _, risk := range r.ClusterVersion.Status.ConditionalUpdateRisks {
+		if condition := meta.FindStatusCondition(risk.Conditions, "Applies"); risk.Name == name && condition != nil {
+			return condition.Status
+		}
+	}
+	return metav1.ConditionUnknown
+}
+
+// whyNot explains what CVO's own words leave open.
+func (r Request) whyNot() string {
+	if conditionalTo(r.ClusterVersion.Status, r.Version) == nil {
+		return ""
+	}
+	const ask = "it is a conditional update, and CVO takes one by version and image only"
+	if len(r.AcceptRisks) == 0 {
+		return fmt.Sprintf(" (%s)", ask)
+	}
+	if !r.acceptsRisks() {
+		return fmt.Sprintf(" (%s; accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks)", ask)
+	}
+	return fmt.Sprintf(" (%s, unless every risk that applies is accepted and none is left that could not be evaluated)", ask)
+}
