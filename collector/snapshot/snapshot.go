@@ -37,6 +37,8 @@ type Cluster struct {
 	nodes          reading[[]corev1.Node]
 	pools          reading[[]machineconfigurationv1.MachineConfigPool]
 	configMaps     readings[*corev1.ConfigMap]
+
+	conditionalUpdates reading[*ConditionalUpdates]
 }
 
 // Of makes a Cluster of which nothing is read yet.

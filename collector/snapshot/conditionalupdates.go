@@ -1,0 +1,81 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// ConditionalUpdates are those of ClusterVersion, by what is looked for: there
+// may be hundreds, and they are looked through for every target.
+type ConditionalUpdates struct {
+	// ByVersion are the updates by the version of their release, as it is
+	// spelled; there is more than one to a version where somebody is mistaken.
+	ByVersion map[string][]configv1.ConditionalUpdate
+	// NotSemVer are the versions that are no semantic versions, sorted.
+	NotSemVer []string
+	// Published are the risks of status.conditionalUpdateRisks, by name. Only
+	// some feature sets have them.
+	Published map[string]configv1.ConditionalUpdateRisk
+	// Definitions are the definitions of each risk that differ in more than
+	// their conditions, by name.
+	Definitions map[string][]configv1.ConditionalUpdateRisk
+}
+
+// ConditionalUpdates are those of the ClusterVersion.
+func (c *Cluster) ConditionalUpdates(ctx context.Context) (*ConditionalUpdates, error) {
+	return c.conditionalUpdates.get(func() (*ConditionalUpdates, error) {
+		version, err := c.ClusterVersion(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conditionalUpdatesOf(version.Status), nil
+	})
+}
+
+func conditionalUpdatesOf(status configv1.ClusterVersionStatus) *ConditionalUpdates {
+	found := &ConditionalUpdates{
+		ByVersion:   map[string][]configv1.ConditionalUpdate{},
+		Published:   map[string]configv1.ConditionalUpdateRisk{},
+		Definitions: map[string][]configv1.ConditionalUpdateRisk{},
+	}
+	for _, risk := range status.ConditionalUpdateRisks {
+		found.Published[risk.Name] = risk
+		found.define(risk)
+	}
+	for _, update := range status.ConditionalUpdates {
+		version := update.Release.Version
+		found.ByVersion[version] = append(found.ByVersion[version], update)
+		if _, err := semver.Parse(version); err != nil {
+			found.NotSemVer = append(found.NotSemVer, version)
+		}
+		for _, risk := range update.Risks {
+			found.define(risk)
+		}
+	}
+	slices.Sort(found.NotSemVer)
+	found.NotSemVer = slices.Compact(found.NotSemVer)
+	return found
+}
+
+func (c *ConditionalUpdates) define(risk configv1.ConditionalUpdateRisk) {
+	same := func(known configv1.ConditionalUpdateRisk) bool { return sameRisk(known, risk) }
+	if !slices.ContainsFunc(c.Definitions[risk.Name], same) {
+		c.Definitions[risk.Name] = append(c.Definitions[risk.Name], risk)
+	}
+}
+
+// sameRisk compares two definitions as CVO does, leaving out what the cluster
+// made of them (pkg/risk/risk.go).
+func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
+	return a.URL == b.URL && a.Message == b.Message && slices.EqualFunc(a.MatchingRules, b.MatchingRules, sameRule)
+}
+
+func sameRule(a, b configv1.ClusterCondition) bool {
+	if a.PromQL == nil || b.PromQL == nil {
+		return a.Type == b.Type && a.PromQL == b.PromQL
+	}
+	return a.Type == b.Type && *a.PromQL == *b.PromQL
+}
