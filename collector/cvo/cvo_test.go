@@ -93,7 +93,14 @@ func gated(cluster *configv1.ClusterVersion, version string, risks map[string]me
 	return cluster
 }
 
-// said is what tables compare of an answer; the message has to contain Says.
+// recommended has a conditional update to 4.18.16 with these conditions.
+func recommended(conditions ...metav1.Condition) *configv1.ClusterVersion {
+	cluster := risky(at("4.18.3"), "4.18.16", nil)
+	cluster.Status.ConditionalUpdates[0].Conditions = conditions
+	return cluster
+}
+
+// said is what tables compare of an answer.
 type said struct {
 	Accepts string
 	Reason  string
@@ -304,6 +311,17 @@ func TestPreconditions(t *testing.T) {
 				cluster.Spec.Channel = ""
 				return ask(cluster, "4.18.9")
 			}(),
+		},
+		"NotEvaluatedRisk": {
+			reason: "a risk that CVO could not evaluate is a warning too", want: loaded, says: "is Recommended=Unknown: EvaluationFailed: throttled",
+			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
+		},
+		"NoRecommendation": {
+			reason: "and one that CVO says nothing of", want: loaded, says: "but no Recommended condition", request: ask(recommended(), "4.18.16"),
+		},
+		"Recommended": {
+			reason: "a conditional update without risks here", want: loaded,
+			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
 		},
 		"NotRetrieved": {
 			reason: "so is a list that is not current", want: loaded, says: "RetrievedUpdates=False (RemoteFailed), so the recommended status",

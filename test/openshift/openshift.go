@@ -110,6 +110,7 @@ func applyClusterVersion(ctx context.Context, openshift configclient.Interface, 
 		return fmt.Errorf("could not write ClusterVersion: %w", err)
 	}
 	current.Status = state.clusterVersionStatus()
+	current.Status.ObservedGeneration = current.Generation
 	if _, err := client.UpdateStatus(ctx, current, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("could not write the status of ClusterVersion: %w", err)
 	}
@@ -125,6 +126,12 @@ func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {
 		}},
 		VersionHash:      "0",
 		AvailableUpdates: []configv1.Release{},
+		Conditions: []configv1.ClusterOperatorStatusCondition{
+			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now},
+			{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: now},
+			{Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue, LastTransitionTime: now},
+			{Type: "Failing", Status: configv1.ConditionFalse, LastTransitionTime: now},
+		},
 	}
 	for version, image := range s.Available {
 		status.AvailableUpdates = append(status.AvailableUpdates, configv1.Release{Version: version, Image: image})

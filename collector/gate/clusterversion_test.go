@@ -1,0 +1,220 @@
+package gate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// constructor is that of any check.
+type constructor func(*snapshot.Cluster, update.Update) check.Check
+
+// pullSpec is the image of a release.
+func pullSpec(version string) string { return "quay.io/release@sha256:" + version }
+
+// at is a healthy cluster that completed an update to a version, from others
+// before it, newest first.
+func at(version string, before ...string) *configv1.ClusterVersion {
+	now := metav1.Now()
+	cluster := &configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", Channel: "stable"},
+		Status: configv1.ClusterVersionStatus{
+			ObservedGeneration: 1, VersionHash: "0", AvailableUpdates: []configv1.Release{},
+			Desired: configv1.Release{Version: version, Image: pullSpec(version)},
+		},
+	}
+	for _, past := range append([]string{version}, before...) {
+		cluster.Status.History = append(cluster.Status.History, configv1.UpdateHistory{
+			State: configv1.CompletedUpdate, Version: past, Image: pullSpec(past), StartedTime: now, CompletionTime: &now,
+		})
+	}
+	cluster = with(cluster, configv1.OperatorProgressing, configv1.ConditionFalse, "", "")
+	cluster = with(cluster, configv1.RetrievedUpdates, configv1.ConditionTrue, "", "")
+	return with(cluster, "Failing", configv1.ConditionFalse, "", "")
+}
+
+// toward is a cluster on its way to a version, which gave up those in between
+// for the next one.
+func toward(completed string, attempts ...string) *configv1.ClusterVersion {
+	target := attempts[len(attempts)-1]
+	cluster := at(completed)
+	cluster.Status.Desired = configv1.Release{Version: target, Image: pullSpec(target)}
+	now := metav1.Now()
+	for _, attempt := range attempts {
+		cluster.Status.History = append([]configv1.UpdateHistory{{
+			State: configv1.PartialUpdate, Version: attempt, Image: pullSpec(attempt), StartedTime: now, CompletionTime: &now,
+		}}, cluster.Status.History...)
+	}
+	return with(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+target+": 113 of 902 done (12% complete)")
+}
+
+// with sets a condition.
+func with(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) *configv1.ClusterVersion {
+	condition := configv1.ClusterOperatorStatusCondition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}
+	for i := range cluster.Status.Conditions {
+		if cluster.Status.Conditions[i].Type == kind {
+			cluster.Status.Conditions[i] = condition
+			return cluster
+		}
+	}
+	cluster.Status.Conditions = append(cluster.Status.Conditions, condition)
+	return cluster
+}
+
+func without(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType) *configv1.ClusterVersion {
+	var kept []configv1.ClusterOperatorStatusCondition
+	for _, condition := range cluster.Status.Conditions {
+		if condition.Type != kind {
+			kept = append(kept, condition)
+		}
+	}
+	cluster.Status.Conditions = kept
+	return cluster
+}
+
+func available(cluster *configv1.ClusterVersion, images ...configv1.Release) *configv1.ClusterVersion {
+	cluster.Status.AvailableUpdates = append(cluster.Status.AvailableUpdates, images...)
+	return cluster
+}
+
+// row is one cluster, one target, and what a check says of it. Message and
+// Remedy are parts of what the findings say, all together.
+type row struct {
+	reason  string
+	cluster *configv1.ClusterVersion
+	to      string
+	want    map[string]checktest.Said
+	message []string
+	remedy  []string
+}
+
+// try asks the check of each row, on the real API server.
+func try(t *testing.T, make constructor, rows map[string]row) {
+	t.Helper()
+	for name, tc := range rows {
+		t.Run(name, func(t *testing.T) {
+			server.Hold(t, tc.cluster)
+			from := tc.cluster.Status.History[len(tc.cluster.Status.History)-1].Version
+			findings := checktest.Ask(t, make(server.Snapshot(t), checktest.Update(t, from, tc.to)))
+			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s\nin full: %+v", tc.reason, diff, findings)
+			}
+			var message, remedy string
+			for _, finding := range findings {
+				message, remedy = message+finding.Message+"\n", remedy+finding.Remediation+"\n"
+				blocks := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
+				if finding.Blocks != blocks || (blocks && !cmp.Equal(finding.BlockedTargets, []string{tc.to})) {
+					t.Errorf("%s: %s is %s, blocks %v %v", tc.reason, finding.Name, finding.Outcome, finding.Blocks, finding.BlockedTargets)
+				}
+				if len(finding.Objects) == 0 && finding.Outcome != preflight.Pass && finding.Reason != "NotConcerned" {
+					t.Errorf("%s: %s names no object", tc.reason, finding.Name)
+				}
+			}
+			contains(t, tc.reason+": message", message, tc.message)
+			contains(t, tc.reason+": remediation", remedy, tc.remedy)
+		})
+	}
+}
+
+// one is what a single finding says.
+func one(name string, outcome preflight.Outcome, reason string) map[string]checktest.Said {
+	return map[string]checktest.Said{name: {Outcome: outcome, Reason: reason}}
+}
+
+// onVersion are the checks of the ClusterVersion, and whether they need its
+// status to be current.
+func onVersion() map[string]struct {
+	constructor
+	fresh bool
+} {
+	return map[string]struct {
+		constructor
+		fresh bool
+	}{
+		"ClusterOperatorUpgradeable": {gate.ClusterOperators, false},
+		"ResourceDeletionInProgress": {gate.Deletion, true},
+		"Failing":                    {gate.Failing, true},
+		"ClusterVersionGiantHop":     {gate.GiantHop, true},
+		"ClusterVersionOverrides":    {gate.Overrides, false},
+		"ClusterVersionRequest":      {gate.RequestValid, true},
+		"CannotRetrieveUpdates":      {gate.RetrievedUpdates, true},
+		"ClusterVersionRollback":     {gate.Rollback, true},
+		"ClusterVersionUpdating":     {gate.Updating, true},
+		"ClusterVersionUpgradeable":  {gate.Upgradeable, true},
+	}
+}
+
+func TestStaleStatusIsNoAnswer(t *testing.T) {
+	stale := at("4.18.3")
+	stale.Status.ObservedGeneration = 0
+	server.Hold(t, stale)
+	cluster := server.Snapshot(t)
+	for name, check := range onVersion() {
+		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		isStale := checktest.Summary(findings)[name].Reason == "StaleStatus"
+		if isStale != check.fresh {
+			t.Errorf("%s of a status of generation 0 beside a spec of generation 1: %+v", name, findings)
+		}
+		if isStale {
+			contains(t, name, findings[0].Message, []string{"generation 0", "generation 1"})
+		}
+	}
+}
+
+func TestForbiddenClusterVersionIsNoAnswer(t *testing.T) {
+	server.Hold(t, at("4.18.3"))
+	cluster := server.Nobody().Snapshot(t)
+	for name, check := range onVersion() {
+		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "Forbidden"), checktest.Summary(findings)); diff != "" {
+			t.Errorf("for one who may not read: -want +got:\n%s", diff)
+		}
+	}
+}
+
+func TestMissingClusterVersion(t *testing.T) {
+	for name, check := range onVersion() {
+		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
+		if diff := cmp.Diff(one(name, preflight.Skipped, "PlainKubernetes"), checktest.Summary(findings)); diff != "" {
+			t.Errorf("without OpenShift's Infrastructure: -want +got:\n%s", diff)
+		}
+	}
+	server.Hold(t, &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			CPUPartitioning: configv1.CPUPartitioningNone,
+		},
+	})
+	for name, check := range onVersion() {
+		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "APIMissing"), checktest.Summary(findings)); diff != "" {
+			t.Errorf("on OpenShift: -want +got:\n%s", diff)
+		}
+	}
+}
+
+func TestUnparsableCurrentVersionIsNoAnswer(t *testing.T) {
+	broken := at("4.18.3")
+	broken.Status.Desired.Version = "nightly"
+	server.Hold(t, broken)
+	cluster := server.Snapshot(t)
+	for name, check := range onVersion() {
+		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "InvalidCurrentVersion"), checktest.Summary(findings)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}

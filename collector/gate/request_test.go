@@ -1,0 +1,214 @@
+package gate_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func contains(t *testing.T, what, text string, parts []string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s %q does not say %q", what, text, part)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	const name = "ClusterVersionRequest"
+	release := func(version, image string) configv1.Release { return configv1.Release{Version: version, Image: image} }
+	conditional := at("4.18.3")
+	conditional.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
+		Release: release("4.18.16", pullSpec("4.18.16")),
+		Risks: []configv1.ConditionalUpdateRisk{{
+			Name: "RHELKernelHighLoadIOWait", Message: "It waits.", URL: "https://example.com", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+		}},
+	}}
+	invalid := func(cluster *configv1.ClusterVersion, status configv1.ConditionStatus, message string) *configv1.ClusterVersion {
+		return with(cluster, "Invalid", status, "InvalidClusterVersion", message)
+	}
+	try(t, gate.RequestValid, map[string]row{
+		"Available": {
+			reason: "taken by its version alone", cluster: available(at("4.18.3"), release("4.18.9", pullSpec("4.18.9"))), to: "4.18.9",
+			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"oc adm upgrade --to 4.18.9"},
+		},
+		"Twice": {
+			reason: "one version, two images", cluster: available(at("4.18.3"), release("4.18.9", pullSpec("a")), release("4.18.9", pullSpec("b"))), to: "4.18.9",
+			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{pullSpec("a"), pullSpec("b")}, remedy: []string{"--to-image " + pullSpec("a")},
+		},
+		"Conditional": {
+			reason: "refused by its version alone, so here is the command that works", cluster: conditional, to: "4.18.16",
+			want:   one(name, preflight.Warn, "ConditionalUpdateOnly"),
+			remedy: []string{"oc adm upgrade --allow-not-recommended --to 4.18.16", "oc adm upgrade --allow-explicit-upgrade --to-image " + pullSpec("4.18.16")},
+		},
+		"History": {
+			reason: "passes the validation and leads nowhere", cluster: at("4.18.9", "4.18.3"), to: "4.18.3",
+			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{pullSpec("4.18.3")},
+		},
+		"Unlisted": {
+			reason: "nobody has said anything of it", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
+		},
+		"Same": {reason: "nothing is asked", cluster: at("4.18.3"), to: "4.18.3", want: one(name, preflight.Pass, "NothingAsked")},
+	})
+	cleared := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
+	try(t, gate.RequestValid, map[string]row{
+		"Invalid": {
+			reason: "in CVO's words", cluster: invalid(at("4.18.3"), configv1.ConditionTrue, cleared), to: "4.18.9",
+			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{cleared}, remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
+		},
+		"InvalidUpstream": {
+			reason: "what is wrong need not be an update", cluster: invalid(at("4.18.3"), configv1.ConditionTrue, "The cluster version is invalid: spec.upstream"), to: "4.18.9",
+			want: one(name, preflight.Fail, "InvalidClusterVersion"), remedy: []string{"oc edit clusterversion version"},
+		},
+		"InvalidUnknown": {reason: "neither valid nor invalid", cluster: invalid(at("4.18.3"), configv1.ConditionUnknown, ""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
+		"Valid":          {reason: "not invalid", cluster: invalid(at("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Pass, "NothingAsked")},
+	})
+}
+
+func TestRetrievedUpdates(t *testing.T) {
+	const name = "CannotRetrieveUpdates"
+	try(t, gate.RetrievedUpdates, map[string]row{
+		"Retrieved": {reason: "current", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
+		"Failed": {
+			reason:  "nobody can tell which risks there are by now",
+			cluster: with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", "Unable to retrieve available updates: no route to host"), to: "4.18.9",
+			want: one(name, preflight.Unknown, "RemoteFailed"), message: []string{"no route to host"}, remedy: []string{"--accept CannotRetrieveUpdates"},
+		},
+		"Absent": {reason: "CVO did not say yet", cluster: without(at("4.18.3"), configv1.RetrievedUpdates), to: "4.18.9", want: one(name, preflight.Unknown, "NotRetrieved"), message: []string{"absent"}},
+	})
+}
+
+func TestFailing(t *testing.T) {
+	const name = "Failing"
+	fails := func(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
+		return with(cluster, "Failing", configv1.ConditionTrue, "ClusterOperatorNotAvailable", "Cluster operator dns is not available")
+	}
+	try(t, gate.Failing, map[string]row{
+		"False": {reason: "as expected", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
+		"True": {
+			reason: "oc refuses, and so do we", cluster: fails(at("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
+			message: []string{"Cluster operator dns is not available"}, remedy: []string{"--accept Failing", "--allow-upgrade-with-warnings"},
+		},
+		"Stuck":     {reason: "a retarget is most likely the remedy", cluster: fails(toward("4.18.3", "4.19.2")), to: "4.19.5", want: one(name, preflight.Warn, "ClusterOperatorNotAvailable")},
+		"StuckNext": {reason: "the next minor version is none", cluster: fails(toward("4.18.3", "4.19.2")), to: "4.20.1", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable")},
+		"Absent":    {reason: "nobody said", cluster: without(at("4.18.3"), "Failing"), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported"), message: []string{"absent"}},
+		"Unknown":   {reason: "CVO cannot tell", cluster: with(at("4.18.3"), "Failing", configv1.ConditionUnknown, "", ""), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported")},
+	})
+}
+
+// operator is a ClusterOperator with the condition Upgradeable; none where the
+// status is empty.
+func operator(name string, status configv1.ConditionStatus, reason, message string) *configv1.ClusterOperator {
+	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if status != "" {
+		operator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
+			Type: configv1.OperatorUpgradeable, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+		}}
+	}
+	return operator
+}
+
+func TestClusterOperators(t *testing.T) {
+	const skew, olm = "KubeletMinorVersion_KubeletMinorVersionUnsupportedNextUpgrade", "IncompatibleOperatorsInstalled"
+	kubelets := operator("kube-apiserver", configv1.ConditionFalse, skew, "KubeletMinorVersionUpgradeable: Kubelets are too old.")
+	for name, tc := range map[string]struct {
+		reason    string
+		cluster   *configv1.ClusterVersion
+		to        string
+		operators []*configv1.ClusterOperator
+		want      map[string]checktest.Said
+		message   []string
+	}{
+		"Upgradeable": {
+			reason: "True, missing and NoData are no objection", to: "4.19.0",
+			operators: []*configv1.ClusterOperator{
+				operator("etcd", configv1.ConditionTrue, "AsExpected", ""), operator("dns", "", "", ""),
+				operator("service-ca", configv1.ConditionUnknown, "NoData", ""),
+			},
+			want: one("ClusterOperatorUpgradeable", preflight.Pass, "Upgradeable"), message: []string{"3 ClusterOperators"},
+		},
+		"False": {
+			reason: "one finding each, with the operator's own reason and message", to: "4.19.0",
+			operators: []*configv1.ClusterOperator{kubelets, operator("operator-lifecycle-manager", configv1.ConditionFalse, olm, "- a/b is too old")},
+			want: map[string]checktest.Said{
+				"ClusterOperatorUpgradeable-kube-apiserver":             {Outcome: preflight.Fail, Reason: skew},
+				"ClusterOperatorUpgradeable-operator-lifecycle-manager": {Outcome: preflight.Fail, Reason: olm},
+			},
+			message: []string{"KubeletMinorVersionUpgradeable: Kubelets are too old.", "- a/b is too old", "leave 4.18"},
+		},
+		"Unknown": {
+			reason: "CVO lets it pass, as the API says, so it is a warning", to: "4.19.0",
+			operators: []*configv1.ClusterOperator{operator("kube-apiserver", configv1.ConditionUnknown, "KubeletMinorVersion_KubeletVersionUnknown", "A node has no version.")},
+			want:      one("ClusterOperatorUpgradeable-kube-apiserver", preflight.Warn, "KubeletMinorVersion_KubeletVersionUnknown"), message: []string{"A node has no version."},
+		},
+		"Wordless": {
+			reason: "an operator that does not say why", to: "4.19.0", operators: []*configv1.ClusterOperator{operator("dns", configv1.ConditionFalse, "", "")},
+			want: one("ClusterOperatorUpgradeable-dns", preflight.Fail, "Unexplained"), message: []string{"does not say why"},
+		},
+		"Patch": {reason: "patch updates are not blocked", to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets}, want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned")},
+		"Retarget": {
+			reason: "nor is the minor version on the way", cluster: toward("4.17.3", "4.18.3"), to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets},
+			want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.cluster == nil {
+				tc.cluster = at("4.18.3")
+			}
+			server.Hold(t, tc.cluster)
+			for _, operator := range tc.operators {
+				server.Hold(t, operator)
+			}
+			findings := checktest.Ask(t, gate.ClusterOperators(server.Snapshot(t), checktest.Update(t, "4.17.3", tc.to)))
+			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			var message string
+			for _, finding := range findings {
+				message += finding.Message + "\n"
+			}
+			contains(t, tc.reason, message, tc.message)
+		})
+	}
+}
+
+func TestClusterOperatorsForbidden(t *testing.T) {
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "see-cluster-version"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io"}, Resources: []string{"clusterversions"}, Verbs: []string{"get"}}},
+	}
+	server.Hold(t, at("4.18.3"), role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "nobody"}},
+	})
+	findings := checktest.Ask(t, gate.ClusterOperators(permitted(t), checktest.Update(t, "4.18.3", "4.19.0")))
+	if diff := cmp.Diff(one("ClusterOperatorUpgradeable", preflight.Unknown, "Forbidden"), checktest.Summary(findings)); diff != "" {
+		t.Errorf("for one who may read the ClusterVersion alone: -want +got:\n%s", diff)
+	}
+	contains(t, "message", findings[0].Message, []string{"could not list the ClusterOperators"})
+}
+
+// permitted is the cluster as nobody sees it, once the API server knows what
+// nobody may see.
+func permitted(t *testing.T) *snapshot.Cluster {
+	t.Helper()
+	for t.Context().Err() == nil {
+		cluster := server.Nobody().Snapshot(t)
+		if _, err := cluster.ClusterVersion(t.Context()); err == nil {
+			return cluster
+		}
+	}
+	t.Fatal("the permission did not arrive")
+	return nil
+}
