@@ -29,12 +29,12 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, &Error{Reason: "Unreachable", Message: fmt.Sprintf("cannot ask the monitoring: %v", err), Remediation: logIn, Err: err}
 	}
 	asked, err := prometheus.NewClient(prometheus.Config{Address: config.Host, Client: &http.Client{
-		Transport: bounded{client.Transport},
+		Transport: bounded{transport},
 		// A redirect leads to a page for people, which may not see the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})

@@ -29,6 +29,8 @@ func crdResources() map[string][]string {
 			"imagedigestmirrorsets", "images", "imagetagmirrorsets", "infrastructures", "ingresses", "networks",
 			"nodes", "oauths", "proxies", "schedulers",
 		},
+		"apiserver/v1":            {"apirequestcounts"},
+		"route/v1":                {"routes"},
 		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
 		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfigpools", "machineconfigs"},
@@ -112,12 +114,15 @@ func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
 // cluster that manages itself, and the only one where there is but one.
 func (p *plan) crdFile(dir, resource string) (string, error) {
 	for _, variant := range []string{"-SelfManagedHA-" + p.featureSet, "-" + p.featureSet, "-SelfManagedHA", ""} {
-		found, err := filepath.Glob(filepath.Join(dir, "*_"+resource+variant+".crd.yaml"))
-		if err != nil {
-			return "", err
-		}
-		if len(found) > 0 {
-			return found[0], nil
+		// Those that no release manifest is made of have no number before the name.
+		for _, prefix := range []string{"*_", ""} {
+			found, err := filepath.Glob(filepath.Join(dir, prefix+resource+variant+".crd.yaml"))
+			if err != nil {
+				return "", err
+			}
+			if len(found) > 0 {
+				return found[0], nil
+			}
 		}
 	}
 	return "", fmt.Errorf("no manifest of %s for feature set %q in %q", resource, p.featureSet, dir)

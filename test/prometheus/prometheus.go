@@ -120,7 +120,10 @@ func (p *Prometheus) await(ctx context.Context, rules int) error {
 	}
 }
 
-// evaluated counts the rules that were, and whose alerts are as they will be.
+// starting is a count of rules that is never reached.
+const starting = -1
+
+// evaluated counts the rules that were.
 func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/api/v1/rules", nil)
 	if err != nil {
@@ -132,7 +135,7 @@ func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode == http.StatusServiceUnavailable {
-		return 0, nil // it is starting
+		return starting, nil
 	}
 	var answer answer
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {

@@ -1,0 +1,221 @@
+package monitoring_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/test/prometheus"
+)
+
+// at is a client of what answers at a URL.
+func at(url string) *monitoring.Client {
+	return monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: url}, nil }, monitoring.DefaultTimeout)
+}
+
+// reasonOf is the reason of an error of the package, or the error.
+func reasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	known, ok := errors.AsType[*monitoring.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	if known.Message == "" || known.Remediation == "" || strings.Contains(known.Message, "\n") {
+		return "an error that does not say why and what to do on one line: " + known.Message
+	}
+	return known.Reason
+}
+
+func TestAlertsOfARealPrometheus(t *testing.T) {
+	p := prometheus.Run(t,
+		prometheus.Rule{Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{"summary": "It burns."}},
+		prometheus.Rule{Alert: "Pending", Expr: "vector(1)", For: "1h"},
+	)
+	alerts, err := at(p.URL).Alerts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, alert := range alerts {
+		got[string(alert.Labels["alertname"])] = string(alert.State) + ", " + string(alert.Labels["severity"]) + ", " + string(alert.Annotations["summary"])
+		if alert.ActiveAt.IsZero() {
+			t.Errorf("%v does not say since when", alert.Labels)
+		}
+	}
+	want := map[string]string{"Firing": "firing, critical, It burns.", "Pending": "pending, , "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alerts (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoAlertsIsAnAnswer(t *testing.T) {
+	alerts, err := at(prometheus.Run(t).URL).Alerts(t.Context())
+	if err != nil || len(alerts) != 0 {
+		t.Errorf("want no alerts, got %v, %v", alerts, err)
+	}
+}
+
+func TestQuery(t *testing.T) {
+	p := prometheus.Run(t,
+		prometheus.Rule{Record: "one", Expr: "vector(1)"},
+		prometheus.Rule{Record: "zero", Expr: "vector(0)"},
+		prometheus.Rule{Record: "two", Expr: `label_replace(vector(1), "n", "1", "", "") or label_replace(vector(0), "n", "2", "", "")`},
+	)
+	client := at(p.URL)
+	for name, tc := range map[string]struct {
+		reason, query string
+		match         bool
+		want, says    string
+	}{
+		"One":          {reason: "1 is yes, whatever the labels", query: `label_replace(one, "a", "b", "", "")`, match: true},
+		"Zero":         {reason: "0 is no", query: "zero"},
+		"MinusZero":    {reason: "and so is -0", query: "-1 * zero"},
+		"Nothing":      {reason: "no series is no answer", query: "none", want: "BadResult", says: "invalid PromQL result length must be one, but is 0"},
+		"TwoSamples":   {reason: "two samples are no answer", query: "two", want: "BadResult", says: "invalid PromQL result length must be one, but is 2"},
+		"Scalar":       {reason: "a scalar is no vector", query: "1", want: "BadResult", says: "invalid PromQL result type is scalar, not vector"},
+		"String":       {reason: "nor is a string", query: `"1"`, want: "BadResult", says: "invalid PromQL result type is string, not vector"},
+		"Matrix":       {reason: "nor is a range", query: "one[5m]", want: "BadResult", says: "invalid PromQL result type is matrix, not vector"},
+		"NaN":          {reason: "NaN is neither", query: "vector(NaN)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): NaN"},
+		"Infinity":     {reason: "nor is infinity", query: "vector(Inf)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): +Inf"},
+		"Half":         {reason: "nor is a half", query: "vector(0.5)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): 0.5"},
+		"Warning":      {reason: "a warning may mean that data is missing", query: "quantile(2, one) > bool 0", want: "PartialAnswer", says: "executing PromQL query: "},
+		"NoPromQL":     {reason: "what is no PromQL is refused", query: "one{", want: "BadQuery", says: "executing PromQL query: "},
+		"CannotBeDone": {reason: "and so is what fails when it is done", query: "one * on() group_left() two / on() two", want: "BadQuery", says: "executing PromQL query: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			match, err := client.Query(t.Context(), tc.query)
+			if got := reasonOf(err); got != tc.want || match != tc.match {
+				t.Fatalf("%s: %s is %v, %q (%v), want %v, %q", tc.reason, tc.query, match, got, err, tc.match, tc.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%s: want %q, got %q", tc.reason, tc.says, err)
+			}
+		})
+	}
+}
+
+// What no Prometheus says, but what stands in front of one may.
+func TestAnswersOfOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		status int
+		body   string
+		// alerts and query are the reasons for which each is no answer.
+		alerts, query string
+	}{
+		"LoginPage":    {"a page for people is no answer", 200, "<html>Log in</html>", "BadAnswer", "BadAnswer"},
+		"Redirect":     {"it leads to a page to log in at", 302, "", "Unauthorized", "Unauthorized"},
+		"Forbidden":    {"a user without the role", 403, "Forbidden", "Forbidden", "Forbidden"},
+		"NoBackend":    {"a router without a backend", 503, "<html>Application is not available</html>", "Unreachable", "Unreachable"},
+		"NotFound":     {"a server of something else", 404, "404 page not found", "Unreachable", "Unreachable"},
+		"Timeout":      {"the server's own time limit", 503, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`, "Timeout", "Timeout"},
+		"Internal":     {"a failure of the server", 500, `{"status":"error","errorType":"internal","error":"boom"}`, "Unreachable", "Unreachable"},
+		"NoStatus":     {"an object of something else", 200, `{}`, "BadAnswer", "BadAnswer"},
+		"NoData":       {"success alone is no empty list", 200, `{"status":"success"}`, "BadAnswer", "BadAnswer"},
+		"NoList":       {"nor is data without a list", 200, `{"status":"success","data":{}}`, "BadAnswer", "BadResult"},
+		"Null":         {"but Thanos says null where there are none", 200, `{"status":"success","data":{"alerts":null}}`, "", "BadResult"},
+		"Partial":      {"Thanos could not read one of its stores", 200, `{"status":"success","data":{"alerts":[]},"warnings":["no store matched"]}`, "PartialAnswer", "PartialAnswer"},
+		"NotAlerts":    {"a list of something else", 200, `{"status":"success","data":{"alerts":["a"]}}`, "BadAnswer", "BadResult"},
+		"NullSample":   {"a sample has a value", 200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`, "BadAnswer", "BadResult"},
+		"Histogram":    {"a histogram is not 0", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`, "BadAnswer", "BadResult"},
+		"HalfAPair":    {"a time is no value", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "BadAnswer", "BadResult"},
+		"NumberSample": {"values are strings", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,1]}]}}`, "BadAnswer", "BadAnswer"},
+		"WordSample":   {"of numbers", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"yes"]}]}}`, "BadAnswer", "BadAnswer"},
+		"Huge":         {"what is too large is not read", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := at(prometheus.Saying(t, tc.status, tc.body).URL)
+			_, err := client.Alerts(t.Context())
+			if got := reasonOf(err); got != tc.alerts {
+				t.Errorf("%s: alerts are %q (%v), want %q", tc.reason, got, err, tc.alerts)
+			}
+			_, err = client.Query(t.Context(), "up")
+			if got := reasonOf(err); got != tc.query {
+				t.Errorf("%s: a query is %q (%v), want %q", tc.reason, got, err, tc.query)
+			}
+		})
+	}
+}
+
+func TestDown(t *testing.T) {
+	p := prometheus.Run(t)
+	p.Stop()
+	_, err := at(p.URL).Alerts(t.Context())
+	if got := reasonOf(err); got != "Unreachable" {
+		t.Errorf("want Unreachable, got %q (%v)", got, err)
+	}
+}
+
+func TestSilentServerIsAskedOnce(t *testing.T) {
+	front := prometheus.Silent(t)
+	client := monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: front.URL}, nil }, 100*time.Millisecond)
+	_, err := client.Query(t.Context(), "up")
+	if got := reasonOf(err); got != "Timeout" {
+		t.Fatalf("want Timeout, got %q (%v)", got, err)
+	}
+	for _, query := range []string{"a", "b", "c"} {
+		if _, err := client.Query(t.Context(), query); reasonOf(err) != "Timeout" {
+			t.Errorf("%s: want Timeout, got %v", query, err)
+		}
+	}
+	if _, err := client.Alerts(t.Context()); reasonOf(err) != "Timeout" {
+		t.Errorf("alerts: want Timeout, got %v", err)
+	}
+	if got := len(front.Requests()); got != 1 {
+		t.Errorf("a server that does not answer was asked %d times, want once", got)
+	}
+}
+
+func TestCancellationIsNoErrorOfTheMonitoring(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := at(prometheus.Silent(t).URL).Alerts(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("want that of the context, got %v", err)
+	}
+}
+
+func TestEverythingIsReadOnce(t *testing.T) {
+	front := prometheus.Run(t).Open(t)
+	client := at(front.URL)
+	if got := len(front.Requests()); got != 0 {
+		t.Fatalf("%d requests before anything was asked", got)
+	}
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() {
+			_, _ = client.Alerts(t.Context())
+			_, _ = client.Query(t.Context(), "vector(1)")
+			_, _ = client.Query(t.Context(), "vector(0)")
+		})
+	}
+	wait.Wait()
+	got := map[string]int{}
+	for _, request := range front.Requests() {
+		if request.Method != http.MethodGet {
+			t.Errorf("%s %s: want GET, which proxies take for reading", request.Method, request.Path)
+		}
+		got[request.Path+"?"+request.Query.Get("query")]++
+	}
+	want := map[string]int{"/api/v1/alerts?": 1, "/api/v1/query?vector(1)": 1, "/api/v1/query?vector(0)": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsShowNoPassword(t *testing.T) {
+	_, err := at("http://user:secret@127.0.0.1:1").Query(t.Context(), "up")
+	if reasonOf(err) != "Unreachable" || strings.Contains(err.Error(), "secret") {
+		t.Errorf("want Unreachable without the password, got %v", err)
+	}
+}
