@@ -36,6 +36,10 @@ type Cluster struct {
 	infrastructure reading[*configv1.Infrastructure]
 	nodes          reading[[]corev1.Node]
 	pools          reading[[]machineconfigurationv1.MachineConfigPool]
+	kubelets       reading[[]Kubelets]
+	apiUses        reading[[]APIUse]
+	deprecatedAPIs reading[[]DeprecatedAPI]
+	operatorsOfOLM reading[[]metav1.PartialObjectMetadata]
 	configMaps     readings[*corev1.ConfigMap]
 
 	conditionalUpdates reading[*ConditionalUpdates]

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -97,8 +99,15 @@ func (s Server) hold(t *testing.T, client dynamic.Interface, mapper meta.RESTMap
 	if !ok {
 		return
 	}
-	created.Object["status"] = status
-	_, err = resources.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // with controllers that look at it too
+		current, err := resources.Get(t.Context(), created.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		current.Object["status"] = status
+		_, err = resources.UpdateStatus(t.Context(), current, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil && !apierrors.IsNotFound(err) { // without a subresource it has its status already
 		t.Fatal(err)
 	}
@@ -121,7 +130,9 @@ func unstructure(t *testing.T, object runtime.Object) *unstructured.Unstructured
 		return object
 	}
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, configv1.Install, machineconfigurationv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, apiserverv1.Install, configv1.Install, machineconfigurationv1.Install,
+	} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
 		}

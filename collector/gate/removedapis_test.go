@@ -1,0 +1,319 @@
+package gate_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	countsPath = "/apis/apiserver.openshift.io/v1/apirequestcounts"
+	schemas    = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
+)
+
+// requests are those of one user in one hour on one node.
+func requests(user, agent string, count int64) apiserverv1.PerUserAPIRequestCount {
+	return apiserverv1.PerUserAPIRequestCount{
+		UserName: user, UserAgent: agent, RequestCount: count,
+		ByVerb: []apiserverv1.PerVerbAPIRequestCount{{Verb: "list", RequestCount: count}},
+	}
+}
+
+// usage is of an API that a release removes, with what users asked in each of
+// two hours.
+func usage(name, removed string, users ...apiserverv1.PerUserAPIRequestCount) *apiserverv1.APIRequestCount {
+	count := &apiserverv1.APIRequestCount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiserver.openshift.io/v1", Kind: "APIRequestCount"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: apiserverv1.APIRequestCountSpec{NumberOfUsersToReport: 10},
+	}
+	hour := apiserverv1.PerResourceAPIRequestLog{ByNode: []apiserverv1.PerNodeAPIRequestLog{{NodeName: "master-0", ByUser: users}}}
+	for _, user := range users {
+		hour.RequestCount += user.RequestCount
+		hour.ByNode[0].RequestCount += user.RequestCount
+	}
+	count.Status = apiserverv1.APIRequestCountStatus{
+		RemovedInRelease: removed, RequestCount: 2 * hour.RequestCount,
+		CurrentHour: hour, Last24h: []apiserverv1.PerResourceAPIRequestLog{hour, {}, hour},
+	}
+	return count
+}
+
+func TestRemovedAPIs(t *testing.T) {
+	type results = map[string]checktest.Said
+	pass := results{"RemovedAPI": {Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse"}}
+	fails := results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
+	warns := results{"RemovedAPI-" + schemas: {Outcome: preflight.Warn, Reason: "APIRemovalAhead"}}
+	unknown := func(reason string) results {
+		return results{"RemovedAPI-" + schemas: {Outcome: preflight.Unknown, Reason: reason}}
+	}
+	argo := requests("system:serviceaccount:gitops:argocd", "argocd/v2.1", 30)
+	collector := requests("system:serviceaccount:kube-system:generic-garbage-collector", "kube-controller-manager/v1.31", 500)
+	noise := []apiserverv1.PerUserAPIRequestCount{
+		collector, requests("system:serviceaccount:kube-system:namespace-controller", "a", 5),
+		requests("system:kube-controller-manager", "b", 5), requests("system:cluster-policy-controller", "c", 5),
+	}
+	unnamed := usage(schemas, "1.32", collector)
+	unnamed.Status.RequestCount += 7
+	thisHour := usage(schemas, "1.32", argo)
+	thisHour.Status.Last24h, thisHour.Status.RequestCount = nil, 0
+	for name, tc := range map[string]struct {
+		reason   string
+		from, to string
+		objects  []runtime.Object
+		says     string
+		want     results
+	}{
+		"None":    {reason: "nothing is in use", says: "0 such APIs are known", want: pass},
+		"Idle":    {reason: "nobody asks for it", objects: []runtime.Object{usage(schemas, "1.32")}, says: "1 such APIs are known", want: pass},
+		"Staying": {reason: "no release removes it", objects: []runtime.Object{usage("pods.v1", "", argo)}, says: "0 such APIs are known", want: pass},
+		"Removed": {
+			reason: "4.19 has Kubernetes 1.32", objects: []runtime.Object{usage(schemas, "1.32", argo)}, want: fails,
+			says: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests), and Kubernetes 1.32 of OpenShift 4.19 no longer has it: it is removed in 1.32; this does not block updates within 4.18`,
+		},
+		"Ahead": {
+			reason: "the EUS document informs of removals further away", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
+			says: "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
+		},
+		"FarAhead": {
+			reason: "also of those that no known release makes", objects: []runtime.Object{usage(schemas, "1.60", argo)}, want: warns,
+			says: "the OpenShift release with Kubernetes 1.60 removes it",
+		},
+		"NotOpenShiftsRelease": {
+			reason: "1.4 is not 4.x, and long past", objects: []runtime.Object{usage(schemas, "1.4", argo)}, want: pass,
+		},
+		"RemovedBefore": {
+			reason: "what 4.18 does not have the update cannot remove", objects: []runtime.Object{usage(schemas, "1.31", argo)}, want: pass,
+		},
+		"SkipLevel": {
+			reason: "what goes in between is gone as well", from: "5.0.0", to: "5.2.0", objects: []runtime.Object{usage(schemas, "1.37", argo)}, want: fails,
+		},
+		"SameKubernetes": {
+			reason: "5.0 removes nothing that 4.23 has", from: "4.23.0", to: "5.0.0", objects: []runtime.Object{usage(schemas, "1.36", argo)}, want: pass,
+		},
+		"OwnControllers": {
+			reason: "they look at every API", objects: []runtime.Object{usage(schemas, "1.32", noise...)}, want: pass,
+			says: "Only Kubernetes' own controllers, which look at every API, asked for " + schemas,
+		},
+		"AndOwnControllers": {
+			reason: "others are not lost among them", objects: []runtime.Object{usage(schemas, "1.32", append(noise, argo)...)}, want: fails,
+			says: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests)`,
+		},
+		"Unnamed": {
+			reason: "who the other clients are nobody knows", objects: []runtime.Object{unnamed}, want: unknown("UnknownClients"),
+			says: "7 of the 1007 requests",
+		},
+		"ThisHour": {
+			reason: "a count that has just begun", objects: []runtime.Object{thisHour}, want: fails, says: "30 requests",
+		},
+		"UnknownTarget": {
+			reason: "nobody guesses the Kubernetes of 5.3", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39", argo)},
+			want: unknown("UnknownKubernetesVersion"),
+		},
+		"UnknownTargetIdle": {
+			reason: "which does not matter where nothing is in use", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39")},
+			want: pass,
+		},
+		"OtherMajor": {
+			reason: "there is no Kubernetes 2", objects: []runtime.Object{usage(schemas, "2.0", argo)}, want: unknown("UnknownRelease"),
+		},
+		"HugeMinor": {
+			reason: "nor such a minor version", objects: []runtime.Object{usage(schemas, "1.99999999999999999999", argo)}, want: unknown("UnknownRelease"),
+		},
+		"Patch": {
+			reason: "patch updates remove no API", to: "4.18.9", objects: []runtime.Object{usage(schemas, "1.32", argo)},
+			want: results{"RemovedAPI": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Hold(t, tc.objects...)
+			findings := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, tc.from, tc.to)))
+			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(findings[0].Message, tc.says) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
+			}
+		})
+	}
+}
+
+func TestRemovedAPIsNamesClients(t *testing.T) {
+	var users []apiserverv1.PerUserAPIRequestCount
+	for i := range 20 {
+		users = append(users, requests(fmt.Sprintf("user-%d", i), strings.Repeat("agent", 200), int64(i+1)))
+	}
+	server.Hold(t, usage(schemas, "1.32", users...))
+	got := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, "", "")))[0]
+	for _, want := range []string{"by user-19 with", "40 requests, user-18", "and 15 more"} {
+		if !strings.Contains(got.Message, want) {
+			t.Errorf("message %q, want %q in it", got.Message, want)
+		}
+	}
+	if len(got.Message) > 1500 {
+		t.Errorf("a message of %d bytes", len(got.Message))
+	}
+	if !strings.Contains(got.Remediation, "oc get apirequestcount "+schemas) {
+		t.Errorf("remediation %q does not lead to the count", got.Remediation)
+	}
+	want := []preflight.Object{{APIVersion: "apiserver.openshift.io/v1", Kind: "APIRequestCount", Name: schemas}}
+	if diff := cmp.Diff(want, got.Objects); diff != "" {
+		t.Errorf("objects: -want +got:\n%s", diff)
+	}
+}
+
+func TestRemovedAPIsUnreadable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		objects []runtime.Object
+		server  checktest.Server
+		want    checktest.Said
+	}{
+		"Forbidden": {
+			reason: "who may not look cannot tell", server: server.Nobody(),
+			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"},
+		},
+		"APIMissing": {
+			reason: "OpenShift has it", objects: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
+			server: answering(map[string]answer{countsPath: notServed}),
+			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"},
+		},
+		"Malformed": {
+			reason: "a count that counts nothing",
+			server: answering(map[string]answer{countsPath: says(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
+				{"kind":"APIRequestCount","apiVersion":"apiserver.openshift.io/v1","metadata":{"name":"x"},"status":{"requestCount":"many"}}]}`)}),
+			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
+		},
+		"MetricsForbidden": {
+			reason: "on plain Kubernetes it is the metrics that nobody may read",
+			server: answering(map[string]answer{countsPath: notServed}).Nobody(),
+			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Hold(t, tc.objects...)
+			findings := checktest.Ask(t, gate.RemovedAPIs(tc.server.Snapshot(t), parse(t, "", "")))
+			if diff := cmp.Diff(map[string]checktest.Said{"RemovedAPI": tc.want}, checktest.Summary(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestManyRemovedAPIs(t *testing.T) {
+	var counts []*apiserverv1.APIRequestCount
+	for i := range 5000 {
+		removed := ""
+		if i%10 == 0 {
+			removed = fmt.Sprintf("1.%d", 32+i%3)
+		}
+		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("someone", "curl", 3)))
+	}
+	many := answering(map[string]answer{countsPath: pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
+	findings := checktest.Ask(t, gate.RemovedAPIs(many.Snapshot(t), parse(t, "", "")))
+	last := findings[len(findings)-1]
+	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
+		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
+	}
+	for _, finding := range findings[:50] {
+		if finding.Outcome != preflight.Fail {
+			t.Errorf("%s is %s, and worse ones are not listed", finding.Name, finding.Outcome)
+		}
+	}
+}
+
+// metric is a line of an API server's metrics.
+func metric(group, version, resource, removed string) string {
+	return fmt.Sprintf("apiserver_requested_deprecated_apis{group=%q,removed_release=%q,resource=%q,subresource=\"\",version=%q} 1\n", group, removed, resource, version)
+}
+
+func TestRemovedAPIsOfPlainKubernetes(t *testing.T) {
+	const others = "# TYPE apiserver_requested_deprecated_apis gauge\napiserver_request_total{code=\"200\"} 5\n"
+	type results = map[string]checktest.Said
+	pass := results{"RemovedAPI": {Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse"}}
+	unknown := results{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}}
+	const group = "flowcontrol.apiserver.k8s.io"
+	for name, tc := range map[string]struct {
+		reason  string
+		metrics string
+		says    string
+		want    results
+	}{
+		"None": {reason: "nothing deprecated was asked for", metrics: others, want: pass},
+		"Removed": {
+			reason: "the target's Kubernetes removes it", metrics: others + metric(group, "v1beta3", "flowschemas", "1.32"),
+			says: "by whom, the API server's metrics do not tell",
+			want: results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
+		},
+		"Ahead": {
+			reason: "a later one does", metrics: metric(group, "v1beta3", "flowschemas", "1.35"),
+			want: results{"RemovedAPI-" + schemas: {Outcome: preflight.Warn, Reason: "APIRemovalAhead"}},
+		},
+		"Deprecated": {reason: "nobody removes it", metrics: metric("", "v1", "componentstatuses", ""), want: pass},
+		"CoreGroup": {
+			reason: "the core group has no name", metrics: metric("", "v1", "endpoints", "1.32"),
+			want: results{"RemovedAPI-endpoints.v1": {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
+		},
+		"Subresource": {
+			reason:  "is of the same API",
+			metrics: metric(group, "v1beta3", "flowschemas", "1.32") + strings.Replace(metric(group, "v1beta3", "flowschemas", "1.32"), `subresource=""`, `subresource="status"`, 1),
+			want:    results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
+		},
+		"Zero":      {reason: "0 is not in use", metrics: strings.ReplaceAll(metric(group, "v1beta3", "flowschemas", "1.32"), "} 1", "} 0"), want: pass},
+		"BadLabels": {reason: "half a line tells nothing", metrics: `apiserver_requested_deprecated_apis{group="x` + "\n", want: unknown},
+		"BadValue":  {reason: "nor does a word", metrics: "apiserver_requested_deprecated_apis{} often\n", want: unknown},
+		"LongLine":  {reason: "a line without end is not read", metrics: strings.Repeat("x", 100_000), want: unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plain := answering(map[string]answer{countsPath: notServed, "/metrics": says(tc.metrics)})
+			findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "", "")))
+			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(findings[0].Message, tc.says) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
+			}
+		})
+	}
+}
+
+func TestMetricsOfARealAPIServer(t *testing.T) {
+	statuses := kubernetes.NewForConfigOrDie(config).CoreV1().ComponentStatuses()
+	if _, err := statuses.List(t.Context(), metav1.ListOptions{}); err != nil { // deprecated, and removed by no release
+		t.Fatal(err)
+	}
+	var metrics int
+	plain := answering(map[string]answer{countsPath: func(r *http.Request) (int, []byte) { metrics++; return notServed(r) }})
+	findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "5.1.0", "5.2.0")))
+	if metrics == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
+		t.Errorf("findings %+v, want an answer from the metrics", findings)
+	}
+	for _, finding := range findings {
+		if strings.Contains(finding.Name, "componentstatuses") {
+			t.Errorf("%s: %s", finding.Name, finding.Message)
+		}
+	}
+}
+
+func FuzzRemovedMinor(f *testing.F) {
+	for _, seed := range []string{"1.32", "1.", "1", "", "2.0", "1.+3", "1.032", "1.99999999999", "4.21.8"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, release string) {
+		minor, ok := gate.RemovedMinor(release)
+		if ok && (minor > 65535 || strings.TrimLeft(strings.TrimPrefix(release, "1."), "0") != strings.TrimLeft(fmt.Sprint(minor), "0")) {
+			t.Errorf("%q is taken for 1.%d", release, minor)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+const (
+	// maxMetrics bounds what is read of an API server's metrics, in bytes.
+	maxMetrics = 256 << 20
+	// maxMetric bounds one line of them, maxKept all lines that are looked at.
+	maxMetric, maxKept = 64 << 10, 4 << 20
+	// deprecatedMetric is 1 for every deprecated API that was requested since
+	// the API server started (apiserver pkg/endpoints/metrics).
+	deprecatedMetric = "apiserver_requested_deprecated_apis"
+)
+
+// DeprecatedAPI is an API that was requested, and that some release of
+// Kubernetes removes.
+type DeprecatedAPI struct {
+	// Name is resource.version.group, or resource.version.
+	Name string
+	// RemovedInRelease is the release of Kubernetes, "1.32", that removes it.
+	RemovedInRelease string
+}
+
+// DeprecatedAPIs are those that were requested of the API server that answered,
+// since it started, by name. It does not count them, nor say by whom.
+func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
+	return c.deprecatedAPIs.get(func() ([]DeprecatedAPI, error) {
+		metrics, err := c.clients.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := readDeprecated(metrics)
+		return found, errors.Join(err, metrics.Close())
+	})
+}
+
+// readDeprecated keeps the lines of that metric alone: all metrics of an API
+// server are many megabytes.
+func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
+	bounded := &io.LimitedReader{R: metrics, N: maxMetrics}
+	lines := bufio.NewScanner(bounded)
+	lines.Buffer(nil, maxMetric)
+	var kept bytes.Buffer
+	for lines.Scan() {
+		if line := lines.Bytes(); bytes.HasPrefix(line, []byte(deprecatedMetric+"{")) {
+			kept.Write(line)
+			kept.WriteByte('\n')
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
+	}
+	if bounded.N <= 0 || kept.Len() > maxKept {
+		return nil, fmt.Errorf("the API server's metrics are longer than %d bytes, or those of %s than %d", maxMetrics, deprecatedMetric, maxKept)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&kept)
+	if err != nil {
+		return nil, fmt.Errorf("the metric %s cannot be read: %w", deprecatedMetric, err)
+	}
+	var found []DeprecatedAPI
+	for _, metric := range families[deprecatedMetric].GetMetric() {
+		labels := map[string]string{}
+		for _, pair := range metric.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
+		}
+		if metric.GetUntyped().GetValue() != 0 && labels["removed_release"] != "" {
+			found = append(found, deprecatedAPI(labels))
+		}
+	}
+	slices.SortFunc(found, func(a, b DeprecatedAPI) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.RemovedInRelease, b.RemovedInRelease))
+	})
+	return slices.Compact(found), nil // subresources are of the same API
+}
+
+func deprecatedAPI(labels map[string]string) DeprecatedAPI {
+	name := labels["resource"] + "." + labels["version"]
+	if group := labels["group"]; group != "" {
+		name += "." + group
+	}
+	return DeprecatedAPI{Name: name, RemovedInRelease: labels["removed_release"]}
+}

@@ -1,0 +1,133 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// maxNamedNodes is how many nodes of a group are known by name.
+const maxNamedNodes = 5
+
+// Kubelets are the nodes of one pool that have the same kubelet.
+type Kubelets struct {
+	// Version is the kubelet's as the nodes report it; empty where they do not.
+	Version string
+	// Pool is the MachineConfigPool that updates the nodes; empty where none
+	// does, as for Windows.
+	Pool string
+	// Paused says that the pool is.
+	Paused bool
+	// Count is how many nodes these are, Nodes the names of the first few.
+	Count int
+	Nodes []string
+}
+
+// Kubelets are those of all nodes, by pool and version. An error about the
+// MachineConfigPools comes with the kubelets, which then have no pool.
+func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
+	return c.kubelets.get(func() ([]Kubelets, error) {
+		nodes, err := c.Nodes(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("could not list the nodes: %w", err)
+		}
+		found, err := c.MachineConfigPools(ctx)
+		if apierrors.IsNotFound(err) {
+			return groupKubelets(nodes, nil), nil
+		}
+		if err != nil {
+			return groupKubelets(nodes, nil), fmt.Errorf("could not list the MachineConfigPools: %w", err)
+		}
+		pools, err := readPools(found)
+		return groupKubelets(nodes, pools), err
+	})
+}
+
+func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
+	type key struct{ version, pool string }
+	at := map[key]int{}
+	var groups []Kubelets
+	for i := range nodes {
+		node := &nodes[i]
+		of := poolOf(node, pools)
+		key := key{node.Status.NodeInfo.KubeletVersion, of.name}
+		if _, ok := at[key]; !ok {
+			at[key] = len(groups)
+			groups = append(groups, Kubelets{Version: key.version, Pool: of.name, Paused: of.paused})
+		}
+		group := &groups[at[key]]
+		if group.Count++; len(group.Nodes) < maxNamedNodes {
+			group.Nodes = append(group.Nodes, node.Name)
+		}
+	}
+	slices.SortFunc(groups, func(a, b Kubelets) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Version, b.Version))
+	})
+	return groups
+}
+
+// pool is what a MachineConfigPool says of which nodes it updates.
+type pool struct {
+	name     string
+	paused   bool
+	selector labels.Selector
+}
+
+// rank orders pools where several select a node: the control plane's come
+// first, then custom pools, then worker, which selects their nodes too
+// (machine-config-operator pkg/helpers, GetPrimaryPoolForNode).
+func (p pool) rank() int {
+	switch p.name {
+	case "master", "arbiter":
+		return 0
+	case "worker":
+		return 2
+	}
+	return 1
+}
+
+// readPools sorts the pools by rank and name.
+func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
+	var pools []pool
+	for i := range found {
+		selector, err := metav1.LabelSelectorAsSelector(found[i].Spec.NodeSelector)
+		if err != nil {
+			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q cannot be read: %w", found[i].Name, err)
+		}
+		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, selector: selector})
+	}
+	slices.SortFunc(pools, func(a, b pool) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.name, b.name))
+	})
+	return pools, nil
+}
+
+// poolOf is the pool that updates a node, or none. Where several custom pools
+// select it, none of them does; the one whose configuration it has is named.
+func poolOf(node *corev1.Node, pools []pool) pool {
+	if node.Labels[corev1.LabelOSStable] == string(corev1.Windows) {
+		return pool{}
+	}
+	var best pool
+	config := node.Annotations["machineconfiguration.openshift.io/currentConfig"]
+	for _, candidate := range pools {
+		if candidate.selector.Empty() || !candidate.selector.Matches(labels.Set(node.Labels)) {
+			continue
+		}
+		if best.name != "" && candidate.rank() > best.rank() {
+			break
+		}
+		if best.name == "" || strings.HasPrefix(config, "rendered-"+candidate.name+"-") {
+			best = candidate
+		}
+	}
+	return best
+}
