@@ -8,9 +8,11 @@ import (
 	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
@@ -43,6 +45,11 @@ type Cluster struct {
 	configMaps     readings[*corev1.ConfigMap]
 
 	conditionalUpdates reading[*ConditionalUpdates]
+
+	budgets        reading[[]policyv1.PodDisruptionBudget]
+	contentions    reading[[]Contention]
+	machineSets    reading[[]machinev1beta1.MachineSet]
+	upgradeConfigs reading[[]UpgradeConfig]
 }
 
 // Of makes a Cluster of which nothing is read yet.

@@ -33,6 +33,7 @@ func crdResources() map[string][]string {
 		"route/v1":                {"routes"},
 		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
+		"machine/v1beta1":         {"machinesets"},
 		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfigpools", "machineconfigs"},
 	}
 }

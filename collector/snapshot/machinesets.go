@@ -1,0 +1,18 @@
+package snapshot
+
+import (
+	"context"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// MachineSets are all of them, by namespace and name, without what their
+// machines are made of.
+func (c *Cluster) MachineSets(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
+	return c.machineSets.get(func() ([]machinev1beta1.MachineSet, error) {
+		resource := machinev1beta1.GroupVersion.WithResource("machinesets")
+		return listAs(ctx, c.clients.Dynamic, resource, func(set *machinev1beta1.MachineSet) {
+			set.Spec.Template = machinev1beta1.MachineTemplateSpec{}
+		})
+	})
+}
