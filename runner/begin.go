@@ -2,18 +2,12 @@ package runner
 
 import (
 	"context"
-	"fmt"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/acceptance"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -22,18 +16,19 @@ import (
 
 // session is one run on its way.
 type session struct {
-	config   Config
+	*look
+
 	id       string
-	start    time.Time
 	deadline time.Time
-	snapshot *snapshot.Cluster
-	cluster  report.Cluster
 	target   release
 
 	// proof is what the verification of the signature left, payload what was
 	// read with it; nil when the release may not be read.
 	proof   *signature.Release
 	payload *payload.Release
+	// signed says whether the signature was verified; nil where nobody could
+	// tell.
+	signed *bool
 	// told are the findings of what has been looked at already.
 	told []collector.Source
 	// launcher is set from when objects may exist in the cluster.
@@ -46,16 +41,12 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	config = config.withDefaults()
-	start := time.Now().UTC()
-	run := &session{
-		config: config, id: uuid.NewString(), start: start, deadline: start.Add(config.Timeout),
-		snapshot: snapshot.Of(snapshot.Clients{Kubernetes: config.Kubernetes, OpenShift: config.OpenShift, Dynamic: config.Dynamic}),
+	if err := config.Target.validate(); err != nil {
+		return nil, err
 	}
-	run.step("reading the cluster")
-	kubernetes, err := config.Kubernetes.Discovery().ServerVersion()
-	if err != nil {
-		return nil, fmt.Errorf("could not reach the API server: %w", err)
+	seen := config.look()
+	if err := seen.reach(); err != nil {
+		return nil, err
 	}
 	needed := readPermissions()
 	if !config.NoJobs {
@@ -64,19 +55,11 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
 		return nil, err
 	}
-	clusterVersion, err := readClusterVersion(ctx, run.snapshot)
-	if err != nil {
+	if err := seen.read(ctx); err != nil {
 		return nil, err
 	}
-	current, err := currentVersion(clusterVersion)
-	if err != nil {
-		return nil, err
-	}
-	run.cluster = report.Cluster{
-		ID: string(clusterVersion.Spec.ClusterID), Version: current.version, Image: current.image, Kubernetes: kubernetes.GitVersion,
-	}
-	run.target, err = config.Target.resolve(clusterVersion)
-	return run, err
+	target, err := config.Target.resolve(seen.clusterVersion)
+	return &session{look: seen, id: uuid.NewString(), deadline: seen.start.Add(seen.config.Timeout), target: target}, err
 }
 
 func (c Config) validate() error {
@@ -87,11 +70,11 @@ func (c Config) validate() error {
 		return badInput("the timeout %s is negative", c.Timeout)
 	}
 	for _, name := range c.Accept {
-		if strings.TrimSpace(name) == "" {
-			return badInput("an empty name cannot be accepted")
+		if err := acceptance.CheckName(name); err != nil {
+			return &BadInputError{Err: err}
 		}
 	}
-	return c.Target.validate()
+	return nil
 }
 
 func (c Config) withDefaults() Config {
@@ -103,39 +86,6 @@ func (c Config) withDefaults() Config {
 	}
 	c.Progress = oneAtATime(c.Progress)
 	return c
-}
-
-// oneAtATime makes what any check may call at any time into what a caller can
-// handle without locks.
-func oneAtATime(progress func(Event)) func(Event) {
-	var mutex sync.Mutex
-	return func(event Event) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		if progress != nil {
-			progress(event)
-		}
-	}
-}
-
-func readClusterVersion(ctx context.Context, cluster *snapshot.Cluster) (*configv1.ClusterVersion, error) {
-	clusterVersion, err := cluster.ClusterVersion(ctx)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("this cluster has no ClusterVersion \"version\", so it is not updated by a cluster-version operator: %w", err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
-	}
-	return clusterVersion, nil
-}
-
-func (s *session) step(format string, args ...any) {
-	s.config.Progress(Event{Step: fmt.Sprintf(format, args...)})
-}
-
-// answered passes on what one source said.
-func (s *session) answered(_ collector.Source, findings []preflight.Finding) {
-	s.config.Progress(Event{Answered: findings})
 }
 
 // tell records the findings of one check that has been made.

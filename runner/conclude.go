@@ -1,9 +1,14 @@
 package runner
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -12,10 +17,9 @@ import (
 
 // report folds everything that was collected into the report of the run.
 func (s *session) report(collection collector.Collection, phase string) report.Report {
-	expected := verdict.Expectation{
-		Checks: collection.Expected, Reported: collection.Expected - len(collection.Missing), Missing: collection.Missing,
-	}
-	decided, findings := verdict.Fold(collection.Findings, expected, s.policy())
+	policy := verdict.Policy{Accepted: s.account(s.target.version).Accepted(), Force: s.config.Force}
+	expected := expectation(collection)
+	decided, findings := verdict.Fold(collection.Findings, expected, policy)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
@@ -26,46 +30,84 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 		Target:   s.reportedTarget(),
 		Verdict:  decided,
 		Expected: expected,
-		CVO:      cvo(findings),
+		CVO:      s.cvo(policy, findings),
 		Findings: findings,
 	}
 }
 
-func (s *session) policy() verdict.Policy {
-	policy := verdict.Policy{Accepted: map[string]string{}, Force: s.config.Force}
-	for _, name := range s.config.Accept {
-		policy.Accepted[name] = "--accept"
+// review warns of acceptances that do not do what may be expected of them.
+func (s *session) review(findings []preflight.Finding) []preflight.Finding {
+	return acceptance.Review(acceptance.Asked{
+		Account: s.account(s.target.version), Findings: findings, NoJobs: s.payload == nil,
+	})
+}
+
+func expectation(collection collector.Collection) verdict.Expectation {
+	return verdict.Expectation{
+		Checks: collection.Expected, Reported: collection.Expected - len(collection.Missing), Missing: collection.Missing,
 	}
-	return policy
 }
 
 func (s *session) reportedTarget() report.Target {
-	target := report.Target{Version: s.target.version, Image: s.target.image, Signers: []string{}}
+	target := report.Target{Version: s.target.version, Image: s.target.image, Signers: []string{}, UpdateKind: s.kind(s.target.version)}
 	if s.proof != nil && s.proof.Verified() {
 		target.Verified, target.Signers = true, s.proof.Signers()
-	}
-	if asked, err := update.Parse(s.cluster.Version, s.target.version); err == nil {
-		target.UpdateKind = string(asked.Kind())
 	}
 	return target
 }
 
-// cvo says what the cluster-version operator would do with the same request, as
-// far as this run looked. CVO has preconditions that are not looked at here, so
-// it is never said to accept.
-func cvo(findings []preflight.Finding) report.CVO {
+// kind is empty for a version that cannot be compared.
+func (l *look) kind(version string) string {
+	asked, err := update.Parse(l.cluster.Version, version)
+	if err != nil {
+		return ""
+	}
+	return string(asked.Kind())
+}
+
+// cvo is what CVO would do with the same request: with the image where one was
+// named, and otherwise with the version alone, as "oc adm upgrade --to" asks.
+func (s *session) cvo(policy verdict.Policy, findings []preflight.Finding) report.CVO {
+	request := cvo.Request{Version: s.target.version, Signed: s.signed}
+	if s.config.Target.Image != "" {
+		request.Version, request.Image = "", s.target.image
+	}
+	if s.payload != nil {
+		request.PayloadVersion = s.payload.Version
+	}
+	return s.ask(request, policy, findings)
+}
+
+// ask completes a request to CVO with what the administrator decided. CVO's
+// precondition reads the condition Upgradeable; where that does not tell yet of
+// what shuts it, CVO is about to.
+func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []preflight.Finding) report.CVO {
+	request.ClusterVersion, request.Force = l.clusterVersion, policy.Force
+	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
+	answer := cvo.Judge(request)
+	if shut := shutters(findings); len(shut) > 0 && answer.Accepts != nil && *answer.Accepts && !policy.Force {
+		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "the condition Upgradeable of ClusterVersion does not tell of it yet, but CVO takes no such update because of " +
+			strings.Join(shut, ", ")}
+	}
+	return report.CVO{Accepts: answer.Accepts, Reason: answer.Reason, Message: answer.Message}
+}
+
+// shutters are the gates that count and of which CVO makes its condition
+// Upgradeable (cluster-version-operator pkg/risk).
+func shutters(findings []preflight.Finding) []string {
+	var names []string
 	for _, finding := range findings {
-		if finding.Outcome != preflight.Fail || !verdict.Open(finding) {
-			continue
-		}
-		switch finding.Source {
-		case preflight.SourceSignature:
-			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "The update cannot be verified: " + finding.Message}
-		case preflight.SourceGate:
-			return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: finding.Name + ": " + finding.Message}
-		case preflight.SourcePayload, preflight.SourceImage, preflight.SourceJob, preflight.SourceRisk, preflight.SourceHealth:
-			// CVO does not know of these.
+		if finding.Source == preflight.SourceGate && finding.Outcome == preflight.Fail && verdict.Open(finding) && makesUpgradeable(finding.Name) {
+			names = append(names, finding.Name)
 		}
 	}
-	return report.CVO{Reason: "NotEvaluated", Message: "CVO has preconditions that this run did not look at"}
+	return names
+}
+
+func makesUpgradeable(name string) bool {
+	switch name {
+	case "AdminAckUnknown", "ClusterVersionOverrides", "ClusterVersionUpdating", "ResourceDeletionInProgress":
+		return true
+	}
+	return strings.HasPrefix(name, "AdminAck-") || strings.HasPrefix(name, "ClusterOperatorUpgradeable-")
 }

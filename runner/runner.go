@@ -13,7 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -35,13 +37,22 @@ type Config struct {
 	// Dynamic reads what has no client of its own here, such as
 	// MachineConfigPools.
 	Dynamic dynamic.Interface
+	// Monitoring reaches the metrics and the alerts of that cluster.
+	Monitoring *monitoring.Client
 	// Target is the release to ask about.
 	Target Target
 	// Keyrings and Stores, where given, override what the cluster trusts.
 	Keyrings []signature.Keyring
 	Stores   []signature.Store
-	// Accept names the findings that the administrator accepts.
-	Accept []string
+	// Accepted are the acceptances of a file, Accept the names of further
+	// findings that the administrator accepts. Where a finding is accepted more
+	// than once, the report names the file before ClusterVersion's
+	// spec.desiredUpdate.acceptRisks, and that before Accept.
+	Accepted []acceptance.Acceptance
+	Accept   []string
+	// IgnoredAlerts and IgnoredNamespaces name alerts that only warn, by their
+	// own name and by that in their label "namespace".
+	IgnoredAlerts, IgnoredNamespaces []string
 	// Force goes on with a release that could not be verified, and past
 	// everything that blocks. The verdict says so.
 	Force bool
@@ -104,10 +115,12 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.builtin()...), run.answered)
+	collection := collector.Collect(limited, append(sources, run.builtin(run.target.version)...), run.answered)
 	phase := report.PhaseComplete
 	if ctx.Err() != nil {
 		phase = report.PhaseInterrupted
+	} else { // nobody knows before that which acceptances are not needed
+		collection.Findings = append(collection.Findings, run.review(collection.Findings)...)
 	}
 	told = run.report(collection, phase)
 	if config.Verdict != nil {

@@ -8,35 +8,10 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/jobs"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
-
-// builtin are the checks that are built in: they need nothing of the release.
-func (s *session) builtin() []collector.Source {
-	asked, err := update.Parse(s.cluster.Version, s.target.version)
-	if err != nil {
-		return []collector.Source{unjudged("Update", err)}
-	}
-	var sources []collector.Source
-	for _, check := range gate.Checks(s.snapshot, asked) {
-		sources = append(sources, check)
-	}
-	return sources
-}
-
-// unjudged is the answer where the versions do not even say which gates
-// concern the update: that is known to nobody, so nothing is Ready.
-func unjudged(name string, cause error) collector.Source {
-	return answer{name: name, source: preflight.SourceGate, findings: []preflight.Finding{{
-		Name: name, Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Blocks: true,
-		Message:     fmt.Sprintf("the gates cannot be judged: %v", cause),
-		Remediation: "Name the target by its version, or verify its signature so that the version can be read from it.",
-	}}}
-}
 
 // launch plans the release's checks, has the API server validate all of them,
 // creates what they need, and returns a source for each. From here on there

@@ -44,14 +44,18 @@ func (s *session) verify(ctx context.Context) error {
 	s.step("verifying the signature of %s", pullSpec)
 	proof, failure := s.prove(ctx, pullSpec)
 	if failure == nil {
-		s.proof = &proof
+		s.proof, s.signed = &proof, new(true)
 		s.tell("ReleaseSignature", preflight.SourceSignature, verified(proof)...)
 		return nil
 	}
 	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
 		return &BadInputError{Err: failure}
 	}
-	s.tell("ReleaseSignature", preflight.SourceSignature, unverified(failure))
+	finding := unverified(failure)
+	if finding.Outcome == preflight.Fail {
+		s.signed = new(false)
+	}
+	s.tell("ReleaseSignature", preflight.SourceSignature, finding)
 	if !s.config.Force {
 		return nil
 	}

@@ -85,21 +85,27 @@ func TestGolden(t *testing.T) {
 				if err := report.Write(&got, format, told); err != nil {
 					t.Fatal(err)
 				}
-				golden := filepath.Join("testdata", name+"."+format)
-				if *update {
-					if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got.String()); diff != "" {
-					t.Errorf("-want +got (rewrite with -update):\n%s", diff)
-				}
+				golden(t, name+"."+format, got.Bytes())
 			})
 		}
+	}
+}
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
 	}
 }
 

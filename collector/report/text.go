@@ -17,15 +17,20 @@ import (
 func writeText(w io.Writer, report Report) error {
 	var page bytes.Buffer
 	writeHead(&page, report)
-	for _, finding := range report.Findings {
-		if !quiet(finding) {
-			writeFinding(&page, finding)
-		}
-	}
-	writePassed(&page, report.Findings)
-	writeNext(&page, report)
+	writeBody(&page, report)
 	_, err := w.Write(page.Bytes())
 	return err
+}
+
+// writeBody tells every finding, and what to do.
+func writeBody(w io.Writer, report Report) {
+	for _, finding := range report.Findings {
+		if !quiet(finding) {
+			writeFinding(w, finding)
+		}
+	}
+	writePassed(w, report.Findings)
+	writeNext(w, report)
 }
 
 func writeHead(w io.Writer, report Report) {
@@ -37,6 +42,7 @@ func writeHead(w io.Writer, report Report) {
 	}
 	row(w, "Signature", signature(report.Target))
 	row(w, "Checks", fmt.Sprintf("%d of %d reported", report.Expected.Reported, report.Expected.Checks))
+	row(w, "CVO", behavior(report.CVO))
 	row(w, "Findings", tally(report.Findings))
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
 	fmt.Fprintln(w)
@@ -68,6 +74,23 @@ func signature(target Target) string {
 	return "verified, signed by " + strings.Join(target.Signers, "; ")
 }
 
+// behavior is what CVO would do with the same request.
+func behavior(cvo CVO) string {
+	said := "nobody can tell whether it would take this update"
+	if cvo.Accepts != nil && *cvo.Accepts {
+		said = "would take this update"
+	} else if cvo.Accepts != nil {
+		said = "would refuse this update"
+	}
+	if cvo.Reason != "" {
+		said += " (" + cvo.Reason + ")"
+	}
+	if cvo.Message != "" {
+		said += ": " + cvo.Message
+	}
+	return said
+}
+
 // tally counts the findings as the first column calls them, worst first.
 func tally(findings []preflight.Finding) string {
 	counts := map[string]int{}
@@ -88,16 +111,24 @@ func quiet(finding preflight.Finding) bool { return finding.Outcome == preflight
 
 func writeFinding(w io.Writer, finding preflight.Finding) {
 	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
+	if len(finding.BlockedTargets) > 0 && verdict.Open(finding) {
+		paragraph(w, "Blocks: ", strings.Join(finding.BlockedTargets, ", "))
+	}
+	writeDetails(w, finding)
+	if finding.Job != nil && finding.Job.Name != "" {
+		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
+	}
+	fmt.Fprintln(w)
+}
+
+// writeDetails says why, what to do, and about what.
+func writeDetails(w io.Writer, finding preflight.Finding) {
 	paragraph(w, "", finding.Message)
 	paragraph(w, "Fix:  ", finding.Remediation)
 	paragraph(w, "See:  ", finding.URL)
 	for _, object := range finding.Objects {
 		paragraph(w, "About: ", describe(object))
 	}
-	if finding.Job != nil && finding.Job.Name != "" {
-		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
-	}
-	fmt.Fprintln(w)
 }
 
 // bypassed is what the first column has for findings that do not count.
@@ -197,7 +228,8 @@ func acceptable(findings []preflight.Finding) []string {
 }
 
 func row(w io.Writer, name, value string) {
-	fmt.Fprintf(w, "%-10s %s\n", name, clean(value))
+	value = strings.ReplaceAll(strings.TrimSpace(clean(value)), "\n", "\n           ")
+	fmt.Fprintf(w, "%-10s %s\n", name, value)
 }
 
 // indent sets everything about a finding under its name.

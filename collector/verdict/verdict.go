@@ -93,7 +93,7 @@ func Fold(findings []preflight.Finding, expected Expectation, policy Policy) (Ve
 		folded = append(folded, finding)
 		verdict.count(finding)
 	}
-	slices.SortStableFunc(folded, compare)
+	slices.SortStableFunc(folded, Compare)
 	verdict.Blocking = sortedSet(verdict.Blocking)
 	verdict.Undecided = sortedSet(verdict.Undecided)
 	verdict.Accepted = sortedSet(verdict.Accepted)
@@ -178,9 +178,9 @@ func couldNotTell(finding preflight.Finding) bool {
 	return true
 }
 
-// compare orders findings as people read them, what decides first; the rest is
+// Compare orders findings as people read them, what decides first; the rest is
 // for the same findings to make the same bytes in whatever order they came.
-func compare(a, b preflight.Finding) int {
+func Compare(a, b preflight.Finding) int {
 	order := cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(a.Name, b.Name),

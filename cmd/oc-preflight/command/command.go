@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/openshift/update-preflight/collector/monitoring"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -57,12 +59,15 @@ func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 that release, and if not, what exactly must be done?
 
 It verifies the signature of the target release, runs the read-only checks that
-the target ships, asks the gates of this cluster, and folds it all into one
-verdict.`,
+the target ships, asks the gates, the risks and the health of this cluster, and
+folds it all into one verdict.`,
 		Example: strings.ReplaceAll(`  # Is it safe to go to the newest release that is available to this cluster?
   PREFLIGHT run --to-latest
 
-  # The same, for a script
+  # Where can this cluster go, and what keeps it from going elsewhere?
+  PREFLIGHT targets
+
+  # Is it safe, for a script
   PREFLIGHT run --to 4.19.3 -o json > report.json
 
   # What would be run?
@@ -84,7 +89,7 @@ verdict.`,
 		return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 	})
 	root.AddCommand(
-		newRun(client), newChecks(client), newVerify(client), newAck(client), newCleanup(client),
+		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newInit(streams), newConformance(client),
 	)
 	return root
@@ -114,6 +119,7 @@ type cluster struct {
 	kubernetes kubernetes.Interface
 	openshift  configclient.Interface
 	dynamic    dynamic.Interface
+	monitoring monitoring.Cluster
 }
 
 // connect makes the clients. It asks nothing of the server yet.
@@ -134,5 +140,6 @@ func (c *client) connect() (cluster, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
 	}
+	reached.monitoring = monitoring.Cluster{Config: config, Dynamic: reached.dynamic}
 	return reached, nil
 }

@@ -15,12 +15,13 @@ import (
 type runFlags struct {
 	targetFlags
 	trustFlags
+	judgeFlags
 
-	accept, only, skip []string
-	parallelism        int
-	timeout            time.Duration
-	keep, noJobs       bool
-	output             string
+	only, skip   []string
+	parallelism  int
+	timeout      time.Duration
+	keep, noJobs bool
+	output       string
 }
 
 func newRun(client *client) *cobra.Command {
@@ -29,8 +30,8 @@ func newRun(client *client) *cobra.Command {
 		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
-cluster, together with the gates of the cluster, and give one verdict: Ready,
-Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
+cluster, together with the gates, risks and health of the cluster, and give one verdict:
+Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
 
 The report goes to standard output, progress to standard error.
 ` + exitHelp,
@@ -40,6 +41,9 @@ The report goes to standard output, progress to standard error.
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
+  # Accept what the fleet accepts: risks with their reasons, in a file kept in git
+  oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
+
   # A release that the cluster does not know of
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
 		Args: noArguments,
@@ -47,13 +51,13 @@ The report goes to standard output, progress to standard error.
 	}
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
-	c.Flags().StringSliceVar(&flags.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
+	flags.judgeFlags.add(c)
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().IntVar(&flags.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
-	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask the gates only; run none of the release's checks.")
+	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
 	return c
 }
@@ -95,15 +99,12 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 	if err != nil {
 		return runner.Config{}, err
 	}
-	reached, err := client.connect()
+	config, err := f.judgeFlags.config(client)
 	if err != nil {
 		return runner.Config{}, err
 	}
-	return runner.Config{
-		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
-		Target: f.target, Keyrings: keyrings, Stores: stores,
-		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
-		Parallelism: f.parallelism, Timeout: f.timeout,
-		Keep: f.keep, NoJobs: f.noJobs, ToolVersion: toolVersion(),
-	}, nil
+	config.Target, config.Keyrings, config.Stores, config.Force = f.target, keyrings, stores, f.force
+	config.Only, config.Skip, config.NoJobs, config.Keep = f.only, f.skip, f.noJobs, f.keep
+	config.Parallelism, config.Timeout = f.parallelism, f.timeout
+	return config, nil
 }
