@@ -115,7 +115,7 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.builtin(run.target.version)...), run.answered)
+	collection := collector.Collect(limited, append(sources, run.builtin()...), run.answered)
 	phase := report.PhaseComplete
 	if ctx.Err() != nil {
 		phase = report.PhaseInterrupted

@@ -8,10 +8,22 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
+
+// builtin are the checks that are built in, with those that need the release.
+func (s *session) builtin() []collector.Source {
+	sources := s.look.builtin(s.target.version)
+	asked, err := update.Parse(s.cluster.Version, s.target.version)
+	if s.payload == nil || err != nil {
+		return sources
+	}
+	return append(sources, gate.AdminAckAhead(s.snapshot, asked, s.payload.AdminGates))
+}
 
 // launch plans the release's checks, has the API server validate all of them,
 // creates what they need, and returns a source for each. From here on there

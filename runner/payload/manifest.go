@@ -33,6 +33,7 @@ type manifests struct {
 	metadata   []byte
 	found      []located[Object]
 	problems   []located[preflight.Finding]
+	gates      adminGates
 	// annotated counts the bytes, nodes the nodes of annotated objects.
 	annotated, nodes int
 }
@@ -84,6 +85,7 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 	if root == nil {
 		return true
 	}
+	m.gates.add(file, doc.place, root)
 	line := mention(root)
 	if line == 0 {
 		m.report(file, doc.place, incomplete(root))
@@ -164,6 +166,9 @@ func (m *manifests) gather(release *Release) error {
 		first[key] = each.file
 		release.keep(each)
 	}
+	gates, problem := m.gates.merged()
+	m.report(m.gates.over, place{}, problem)
+	release.AdminGates = gates
 	sortLocated(m.problems)
 	for _, each := range m.problems {
 		if each.value.Blocks && release.Version != "" {

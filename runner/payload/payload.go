@@ -65,6 +65,9 @@ type Release struct {
 	Metadata map[string]string
 	// Images maps the name of a component to its pull spec, always by digest.
 	Images map[string]string
+	// AdminGates are the gates that the release brings, by key: what a cluster
+	// that runs it has to acknowledge before it leaves a minor version.
+	AdminGates map[string]string
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting

@@ -1,0 +1,63 @@
+package payload
+
+import (
+	"fmt"
+	"maps"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// maxGateBytes bounds the admin gates of a release, their names and their
+// descriptions together. The longest description so far has some hundred bytes.
+const maxGateBytes = 256 << 10
+
+// adminGates are the admin gates of a release, and where each manifest has them.
+type adminGates struct {
+	found []located[map[string]string]
+	bytes int
+	// over is the file with which they became too many.
+	over string
+}
+
+// add keeps the gates that a document brings to the cluster: the data of the
+// ConfigMap openshift-config-managed/admin-gates, in whichever manifest it is
+// (cluster-version-operator install, 01_admingate).
+func (g *adminGates) add(file string, at place, root *yaml.Node) {
+	metadata := child(root, "metadata")
+	if text(root, "kind") != "ConfigMap" || text(metadata, "namespace") != "openshift-config-managed" || text(metadata, "name") != "admin-gates" {
+		return
+	}
+	gates := map[string]string{}
+	if data := child(root, "data"); data != nil && data.Kind == yaml.MappingNode {
+		for i := 0; i < len(data.Content); i += 2 {
+			key := data.Content[i].Value
+			gates[key] = text(data, key)
+			g.bytes += len(key) + len(gates[key])
+		}
+	}
+	switch {
+	case g.bytes <= maxGateBytes:
+		g.found = append(g.found, located[map[string]string]{file: file, place: at, value: gates})
+	case g.over == "":
+		g.over = file
+	}
+}
+
+// merged are the gates of all manifests: CVO applies these in the order of
+// their names, so that the last one to describe a gate wins. Of too many, none
+// is better than some.
+func (g *adminGates) merged() (map[string]string, *problem) {
+	if g.over != "" {
+		return nil, warn("TooManyAdminGates", fmt.Sprintf("the admin gates of the release have more than %d bytes, so none of them can be foretold", maxGateBytes),
+			"Read them in the release itself: oc adm release extract")
+	}
+	sortLocated(g.found)
+	var all map[string]string
+	for _, manifest := range g.found {
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, manifest.value)
+	}
+	return all, nil
+}
