@@ -9,6 +9,7 @@ import (
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
@@ -131,7 +132,7 @@ func unstructure(t *testing.T, object runtime.Object) *unstructured.Unstructured
 	}
 	known := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, apiserverv1.Install, configv1.Install, machineconfigurationv1.Install,
+		scheme.AddToScheme, apiserverv1.Install, configv1.Install, machinev1beta1.Install, machineconfigurationv1.Install,
 	} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
