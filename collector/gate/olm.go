@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -131,7 +130,12 @@ func ofOperator(operator *metav1.PartialObjectMetadata, finding preflight.Findin
 // riskName makes a name that obeys ClusterVersion's rule for risks of the name
 // of an object: what is neither letter, digit, dot nor dash becomes a dash.
 func riskName(title, object string) string {
-	return title + "-" + regexp.MustCompile(`[^A-Za-z0-9.-]`).ReplaceAllString(object, "-")
+	return title + "-" + strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", r) {
+			return r
+		}
+		return '-'
+	}, object)
 }
 
 // copied is true for what OLM made of another namespace's operator.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -73,7 +74,7 @@ func newRemovals(u update.Update) removals {
 }
 
 func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
-	var findings []preflight.Finding
+	var found []removal
 	var quiet []string
 	for _, use := range uses {
 		clients := clientsOf(use)
@@ -83,17 +84,16 @@ func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
 			}
 			continue
 		}
-		finding, concerned := r.judge(use.Name, use.RemovedInRelease, clients.String())
-		if !concerned {
-			continue
+		removal := r.classify(use.Name, use.RemovedInRelease)
+		removal.clients = clients
+		if len(clients.named) == 0 && removal.outcome == preflight.Fail {
+			removal.outcome, removal.reason = preflight.Unknown, "UnknownClients" // Kubernetes' own controllers, perhaps
 		}
-		if len(clients.named) == 0 && finding.Outcome == preflight.Fail {
-			finding = unnamedClients(use, finding, clients)
-		}
-		findings = append(findings, finding)
+		found = append(found, removal)
 	}
+	findings := r.tell(found)
 	if len(findings) > 0 {
-		return bounded(findings)
+		return findings
 	}
 	pass := fmt.Sprintf("in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known",
 		update.Line(r.u.To), len(uses))
@@ -104,17 +104,18 @@ func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
 }
 
 func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []preflight.Finding {
-	var findings []preflight.Finding
+	var found []removal
 	for _, api := range deprecated {
-		if finding, concerned := r.judge(api.Name, api.RemovedInRelease, "by whom, the API server's metrics do not tell"); concerned {
-			finding.Remediation = "Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
-				"The metric is that of one API server since it started: kubectl get --raw /metrics"
-			finding.Objects = nil
-			findings = append(findings, finding)
-		}
+		found = append(found, r.classify(api.Name, api.RemovedInRelease))
+	}
+	findings := r.tell(found)
+	for i := range findings {
+		findings[i].Objects = nil
+		findings[i].Remediation = "Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
+			"The metric is that of one API server since it started: kubectl get --raw /metrics"
 	}
 	if len(findings) > 0 {
-		return bounded(findings)
+		return findings
 	}
 	return []preflight.Finding{{
 		Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse",
@@ -122,37 +123,86 @@ func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []preflig
 	}}
 }
 
-// judge compares the removal of an API that is in use with the update. It does
-// not concern an API that the cluster's own release has removed already.
-func (r removals) judge(name, removed, clients string) (preflight.Finding, bool) {
-	finding := preflight.Finding{
-		Name: riskName("RemovedAPI", name),
-		Remediation: "Move the clients to the API that replaces it. The counts are those of the last 24 hours: " +
-			"oc get apirequestcount " + name + " -o yaml",
-		URL:     "https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
-		Objects: []preflight.Object{{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: name}},
-	}
+// removal is that of one API in use.
+type removal struct {
+	// name is the API's, removed the release that removes it.
+	name, removed string
+	minor         uint64
+	clients       clients
+	// outcome is empty where the removal does not concern the update.
+	outcome preflight.Outcome
+	reason  string
+}
+
+// classify compares the removal of an API with the update. It does not concern
+// an API that the cluster's own release has removed already.
+func (r removals) classify(name, removed string) removal {
 	minor, ok := removedMinor(removed)
+	found := removal{name: name, removed: removed, minor: minor}
 	switch {
 	case !ok:
-		finding.Outcome, finding.Reason = preflight.Unknown, "UnknownRelease"
-		finding.Message = fmt.Sprintf("%s is in use (%s), and is removed in %q, which is not a release of Kubernetes, so nobody can tell whether %s has it",
-			name, clients, short(removed, 64), update.Line(r.u.To))
+		found.outcome, found.reason = preflight.Unknown, "UnknownRelease"
 	case minor <= r.from:
-		return preflight.Finding{}, false
 	case !r.known:
-		finding.Outcome, finding.Reason = preflight.Unknown, "UnknownKubernetesVersion"
-		finding.Message = fmt.Sprintf("%s is in use (%s), and is removed in Kubernetes 1.%d; which Kubernetes OpenShift %s has is not known here",
-			name, clients, minor, update.Line(r.u.To))
+		found.outcome, found.reason = preflight.Unknown, "UnknownKubernetesVersion"
 	case minor <= r.to:
-		finding.Outcome, finding.Reason = preflight.Fail, "RemovedAPIInUse"
-		finding.Message = fmt.Sprintf("%s is in use (%s), and Kubernetes 1.%d of OpenShift %s no longer has it: it is removed in 1.%d; this does not block updates within %s",
-			name, clients, r.to, update.Line(r.u.To), minor, update.Line(r.u.From))
+		found.outcome, found.reason = preflight.Fail, "RemovedAPIInUse"
 	default:
-		finding.Outcome, finding.Reason = preflight.Warn, "APIRemovalAhead"
-		finding.Message = fmt.Sprintf("%s is in use (%s); %s still has it, but %s", name, clients, update.Line(r.u.To), remover(minor))
+		found.outcome, found.reason = preflight.Warn, "APIRemovalAhead"
 	}
-	return finding, true
+	return found
+}
+
+// tell makes findings of the removals that concern the update. Those that are
+// only counted have no text: there may be thousands, for hundreds of targets.
+func (r removals) tell(found []removal) []preflight.Finding {
+	found = slices.DeleteFunc(found, func(api removal) bool { return api.outcome == "" })
+	slices.SortStableFunc(found, func(a, b removal) int { return cmp.Compare(severity(a.outcome), severity(b.outcome)) })
+	var findings []preflight.Finding
+	for i, api := range found {
+		finding := preflight.Finding{Outcome: api.outcome}
+		if i < maxFindings {
+			finding = r.tellOf(api)
+		}
+		findings = append(findings, finding)
+	}
+	return bounded(findings)
+}
+
+func (r removals) tellOf(api removal) preflight.Finding {
+	finding := preflight.Finding{
+		Name: riskName("RemovedAPI", api.name), Outcome: api.outcome, Reason: api.reason,
+		Message: fmt.Sprintf("%s is in use (%s), and %s", api.name, api.clients, r.explain(api)),
+		Remediation: "Move the clients to the API that replaces it. The counts are those of the last 24 hours: " +
+			"oc get apirequestcount " + api.name + " -o yaml",
+		URL:     "https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
+		Objects: []preflight.Object{{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}},
+	}
+	if api.reason == "UnknownClients" {
+		finding.Remediation = fmt.Sprintf("Have the cluster name more clients, and look again after some hours: "+
+			"oc patch apirequestcount %s --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'", api.name)
+	}
+	return finding
+}
+
+// explain says what the removal means for the update.
+func (r removals) explain(api removal) string {
+	target := update.Line(r.u.To)
+	switch api.outcome {
+	case preflight.Fail:
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, no longer has it; this does not block updates within %s",
+			api.minor, target, r.to, update.Line(r.u.From))
+	case preflight.Warn:
+		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
+	case preflight.Unknown, preflight.Pass, preflight.Skipped:
+	}
+	switch api.reason {
+	case "UnknownClients":
+		return fmt.Sprintf("%s removes it; besides Kubernetes' own controllers the cluster names no client, so nobody can tell who uses it", target)
+	case "UnknownKubernetesVersion":
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; which Kubernetes OpenShift %s has is not known here", api.minor, target)
+	}
+	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so nobody can tell whether %s has it", short(api.removed, 64), target)
 }
 
 // remover names the release that removes an API.
@@ -168,17 +218,6 @@ func removedMinor(release string) (uint64, bool) {
 	text, ok := strings.CutPrefix(release, "1.")
 	minor, err := strconv.ParseUint(text, 10, 16)
 	return minor, ok && err == nil
-}
-
-// unnamedClients is for an API that only unknown clients use: they may be
-// Kubernetes' own controllers.
-func unnamedClients(use snapshot.APIUse, finding preflight.Finding, clients clients) preflight.Finding {
-	finding.Outcome, finding.Reason = preflight.Unknown, "UnknownClients"
-	finding.Message = fmt.Sprintf("%s is removed by the target, and %d of the %d requests for it in 24 hours are by clients that the cluster does not name",
-		use.Name, clients.unnamed, use.Requests)
-	finding.Remediation = fmt.Sprintf("Have the cluster name more clients, and look again after some hours: "+
-		"oc patch apirequestcount %s --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'", use.Name)
-	return finding
 }
 
 // clients are those of an API that are more than noise.
@@ -212,19 +251,22 @@ func clientsOf(use snapshot.APIUse) clients {
 
 func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
-// String names those with most requests.
+// String names those with most requests. Without any it is the API server's
+// metrics that say no more.
 func (c clients) String() string {
 	const most, length = 5, 100
 	var texts []string
-	for _, client := range c.named {
+	for _, client := range c.named[:min(len(c.named), most)] {
 		texts = append(texts, fmt.Sprintf("%s with %q: %d requests", short(client.User, length), short(client.Agent, length), client.Requests))
 	}
-	text := "by " + someOf(texts, most)
-	switch {
-	case len(texts) == 0:
-		return fmt.Sprintf("by clients that are not named: %d requests", c.unnamed)
-	case c.unnamed > 0:
-		return fmt.Sprintf("%s, and others that are not named: %d requests", text, c.unnamed)
+	if more := len(c.named) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more clients", more))
 	}
-	return text
+	if c.unnamed > 0 {
+		texts = append(texts, fmt.Sprintf("clients that are not named: %d requests", c.unnamed))
+	}
+	if len(texts) == 0 {
+		return "by whom, the API server's metrics do not tell"
+	}
+	return "by " + strings.Join(texts, ", ")
 }
