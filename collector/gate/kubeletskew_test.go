@@ -242,7 +242,6 @@ func TestPoolsElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
-		paths   map[string]answer
 		want    checktest.Said
 	}{
 		"HyperShift": {
@@ -255,7 +254,7 @@ func TestPoolsElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			cluster := answering(tc.paths).Snapshot(t)
+			cluster := server.Snapshot(t)
 			for _, check := range []checktest.Said{
 				checktest.Summary(checktest.Ask(t, gate.KubeletSkew(cluster, parse(t, "", ""))))["KubeletMinorVersionUpgradeable"],
 				checktest.Summary(checktest.Ask(t, gate.MachineConfigPools(cluster, parse(t, "", ""))))["MachineConfigPool"],

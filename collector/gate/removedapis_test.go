@@ -293,10 +293,10 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 	if _, err := statuses.List(t.Context(), metav1.ListOptions{}); err != nil { // deprecated, and removed by no release
 		t.Fatal(err)
 	}
-	var metrics int
-	plain := answering(map[string]answer{countsPath: func(r *http.Request) (int, []byte) { metrics++; return notServed(r) }})
+	asked := 0
+	plain := answering(map[string]answer{countsPath: func(r *http.Request) (int, []byte) { asked++; return notServed(r) }})
 	findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "5.1.0", "5.2.0")))
-	if metrics == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
+	if asked == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want an answer from the metrics", findings)
 	}
 	for _, finding := range findings {
