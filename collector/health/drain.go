@@ -1,0 +1,116 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Drain looks for what keeps a node from being drained, as every update that
+// reboots nodes does, patches too: PodDisruptionBudgets by which no pod can be
+// evicted, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for
+// each, and pods that several budgets select,
+// PodDisruptionBudgets-<namespace>.<first of them>. Budgets that are fine are
+// counted, not listed, whoever they belong to. A cluster of a single node is
+// not drained (machine-config-operator pkg/daemon, drainRequired).
+func Drain(cluster *snapshot.Cluster, u update.Update) check.Check {
+	return check.Check{
+		Title: "Drain", Kind: preflight.SourceHealth, Update: u,
+		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+			infrastructure, topologyErr := cluster.Infrastructure(ctx)
+			switch {
+			case topologyErr == nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
+				return []preflight.Finding{{
+					Outcome: preflight.Skipped, Reason: "SingleNode",
+					Message: "the control plane is a single node, and such a cluster is updated without draining nodes",
+				}}, nil
+			case apierrors.IsNotFound(topologyErr):
+				topologyErr = nil
+			case topologyErr != nil:
+				topologyErr = fmt.Errorf("could not read the Infrastructure \"cluster\": %w", topologyErr)
+			}
+			budgets, err := cluster.PodDisruptionBudgets(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
+			}
+			contentions, err := cluster.Contentions(ctx)
+			return judgeDrain(budgets, contentions), errors.Join(topologyErr, err)
+		},
+	}
+}
+
+func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.Contention) []preflight.Finding {
+	var problems []problem
+	var unused []*policyv1.PodDisruptionBudget
+	for i := range budgets {
+		budget := &budgets[i]
+		switch state := stateOf(budget); {
+		case state == selectsNothing && !ofOpenShift(budget.Namespace):
+			unused = append(unused, budget)
+		case state != letsGo && state != selectsNothing:
+			problems = append(problems, problem{state.outcome(), func() preflight.Finding { return describeBudget(budget, state) }})
+		}
+	}
+	for _, contention := range contentions {
+		problems = append(problems, problem{preflight.Fail, func() preflight.Finding { return describeContention(contention) }})
+	}
+	if len(problems) == 0 {
+		problems = append(problems, problem{preflight.Pass, func() preflight.Finding {
+			return preflight.Finding{
+				Reason:  "AsExpected",
+				Message: fmt.Sprintf("none of %d PodDisruptionBudgets keeps all of its pods from being evicted", len(budgets)),
+			}
+		}})
+	}
+	findings := told(problems)
+	if len(unused) > 0 {
+		findings = append(findings, describeUnused(unused))
+	}
+	return findings
+}
+
+// describeContention says why pods cannot be evicted that several budgets
+// select (kubernetes pkg/registry/core/pod/storage/eviction.go).
+func describeContention(contention snapshot.Contention) preflight.Finding {
+	finding := preflight.Finding{
+		Name: "PodDisruptionBudgets-" + contention.Namespace + "." + contention.Budgets[0], Reason: "SeveralBudgets",
+		Message: fmt.Sprintf("the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server evicts no pod that has several",
+			someOf(contention.Budgets, len(contention.Budgets)), contention.Namespace, contention.Pods, contention.Pod),
+		Remediation: fmt.Sprintf("Leave each pod to one of them: oc -n %s get poddisruptionbudgets -o wide; oc -n %s get pod %s --show-labels",
+			contention.Namespace, contention.Namespace, contention.Pod),
+	}
+	for _, name := range contention.Budgets {
+		finding.Objects = append(finding.Objects, budgetObject(contention.Namespace, name))
+	}
+	return finding
+}
+
+// describeUnused tells of budgets without pods. They keep nobody from anything;
+// most likely that is not what somebody meant.
+func describeUnused(unused []*policyv1.PodDisruptionBudget) preflight.Finding {
+	finding := preflight.Finding{
+		Name: "PodDisruptionBudgetsUnused", Outcome: preflight.Warn, Reason: "SelectsNothing",
+		Remediation: "See whether their selectors are right, or their workloads scaled to none: oc get poddisruptionbudgets --all-namespaces",
+	}
+	var named []string
+	for _, budget := range unused[:min(len(unused), maxNamed)] {
+		named = append(named, budget.Namespace+"/"+budget.Name)
+		finding.Objects = append(finding.Objects, budgetObject(budget.Namespace, budget.Name))
+	}
+	finding.Message = fmt.Sprintf("PodDisruptionBudgets that select no pods protect nothing, and do not stand in the way; there are %d: %s",
+		len(unused), someOf(named, len(unused)))
+	return finding
+}
+
+func budgetObject(namespace, name string) preflight.Object {
+	return preflight.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: namespace, Name: name}
+}

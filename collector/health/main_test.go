@@ -1,0 +1,42 @@
+package health_test
+
+import (
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// server is the API server that the tests of this package share.
+var server checktest.Server
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+}
+
+// patch is an update that reboots nodes, and leaves no minor version.
+func patch(t *testing.T) update.Update {
+	t.Helper()
+	return checktest.Update(t, "4.18.3", "4.18.4")
+}
+
+// infrastructure is what makes a cluster OpenShift.
+func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
+	return &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
+		},
+	}
+}
+
+type results = map[string]checktest.Said
+
+func said(outcome preflight.Outcome, reason string) checktest.Said {
+	return checktest.Said{Outcome: outcome, Reason: reason}
+}
