@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,10 +98,8 @@ func (c Cluster) routesTo(ctx context.Context, host string) bool {
 		return false
 	}
 	for _, route := range list.Items {
-		for _, own := range hostsOf(&route) {
-			if own == host {
-				return true
-			}
+		if slices.Contains(hostsOf(&route), host) {
+			return true
 		}
 	}
 	return false

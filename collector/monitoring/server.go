@@ -53,7 +53,7 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 	if err != nil {
 		return nil, badAnswer(err)
 	}
-	response, body, err := s.client.Do(ctx, request)
+	response, body, err := s.client.Do(ctx, request) //nolint:bodyclose // Do has read and closed it
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, badAnswer(fmt.Errorf("it is larger than %d bytes", tooLarge.Limit))
 	}

@@ -19,8 +19,11 @@ const (
 // (pkg/risk/risk.go of CVO), and else one made of it. Two names do not become
 // one, and none becomes one that somebody else may have: kind comes before it.
 func accepted(kind, name string) string {
-	if valid(name) {
+	switch {
+	case valid(name):
 		return name
+	case name == "":
+		return kind
 	}
 	made := regexp.MustCompile(`[^A-Za-z0-9.-]+`).ReplaceAllString(name, "-")
 	made = made[:min(len(made), maxKept)]

@@ -12,13 +12,13 @@ import (
 )
 
 // Run is Start for the time of one test.
-func Run(t testing.TB, rules ...Rule) *Prometheus {
-	t.Helper()
-	started, err := Start(t.Context(), t.TempDir(), rules...)
+func Run(tb testing.TB, rules ...Rule) *Prometheus {
+	tb.Helper()
+	started, err := Start(tb.Context(), tb.TempDir(), rules...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(started.Stop)
+	tb.Cleanup(started.Stop)
 	return started
 }
 
@@ -47,17 +47,17 @@ func (f *Front) Requests() []Request {
 }
 
 // Open lets everything pass.
-func (p *Prometheus) Open(t testing.TB) *Front {
-	t.Helper()
-	return serve(t, p.proxy(t), (*httptest.Server).Start)
+func (p *Prometheus) Open(tb testing.TB) *Front {
+	tb.Helper()
+	return serve(tb, p.proxy(tb), (*httptest.Server).Start)
 }
 
 // Guarded speaks TLS, and lets only those pass who have the token. It answers
 // 401 to who has none, and 403 to who has another.
-func (p *Prometheus) Guarded(t testing.TB, token string) *Front {
-	t.Helper()
-	proxy := p.proxy(t)
-	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (p *Prometheus) Guarded(tb testing.TB, token string) *Front {
+	tb.Helper()
+	proxy := p.proxy(tb)
+	return serve(tb, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("Authorization") {
 		case "Bearer " + token:
 			proxy.ServeHTTP(w, r)
@@ -70,48 +70,48 @@ func (p *Prometheus) Guarded(t testing.TB, token string) *Front {
 }
 
 // Silent takes requests and never answers.
-func Silent(t testing.TB) *Front {
-	t.Helper()
-	ended, end := context.WithCancel(context.WithoutCancel(t.Context()))
-	front := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+func Silent(tb testing.TB) *Front {
+	tb.Helper()
+	ended, end := context.WithCancel(context.WithoutCancel(tb.Context()))
+	front := serve(tb, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-ended.Done():
 		}
 	}), (*httptest.Server).Start)
-	t.Cleanup(end) // before the server waits for its requests
+	tb.Cleanup(end) // before the server waits for its requests
 	return front
 }
 
 // Saying answers everything with one status and body: what no Prometheus says,
 // but what stands in front of one may.
-func Saying(t testing.TB, status int, body string) *Front {
-	t.Helper()
-	return serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func Saying(tb testing.TB, status int, body string) *Front {
+	tb.Helper()
+	return serve(tb, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body)) // the client may have gone
 	}), (*httptest.Server).Start)
 }
 
-func (p *Prometheus) proxy(t testing.TB) http.Handler {
-	t.Helper()
+func (p *Prometheus) proxy(tb testing.TB) http.Handler {
+	tb.Helper()
 	upstream, err := url.Parse(p.URL)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return httputil.NewSingleHostReverseProxy(upstream)
 }
 
 // serve has the handler answer until the test ends, and keeps account.
-func serve(t testing.TB, handler http.Handler, start func(*httptest.Server)) *Front {
-	t.Helper()
+func serve(tb testing.TB, handler http.Handler, start func(*httptest.Server)) *Front {
+	tb.Helper()
 	front := &Front{}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		front.note(r)
 		handler.ServeHTTP(w, r)
 	}))
 	start(server)
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	if certificate := server.Certificate(); certificate != nil {
 		front.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
 	}

@@ -46,10 +46,10 @@ func TestAlertsAreAsTheirRulesSay(t *testing.T) {
 	var answer struct {
 		Data struct {
 			Alerts []struct {
-				State  string
-				Labels map[string]string
-			}
-		}
+				State  string            `json:"state"`
+				Labels map[string]string `json:"labels"`
+			} `json:"alerts"`
+		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		t.Fatalf("%v: %s", err, body)

@@ -1,0 +1,147 @@
+package risk_test
+
+import (
+	"context"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/risk"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/prometheus"
+)
+
+// server is the API server that the tests of this package share, config reaches
+// it. It has the CRDs of the default feature set.
+var (
+	server checktest.Server
+	config *rest.Config
+)
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+}
+
+const (
+	from      = "4.18.3"
+	clusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	// applies and spares are queries that say so, of the series of measured.
+	applies = "applies"
+	spares  = "max(spares)"
+)
+
+// measured is a Prometheus with the series that the queries of these tests ask
+// for.
+func measured(t *testing.T) *prometheus.Prometheus {
+	t.Helper()
+	return prometheus.Run(t,
+		prometheus.Rule{Record: "applies", Expr: "vector(1)"},
+		prometheus.Rule{Record: "spares", Expr: "vector(0)"},
+		prometheus.Rule{Record: "hosted", Expr: "vector(1)", Labels: map[string]string{"_id": clusterID}},
+	)
+}
+
+// asking is a client of what answers at a URL.
+func asking(url string) *monitoring.Client {
+	return monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: url}, nil }, monitoring.DefaultTimeout)
+}
+
+// nothing is a client of a cluster that has no monitoring.
+func nothing(t *testing.T) *monitoring.Client {
+	t.Helper()
+	return monitoring.New(monitoring.Cluster{Config: config, Dynamic: dynamic.NewForConfigOrDie(config)}.Find, monitoring.DefaultTimeout)
+}
+
+// openShift is the Infrastructure of a cluster that manages itself, or of one
+// that does not.
+func openShift(topology configv1.TopologyMode) *configv1.Infrastructure {
+	return &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			CPUPartitioning: configv1.CPUPartitioningNone,
+		},
+	}
+}
+
+// clusterVersion has these conditional updates, and is current.
+func clusterVersion(updates ...configv1.ConditionalUpdate) *configv1.ClusterVersion {
+	now := metav1.Now()
+	return &configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: clusterID, Channel: "stable-4.18"},
+		Status: configv1.ClusterVersionStatus{
+			ObservedGeneration: 1, VersionHash: "0",
+			Desired:          configv1.Release{Version: from, Image: "example.com/release@sha256:current"},
+			History:          []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: from, Image: "x", StartedTime: now, CompletionTime: &now}},
+			AvailableUpdates: []configv1.Release{},
+			Conditions: []configv1.ClusterOperatorStatusCondition{{
+				Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: now,
+			}},
+			ConditionalUpdates: updates,
+		},
+	}
+}
+
+// conditional is an update with these risks.
+func conditional(version string, risks ...configv1.ConditionalUpdateRisk) configv1.ConditionalUpdate {
+	return configv1.ConditionalUpdate{Release: configv1.Release{Version: version, Image: "example.com/release@sha256:" + version}, Risks: risks}
+}
+
+// recommended is the update as the cluster judged it.
+func recommended(update configv1.ConditionalUpdate, status metav1.ConditionStatus, reason, message string) configv1.ConditionalUpdate {
+	update.Conditions = []metav1.Condition{condition("Recommended", status, reason, message)}
+	return update
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
+}
+
+// promql is a risk that one query decides on.
+func promql(name, query string) configv1.ConditionalUpdateRisk {
+	return ruled(name, rule(query))
+}
+
+func ruled(name string, rules ...configv1.ClusterCondition) configv1.ConditionalUpdateRisk {
+	return configv1.ConditionalUpdateRisk{
+		Name: name, URL: "https://example.com/" + name, Message: name + " breaks things.", MatchingRules: rules,
+	}
+}
+
+func rule(query string) configv1.ClusterCondition {
+	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
+}
+
+func always() configv1.ClusterCondition { return configv1.ClusterCondition{Type: "Always"} }
+
+// question is what one check is asked.
+type question struct {
+	title, to string
+	options   risk.Options
+}
+
+// ask is what the check that the title names says of one target.
+func ask(t *testing.T, on checktest.Server, client *monitoring.Client, title, to string) []preflight.Finding {
+	t.Helper()
+	return answer(t, on, client, question{title: title, to: to})
+}
+
+func answer(t *testing.T, on checktest.Server, client *monitoring.Client, asked question) []preflight.Finding {
+	t.Helper()
+	for _, check := range risk.Checks(on.Snapshot(t), client, checktest.Update(t, from, asked.to), asked.options) {
+		if check.Title == asked.title {
+			return checktest.Ask(t, check)
+		}
+	}
+	t.Fatalf("no check is called %s", asked.title)
+	return nil
+}
+
+const recommendedUpdate = "ClusterVersionRecommendedUpdate"
