@@ -3,6 +3,8 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,16 +12,34 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// local is the cluster that the tests of this package share.
-var local *cluster.Cluster
+// local is the cluster that the tests of this package share, monitoring is the
+// URL of its Prometheus.
+var (
+	local      *cluster.Cluster
+	monitoring string
+)
 
 // root is the root of the repository.
 const root = "../.."
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local = c })
+	cluster.Main(m, func(c *cluster.Cluster) {
+		local = c
+		files, err := os.MkdirTemp(c.Dir, "prometheus-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		started, err := prometheus.Start(context.Background(), files)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		monitoring = started.URL
+	})
 }
 
 // program is oc-preflight, built once, as somebody would build it.

@@ -21,12 +21,16 @@ type ended struct {
 	stdout, stderr string
 }
 
-// preflightCommand is oc-preflight on the cluster of the tests.
+// preflightCommand is oc-preflight on the cluster of the tests. What runs a
+// preflight is told where the monitoring is.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	path, err := program()
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if args[0] == "run" {
+		args = append([]string{"run", "--prometheus", monitoring}, args[1:]...)
 	}
 	command := exec.CommandContext(tb.Context(), path, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)

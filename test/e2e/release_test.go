@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	from = "4.18.3"
-	to   = "4.19.0"
+	from = "5.0.3"
+	to   = "5.1.0"
 	// zooNamespace is where the checks run, zooImage what manifests call their
 	// image.
 	zooNamespace = "openshift-zoo"

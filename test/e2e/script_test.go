@@ -16,7 +16,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := publish(t, map[string]animal{"ill": {ending: "fail"}})
-	w.state.Gates = map[string]string{"ack-4.18-zoo": "Feed all animals, see https://example.com/feeding."}
+	w.state.Gates = map[string]string{"ack-5.0-zoo": "Feed all animals, see https://example.com/feeding."}
 	w.apply(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(path)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("KUBECONFIG", local.Kubeconfig)
 			env.Setenv("RELEASE", w.pullSpec)
+			env.Setenv("PROMETHEUS", monitoring)
 			return nil
 		},
 	})

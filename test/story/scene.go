@@ -29,7 +29,7 @@ func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
 		},
 		{
 			"patch", "machineconfigpool", "worker", "--subresource=status", "--type=merge",
-			"-p", `{"status":{"configuration":{"name":"rendered-worker-1"}}}`,
+			"-p", `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`,
 		},
 	}
 	for _, step := range steps {

@@ -1,5 +1,5 @@
 // Package story answers: what does the demo show, and what do the tests prove
-// of it? A cluster at 4.18.3 is asked about 4.19.0. The certificate of its
+// of it? A cluster at 5.0.3 is asked about 5.1.0. The certificate of its
 // ingress is too weak for that release, a machine config is left over, the
 // cloud credentials are in order, and one acknowledgement is missing: Blocked.
 // After the remedies it is Ready.
@@ -28,12 +28,12 @@ import (
 
 // The versions of the story, and the gate that has to be acknowledged.
 const (
-	From = "4.18.3"
-	To   = "4.19.0"
-	Gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
+	From = "5.0.3"
+	To   = "5.1.0"
+	Gate = "ack-5.0-kube-1.37-api-removals-in-5.1"
 )
 
-const gateText = `Kubernetes 1.32 and therefore OpenShift 4.19 remove several APIs which require admin
+const gateText = `Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs which require admin
 consideration. Please see https://access.redhat.com/articles/7112216 for details.`
 
 // Remedy is one thing that the administrator does.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/story"
 )
 
@@ -85,7 +86,17 @@ func (d demo) tell(ctx context.Context, directory string) error {
 	if _, err := story.Tell(ctx, d.cluster, d.root, directory, d.step); err != nil {
 		return err
 	}
-	ask := []string{"oc-preflight", "run", "--to-latest"}
+	d.step("starting a Prometheus, which is the cluster's monitoring")
+	files, err := os.MkdirTemp(directory, "prometheus-")
+	if err != nil {
+		return err
+	}
+	monitoring, err := prometheus.Start(ctx, files)
+	if err != nil {
+		return err
+	}
+	defer monitoring.Stop()
+	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring.URL}
 	d.title("Is it safe to go to the newest available update?")
 	if err := d.expect(ctx, blocked, ask); err != nil {
 		return err
