@@ -181,7 +181,7 @@ func none() *Error {
 // unreadable is an error of the API server on the way to the monitoring; that
 // of a context stays one.
 func unreadable(what string, err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	failure := &Error{

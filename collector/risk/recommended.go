@@ -57,8 +57,9 @@ func (r recommended) look(ctx context.Context) ([]preflight.Finding, error) {
 	} else {
 		findings = append(findings, r.risks(ctx, target, subjects)...)
 	}
+	objects := []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: version.Name}}
 	for i := range findings {
-		findings[i].Objects = []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: version.Name}}
+		findings[i].Objects = objects
 	}
 	return findings, ctx.Err()
 }
