@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"syscall"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -49,7 +50,7 @@ func unreachable(place string, err error) preflight.Finding {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	cause := short(err.Error())
+	cause := short(regexp.MustCompile(`[a-zA-Z]+://[^\s"]+`).ReplaceAllStringFunc(err.Error(), withoutSecrets)) // such as where it redirects to
 	reason, remediation := "Unreachable", "See what happens on the way, from where the preflight runs: curl -v "+place
 	var status statusError
 	var loop redirectError
