@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"sync"
 
@@ -16,6 +17,8 @@ import (
 // ledger keeps every finding once, with the targets that it is about: of five
 // hundred targets most say the same.
 type ledger struct {
+	candidates []report.Candidate
+
 	mutex sync.Mutex
 	byKey map[[sha256.Size]byte]*entry
 	asked []acceptance.Asked
@@ -23,32 +26,55 @@ type ledger struct {
 
 // entry is one finding, about some targets by their place.
 type entry struct {
-	finding preflight.Finding
-	targets []int
+	// own are the words about the first of them, general those about all.
+	own, general preflight.Finding
+	targets      []int
 }
 
-func newLedger(targets int) *ledger {
-	return &ledger{byKey: map[[sha256.Size]byte]*entry{}, asked: make([]acceptance.Asked, targets)}
+func newLedger(candidates []report.Candidate) *ledger {
+	return &ledger{candidates: candidates, byKey: map[[sha256.Size]byte]*entry{}, asked: make([]acceptance.Asked, len(candidates))}
 }
 
 func (l *ledger) enter(target int, asked acceptance.Asked, findings []preflight.Finding) {
+	version := versionIn(l.candidates[target].Version)
+	entries := make([]*entry, len(findings))
 	keys := make([][sha256.Size]byte, len(findings))
-	for i := range findings {
-		findings[i].BlockedTargets = nil
-		keys[i] = key(findings[i])
+	for i, finding := range findings {
+		finding.BlockedTargets = nil
+		entries[i] = &entry{own: finding, general: generalize(finding, version)}
+		keys[i] = key(entries[i].general)
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.asked[target] = asked
-	for i, finding := range findings {
-		if l.byKey[keys[i]] == nil {
-			l.byKey[keys[i]] = &entry{finding: finding}
+	for i, key := range keys {
+		if l.byKey[key] == nil {
+			l.byKey[key] = entries[i]
 		}
-		known := l.byKey[keys[i]]
-		if !slices.Contains(known.targets, target) {
+		known := l.byKey[key]
+		if len(known.targets) == 0 || known.targets[len(known.targets)-1] != target {
 			known.targets = append(known.targets, target)
 		}
 	}
+}
+
+// versionIn finds a version in a text, but not as a part of a longer one.
+func versionIn(version string) *regexp.Regexp {
+	if version == "" {
+		return regexp.MustCompile(`a^`) // no text has it
+	}
+	const before, after = `(^|[^0-9A-Za-z.+-])`, `($|[^0-9A-Za-z.+-]|[.]($|[^0-9A-Za-z]))`
+	return regexp.MustCompile(before + regexp.QuoteMeta(version) + after)
+}
+
+// generalize words a finding about one target as it holds for others.
+func generalize(finding preflight.Finding, version *regexp.Regexp) preflight.Finding {
+	for _, text := range []*string{&finding.Message, &finding.Remediation} {
+		for range 2 { // of two that share the character between them, each time one is found
+			*text = version.ReplaceAllString(*text, "${1}"+report.AnyTarget+"${2}")
+		}
+	}
+	return finding
 }
 
 // key is the same for findings that read the same.
@@ -61,20 +87,24 @@ func key(finding preflight.Finding) [sha256.Size]byte {
 }
 
 // findings are all of them, in the order of a report, with the versions of the
-// targets as the candidates have them.
-func (l *ledger) findings(candidates []report.Candidate) []report.TargetFinding {
+// targets that they are about.
+func (l *ledger) findings() []report.TargetFinding {
 	all := make([]report.TargetFinding, 0, len(l.byKey))
 	for _, entry := range l.byKey {
 		slices.Sort(entry.targets)
 		about := make([]string, 0, len(entry.targets))
 		for _, target := range entry.targets {
-			about = append(about, candidates[target].Version)
+			about = append(about, l.candidates[target].Version)
 		}
 		about = slices.Compact(about)
-		if entry.finding.Blocks {
-			entry.finding.BlockedTargets = about
+		finding := entry.general
+		if len(about) == 1 {
+			finding = entry.own
 		}
-		all = append(all, report.TargetFinding{Finding: entry.finding, Targets: about})
+		if finding.Blocks {
+			finding.BlockedTargets = about
+		}
+		all = append(all, report.TargetFinding{Finding: finding, Targets: about})
 	}
 	slices.SortFunc(all, func(a, b report.TargetFinding) int {
 		return cmp.Or(verdict.Compare(a.Finding, b.Finding), slices.Compare(a.Targets, b.Targets))

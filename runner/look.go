@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -109,6 +110,9 @@ func (l *look) builtin(version string) []collector.Source {
 	return sources(
 		gate.Checks(l.snapshot, asked),
 		risk.Checks(l.snapshot, l.config.Monitoring, asked, ignored),
+		health.Checks(l.snapshot, asked, health.Options{
+			Dependencies: l.config.Dependencies, Now: func() time.Time { return l.start },
+		}),
 	)
 }
 

@@ -13,5 +13,5 @@ import (
 var config *rest.Config
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config = c.Config }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { config = c.Config }, cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade"))
 }

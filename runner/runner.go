@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
@@ -53,6 +54,9 @@ type Config struct {
 	// IgnoredAlerts and IgnoredNamespaces name alerts that only warn, by their
 	// own name and by that in their label "namespace".
 	IgnoredAlerts, IgnoredNamespaces []string
+	// Dependencies are outside of the cluster, and have to answer; nil means
+	// that there are none.
+	Dependencies *health.Dependencies
 	// Force goes on with a release that could not be verified, and past
 	// everything that blocks. The verdict says so.
 	Force bool

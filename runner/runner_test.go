@@ -38,7 +38,10 @@ const (
 type world struct {
 	registry string
 	pullSpec string
-	config   runner.Config
+	// gates is a manifest that further releases have besides.
+	gates  string
+	state  openshift.State
+	config runner.Config
 }
 
 // newWorld has the cluster offer a release whose only check is Etcd.Quorum. The
@@ -63,20 +66,26 @@ func newWorld(t *testing.T, gates map[string]string) world {
 	}
 	signatures := release.Store{}
 	signatures.Add(w.pullSpec, signature)
-	state := openshift.State{
+	w.state = openshift.State{
 		Version: current, Image: digested("1"), Available: map[string]string{next: w.pullSpec},
 		Keys: map[string][]byte{"verifier-public-key-test": key}, Stores: map[string]string{"store-test": "file://" + t.TempDir()},
 		Signatures: signatures, Gates: gates, Acks: map[string]string{},
 	}
-	if err := openshift.Apply(t.Context(), config, state); err != nil {
-		t.Fatal(err)
-	}
+	w.apply(t)
 	w.config = runner.Config{
 		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config),
 		Monitoring: monitor(t, config, `{"status":"success","data":{"alerts":[]}}`),
-		Target: runner.Target{Version: next}, NoJobs: true, Accept: []string{check}, ToolVersion: "test",
+		Target:     runner.Target{Version: next}, NoJobs: true, Accept: []string{check}, ToolVersion: "test",
 	}
 	return w
+}
+
+// apply has the cluster say what the state says.
+func (w world) apply(t *testing.T) {
+	t.Helper()
+	if err := openshift.Apply(t.Context(), config, w.state); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // monitor is a monitoring that says this to everybody who asks.
@@ -99,7 +108,7 @@ func (w world) push(t *testing.T, version string) string {
 		Version: version,
 		Components: []release.Component{{
 			Name: "etcd", Image: w.registry + "/openshift/etcd@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
-			Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": `
+			Manifests: map[string]string{"0000_50_etcd_12_gates.yaml": w.gates, "0000_50_etcd_11_quorum.yaml": `
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -212,6 +221,7 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 		"Tag":       {reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next}, want: "no digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w.apply(t)
 			if tc.empty {
 				w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = []configv1.Release{} })
 			}

@@ -131,7 +131,7 @@ func (l *look) judgeAll(ctx context.Context, candidates []report.Candidate) (rep
 		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: l.config.ToolVersion, Time: l.start.Format(time.RFC3339),
 		Cluster: l.cluster, Channel: l.clusterVersion.Spec.Channel, Targets: candidates, Findings: []report.TargetFinding{},
 	}
-	found := newLedger(len(candidates))
+	found := newLedger(candidates)
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(parallelTargets)
 	for i := range candidates {
@@ -144,7 +144,7 @@ func (l *look) judgeAll(ctx context.Context, candidates []report.Candidate) (rep
 	if err := group.Wait(); err != nil {
 		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
 	}
-	told.Findings = found.findings(candidates)
+	told.Findings = found.findings()
 	for _, finding := range acceptance.Review(found.asked...) {
 		told.Findings = append(told.Findings, report.TargetFinding{Finding: finding, Targets: []string{}})
 	}

@@ -7,8 +7,13 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// TargetsKind is the kind of Targets.
-const TargetsKind = "PreflightTargets"
+const (
+	// TargetsKind is the kind of Targets.
+	TargetsKind = "PreflightTargets"
+	// AnyTarget stands for the version of the target in the texts of findings
+	// that are about more than one.
+	AnyTarget = "TARGET"
+)
 
 // Targets is what gates, risks and health say of all updates that the cluster
 // knows. Neither the signatures nor the checks of the releases are looked at.
@@ -24,7 +29,7 @@ type Targets struct {
 	// Targets are the newest first; versions that are not SemVer come last.
 	Targets []Candidate `json:"targets"`
 	// Findings are sorted as in a Report. Each is there once, whatever number
-	// of targets it is about.
+	// of targets it is about: in the texts AnyTarget stands for each of them.
 	Findings []TargetFinding `json:"findings"`
 }
 

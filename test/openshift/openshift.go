@@ -25,8 +25,29 @@ const ClusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 type State struct {
 	// Version and Image are the release that the cluster runs.
 	Version, Image string
-	// Available maps the versions of the available updates to pull specs.
-	Available map[string]string
+	// Channel is where updates come from; empty means "stable".
+	Channel string
+	// Desired and Overrides are those of the spec of ClusterVersion.
+	Desired   *configv1.Update
+	Overrides []configv1.ComponentOverride
+	// Available maps the versions of the available updates to pull specs,
+	// Conditional are the conditional updates, and Risks what ClusterVersion
+	// says of their risks where its feature set has that.
+	Available   map[string]string
+	Conditional []configv1.ConditionalUpdate
+	Risks       []configv1.ConditionalUpdateRisk
+	// Past are the updates before the present release, newest first. While
+	// Updating is set, the present release is an update in progress.
+	Past     []configv1.UpdateHistory
+	Updating bool
+	// Conditions of ClusterVersion take the place of those of a cluster that is
+	// well.
+	Conditions []configv1.ClusterOperatorStatusCondition
+	// Operators are all ClusterOperators.
+	Operators []configv1.ClusterOperator
+	// Topology is that of the control plane, as Infrastructure has it; empty
+	// means that there is no Infrastructure, as on a plain Kubernetes.
+	Topology configv1.TopologyMode
 	// Keys are the armored keyrings by name, Stores the URLs of the signature
 	// stores by name, and Signatures the signatures that the cluster keeps.
 	Keys       map[string][]byte
@@ -60,6 +81,12 @@ func Apply(ctx context.Context, config *rest.Config, state State) error {
 		if err := replace(ctx, core, configMap); err != nil {
 			return err
 		}
+	}
+	if err := applyInfrastructure(ctx, openshift, state.Topology); err != nil {
+		return err
+	}
+	if err := applyOperators(ctx, openshift, state.Operators); err != nil {
+		return err
 	}
 	return applyClusterVersion(ctx, openshift, state)
 }
@@ -95,46 +122,4 @@ func replace(ctx context.Context, core kubernetes.Interface, configMap *corev1.C
 		return fmt.Errorf("could not write ConfigMap %s/%s: %w", configMap.Namespace, configMap.Name, err)
 	}
 	return nil
-}
-
-func applyClusterVersion(ctx context.Context, openshift configclient.Interface, state State) error {
-	client := openshift.ConfigV1().ClusterVersions()
-	current, err := client.Get(ctx, "version", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		current, err = client.Create(ctx, &configv1.ClusterVersion{
-			ObjectMeta: metav1.ObjectMeta{Name: "version"},
-			Spec:       configv1.ClusterVersionSpec{ClusterID: ClusterID, Channel: "stable"},
-		}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("could not write ClusterVersion: %w", err)
-	}
-	current.Status = state.clusterVersionStatus()
-	current.Status.ObservedGeneration = current.Generation
-	if _, err := client.UpdateStatus(ctx, current, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("could not write the status of ClusterVersion: %w", err)
-	}
-	return nil
-}
-
-func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {
-	now := metav1.Now()
-	status := configv1.ClusterVersionStatus{
-		Desired: configv1.Release{Version: s.Version, Image: s.Image},
-		History: []configv1.UpdateHistory{{
-			State: configv1.CompletedUpdate, Version: s.Version, Image: s.Image, StartedTime: now, CompletionTime: &now, Verified: true,
-		}},
-		VersionHash:      "0",
-		AvailableUpdates: []configv1.Release{},
-		Conditions: []configv1.ClusterOperatorStatusCondition{
-			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now},
-			{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: now},
-			{Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue, LastTransitionTime: now},
-			{Type: "Failing", Status: configv1.ConditionFalse, LastTransitionTime: now},
-		},
-	}
-	for version, image := range s.Available {
-		status.AvailableUpdates = append(status.AvailableUpdates, configv1.Release{Version: version, Image: image})
-	}
-	return status
 }

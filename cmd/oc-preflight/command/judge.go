@@ -2,20 +2,23 @@ package command
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 )
 
 // judgeFlags say how to judge what the built-in checks find.
 type judgeFlags struct {
-	accept, acceptFiles             []string
-	prometheus                      string
-	ignoredAlerts, ignoredNamespace []string
+	accept, acceptFiles              []string
+	prometheus                       string
+	ignoredAlerts, ignoredNamespaces []string
+	dependencies                     []string
 }
 
 func (f *judgeFlags) add(c *cobra.Command) {
@@ -23,7 +26,8 @@ func (f *judgeFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with risks that are accepted, each with reason, owner, and if wanted expiry, versions and clusters. May be given more than once.")
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or a Thanos querier with the cluster's metrics and alerts. Default: the cluster's own.")
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts that only warn.")
-	c.Flags().StringSliceVar(&f.ignoredNamespace, "ignore-namespace", nil, "Namespaces whose alerts only warn.")
+	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts only warn.")
+	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that has to answer, asked from here. May be given more than once.")
 }
 
 // config is what the flags say, with clients for the cluster.
@@ -50,8 +54,8 @@ func (f judgeFlags) config(client *client) (runner.Config, error) {
 		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: f.accept,
-		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespace,
-		ToolVersion: toolVersion(),
+		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
+		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
 	}, nil
 }
 

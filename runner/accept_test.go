@@ -1,0 +1,137 @@
+package runner_test
+
+import (
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// file is an acceptance file with these entries.
+func file(t *testing.T, entries string) []acceptance.Acceptance {
+	t.Helper()
+	accepted, err := acceptance.Read("accept.yaml", strings.NewReader("apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks:\n"+entries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted
+}
+
+func TestAcceptancesOfAFile(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.config.Accept = nil
+	w.config.Accepted = file(t, `
+- {risk: Etcd.Quorum, reason: no jobs here, owner: ann, expires: 2099-01-01, versions: 4.19.x}
+- {risk: RiskA, reason: old, owner: bob, expires: 2020-01-01}
+- {risk: RiskB, reason: elsewhere, owner: bob, versions: 4.20.x}
+- {risk: RiskC, reason: nothing, owner: bob}
+`)
+	told := w.run(t)
+	if told.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: %+v", told.Verdict.Decision, told.Verdict)
+	}
+	if got, want := find(t, told, check).Bypass, "accept.yaml, entry 1; no jobs here; accepted by ann; until 2099-01-01"; got == nil || got.Detail != want {
+		t.Errorf("bypass %+v, want %q", got, want)
+	}
+	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
+		if finding := find(t, told, name); finding.Outcome != preflight.Warn || !strings.Contains(finding.Message, want) {
+			t.Errorf("%s: %+v, want a warning that says %q", name, finding, want)
+		}
+	}
+}
+
+func TestAcceptancesOfClusterVersion(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.state.Desired = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: check}}}
+	w.apply(t)
+	w.config.Accept = nil
+	if told := w.run(t); told.Verdict.Decision != verdict.Ready || find(t, told, check).Bypass.Detail != acceptance.Origin {
+		t.Errorf("%+v, bypass %+v; want it accepted as ClusterVersion says", told.Verdict, find(t, told, check).Bypass)
+	}
+}
+
+func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
+	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
+	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
+	told := w.run(t)
+	finding := find(t, told, "AcceptanceWithoutEffect")
+	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(finding.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(finding.Message, "still blocks") {
+		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, finding)
+	}
+	for _, finding := range told.Findings {
+		if finding.Name == "AcceptanceUnused" {
+			t.Errorf("it is told of twice: %+v", finding)
+		}
+	}
+}
+
+func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.config.Target = runner.Target{Image: digested("7")} // no such release, and no signature
+	w.config.Accept = []string{check, "RiskA"}
+	finding := find(t, w.run(t), "AcceptanceUnused")
+	if strings.Contains(finding.Message, check) || !strings.Contains(finding.Message, "RiskA") {
+		t.Errorf("%q; nobody knows the checks of a release that is not read", finding.Message)
+	}
+}
+
+func TestNamesThatCannotBeAccepted(t *testing.T) {
+	for _, name := range []string{"", "risk", "Risk_A", "-"} {
+		w := world{config: runner.Config{Accept: []string{name}, Target: runner.Target{Version: next}}}
+		if _, err := runner.Run(t.Context(), w.config); err == nil || !strings.Contains(err.Error(), "illegal risk") {
+			t.Errorf("%q: error %v, want that it is illegal", name, err)
+		}
+	}
+}
+
+func TestAdminGatesOfTheTargetAreForetold(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
+	w.config.Target = runner.Target{Image: w.push(t, next)}
+	w.config.Force = true // it is not signed
+	finding := find(t, w.run(t), "AdminAckAhead")
+	if finding.Outcome != preflight.Warn || finding.Blocks || !strings.Contains(finding.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
+		t.Errorf("%+v, want a warning that names the gate and what it asks for", finding)
+	}
+}
+
+func TestWhatCVOWouldDo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		change  func(*world)
+		accepts bool
+		says    string
+	}{
+		"Takes":    {reason: "available, signed, nothing in the way", change: func(*world) {}, accepts: true, says: "PayloadLoaded"},
+		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.config.Target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
+		"Gate": {
+			reason: "its condition will tell", says: "PreconditionChecks: the condition Upgradeable",
+			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
+		},
+		"Upgradeable": {
+			reason: "its condition tells", says: "PreconditionChecks: Preconditions failed",
+			change: func(w *world) {
+				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Because", Message: "no"}}
+			},
+		},
+		"Forced": {
+			reason: "force goes past it", accepts: true, says: "PayloadLoaded",
+			change: func(w *world) { w.state.Gates, w.config.Force = map[string]string{"ack-4.18-x": "Do."}, true },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{})
+			tc.change(&w)
+			w.apply(t)
+			told := w.run(t).CVO
+			if told.Accepts == nil || *told.Accepts != tc.accepts || !strings.HasPrefix(told.Reason+": "+told.Message, tc.says) {
+				t.Errorf("%s: %s: %s (%v), want %q", tc.reason, told.Reason, told.Message, told.Accepts, tc.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,255 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+)
+
+// The risks of the enhancement accepted-risks.
+const (
+	dualStack  = "DualStackNeedsController"
+	bootImages = "OldBootImagesPodmanMissingAuthFlag"
+	highLoad   = "RHELKernelHighLoadIOWait"
+	leaked     = "LeakedMachineConfigBlocksMCO"
+)
+
+// conditional is an update with risks that apply to every cluster.
+func conditional(version, digit string, names ...string) configv1.ConditionalUpdate {
+	update := configv1.ConditionalUpdate{
+		Release: configv1.Release{Version: version, Image: digested(digit)}, RiskNames: names,
+		Conditions: []metav1.Condition{{Type: "Recommended", Status: metav1.ConditionFalse, Reason: "MultipleReasons", Message: "m", LastTransitionTime: metav1.Now()}},
+	}
+	for _, name := range names {
+		update.Risks = append(update.Risks, risk(name))
+	}
+	return update
+}
+
+func risk(name string) configv1.ConditionalUpdateRisk {
+	return configv1.ConditionalUpdateRisk{
+		URL: "https://example.com/" + name, Name: name, Message: name + " does harm.",
+		MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+		Conditions:    []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: "Match", Message: "m", LastTransitionTime: metav1.Now()}},
+	}
+}
+
+// newFleet is the cluster of the enhancement accepted-risks.
+func newFleet(t *testing.T) world {
+	t.Helper()
+	w := newWorld(t, map[string]string{})
+	w.state.Version = "4.18.15"
+	w.state.Available = nil
+	w.state.Conditional = []configv1.ConditionalUpdate{
+		conditional("4.18.16", "6", dualStack, bootImages, highLoad), conditional("4.18.17", "7", bootImages), conditional("4.19.1", "9", leaked),
+	}
+	for _, name := range []string{dualStack, bootImages, highLoad, leaked} {
+		w.state.Risks = append(w.state.Risks, risk(name))
+	}
+	w.apply(t)
+	w.config.Target, w.config.Accept = runner.Target{}, []string{dualStack, bootImages, leaked}
+	return w
+}
+
+func (w world) targets(t *testing.T) report.Targets {
+	t.Helper()
+	told, err := runner.Targets(t.Context(), w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told
+}
+
+// decisions are in the order of the targets.
+func decisions(told report.Targets) []string {
+	var said []string
+	for _, target := range told.Targets {
+		causes := slices.Concat(target.Verdict.Blocking, target.Verdict.Undecided)
+		said = append(said, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision, strings.Join(causes, ","))))
+	}
+	return said
+}
+
+func TestTargetsOfTheEnhancement(t *testing.T) {
+	told := newFleet(t).targets(t)
+	want := []string{"4.19.1 Minor Ready", "4.18.17 Patch Ready", "4.18.16 Patch Blocked " + highLoad}
+	if diff := cmp.Diff(want, decisions(told)); diff != "" {
+		t.Errorf("-want +got:\n%s\n%+v", diff, told.Findings)
+	}
+	if got := told.Targets[2].Verdict.Accepted; !slices.Equal(got, []string{dualStack, bootImages}) {
+		t.Errorf("4.18.16 has %q accepted", got)
+	}
+	for _, finding := range told.Findings {
+		if finding.Name == bootImages && !slices.Equal(finding.Targets, []string{"4.18.17", "4.18.16"}) {
+			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, finding.Targets, finding)
+		}
+		if finding.Reason == "Unused" {
+			t.Errorf("%s, although each is needed for some target", finding.Message)
+		}
+	}
+}
+
+func TestTargetsExplainOne(t *testing.T) {
+	w := newFleet(t)
+	w.config.Target.Version = "4.18.16"
+	told := w.targets(t)
+	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(told)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, target := range []runner.Target{{Version: "4.99.0"}, {Latest: true}, {Image: digested("1")}} {
+		w.config.Target = target
+		_, err := runner.Targets(t.Context(), w.config)
+		if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
+			t.Errorf("%+v: error %v, want a BadInputError", target, err)
+		}
+	}
+}
+
+func TestTargetsAreSortedAndCompleteWhateverTheyAreCalled(t *testing.T) {
+	w := newFleet(t)
+	w.state.Available = map[string]string{"4.18.9": digested("1"), "4.18.20": digested("2"), "4.18.17": digested("7"), "not-a-version": digested("3")}
+	w.state.Conditional = append(w.state.Conditional, conditional("4.20", "4", leaked))
+	w.apply(t)
+	told := w.targets(t)
+	var versions []string
+	for _, target := range told.Targets {
+		versions = append(versions, target.Version)
+		if strings.HasPrefix(target.Version, "4.20") || strings.HasPrefix(target.Version, "not") {
+			if target.Verdict.Decision != "Undecided" || target.UpdateKind != "" {
+				t.Errorf("%s: %+v; nobody can compare it", target.Version, target)
+			}
+		}
+		if target.Version == "4.18.17" && (!target.Available || !target.Conditional || target.Recommended != "False") {
+			t.Errorf("4.18.17 is in both lists: %+v", target)
+		}
+	}
+	want := []string{"4.19.1", "4.18.20", "4.18.17", "4.18.16", "4.18.9", "not-a-version", "4.20"}
+	if diff := cmp.Diff(want, versions); diff != "" {
+		t.Errorf("newest first, and what is no version last: -want +got:\n%s", diff)
+	}
+}
+
+func TestNoTargets(t *testing.T) {
+	w := newFleet(t)
+	w.state.Conditional, w.state.Risks = nil, nil
+	w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.RetrievedUpdates, Status: configv1.ConditionFalse, Reason: "VersionNotFound", Message: "not found in the \"stable\" channel",
+	}}
+	w.apply(t)
+	told := w.targets(t)
+	if len(told.Targets) != 0 || len(told.Findings) == 0 || !strings.Contains(told.Findings[len(told.Findings)-1].Message, "VersionNotFound") {
+		t.Errorf("%+v, want no targets, and why", told)
+	}
+}
+
+// count keeps account of the requests that pass.
+type count struct {
+	http.RoundTripper
+
+	mutex    *sync.Mutex
+	requests map[string]int
+}
+
+func (c count) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	query.Del("limit")
+	c.mutex.Lock()
+	c.requests[request.Method+" "+request.URL.Path+"?"+query.Encode()]++
+	c.mutex.Unlock()
+	return c.RoundTripper.RoundTrip(request)
+}
+
+func TestTargetsReadTheClusterOnce(t *testing.T) {
+	w := newFleet(t)
+	for i := range 60 {
+		w.state.Conditional = append(w.state.Conditional, conditional(fmt.Sprintf("4.19.%d", i+2), "a", leaked, dualStack))
+	}
+	w.state.Operators = []configv1.ClusterOperator{{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}, Status: configv1.ClusterOperatorStatus{
+		Conditions: []configv1.ClusterOperatorStatusCondition{
+			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: metav1.Now()},
+			{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, LastTransitionTime: metav1.Now()},
+		},
+	}}}
+	w.apply(t)
+	counting := count{mutex: &sync.Mutex{}, requests: map[string]int{}}
+	counted := rest.CopyConfig(config)
+	counted.WarningHandlerWithContext = rest.NoWarnings{}
+	counted.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+		return count{inner, counting.mutex, counting.requests}
+	})
+	w.config.Kubernetes, w.config.OpenShift = kubernetes.NewForConfigOrDie(counted), configclient.NewForConfigOrDie(counted)
+	w.config.Dynamic = dynamic.NewForConfigOrDie(counted)
+	if told := w.targets(t); len(told.Targets) != 63 {
+		t.Errorf("%d targets, want 63", len(told.Targets))
+	}
+	for request, times := range counting.requests {
+		if times != 1 {
+			t.Errorf("%s: %d times", request, times)
+		}
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("%s: it must only read", request)
+		}
+	}
+	if len(counting.requests) < 5 {
+		t.Errorf("only %d requests were counted: %v", len(counting.requests), counting.requests)
+	}
+}
+
+func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
+	w := newFleet(t)
+	w.state.Conditional = w.state.Conditional[1:2] // 4.18.17
+	w.apply(t)
+	w.config.Kubernetes = kubernetes.NewForConfigOrDie(nobody(t))
+	told := w.targets(t)
+	if told.Targets[0].Verdict.Decision != "Undecided" {
+		t.Errorf("%+v; what may not be read is not known", told.Targets[0].Verdict)
+	}
+	for _, finding := range told.Findings {
+		if finding.Outcome == "Unknown" && finding.Reason != "Forbidden" {
+			t.Errorf("%s: %s, want Forbidden: %s", finding.Name, finding.Reason, finding.Message)
+		}
+	}
+}
+
+// nobody may do nothing, but for what everybody may.
+func nobody(t *testing.T) *rest.Config {
+	t.Helper()
+	config := rest.CopyConfig(config)
+	config.Impersonate.UserName = "nobody"
+	return config
+}
+
+// What a finding says of one target is told in words that hold for all, but
+// where only part of a version looks like it.
+func TestTargetsShareTheirFindings(t *testing.T) {
+	w := newFleet(t)
+	w.config.Accept = nil
+	w.state.Conditional = []configv1.ConditionalUpdate{conditional("4.18.1", "1", leaked), conditional("4.18.16", "2", leaked)}
+	w.apply(t)
+	for _, finding := range w.targets(t).Findings {
+		if len(finding.Targets) == 2 && (strings.Contains(finding.Message, "4.18.16") || strings.Contains(finding.Message, report.AnyTarget+"6")) {
+			t.Errorf("%s: %q is said of %q", finding.Name, finding.Message, finding.Targets)
+		}
+		if finding.Name == leaked && (len(finding.Targets) != 2 || !slices.Equal(finding.BlockedTargets, finding.Targets)) {
+			t.Errorf("%s is said of %q, and blocks %q", finding.Name, finding.Targets, finding.BlockedTargets)
+		}
+		if len(finding.Targets) == 1 && strings.Contains(finding.Message, report.AnyTarget) {
+			t.Errorf("%s: %q is said of one target", finding.Name, finding.Message)
+		}
+	}
+}
