@@ -29,8 +29,18 @@ such as Upgradeable=False, block whatever is accepted.
 The field is there only where the feature gate ClusterUpdateAcceptRisks is on,
 which it is not by default. Where it is not, nothing is written, and the exit
 code is 1: name the risks with --accept or --accept-file of "run" and "targets"
-instead. Only a file keeps reasons, owners, expiry and the limits to versions
-and clusters.`,
+instead. Only a file keeps reasons and limits:
+
+  apiVersion: preflight.openshift.io/v1alpha1
+  kind: AcceptedRisks
+  risks:
+  - risk: OldBootImagesPodmanMissingAuthFlag
+    reason: no node of ours is scaled up from boot images
+    owner: ann@example.com
+    expires: 2027-03-31             # to the end of that day, UTC; default: never
+    versions: ">=4.18.0 <4.19.0"    # of the target; default: all
+    clusters:                       # spec.clusterID of ClusterVersion; default: all
+    - 1c182977-5663-428d-92a3-3d2bdf3fffb6`,
 		Example: `  # Accept two risks besides those that are accepted already
   oc preflight accept DualStackNeedsController,OldBootImagesPodmanMissingAuthFlag
 

@@ -23,7 +23,7 @@ type judgeFlags struct {
 
 func (f *judgeFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with risks that are accepted, each with reason, owner, and if wanted expiry, versions and clusters. May be given more than once.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with risks that are accepted, each with reason, owner, and where wanted with expiry, versions and clusters: see the help of accept. May be given more than once.")
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or a Thanos querier with the cluster's metrics and alerts. Default: the cluster's own.")
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts that only warn.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts only warn.")
