@@ -44,7 +44,9 @@ func TestCapacity(t *testing.T) {
 	serveUpgradeConfigs(t)
 	const title = "CapacityReservation"
 	ours := configv1.HighlyAvailableTopologyMode
-	named := func(name, reason string, outcome preflight.Outcome) results { return results{name: said(outcome, reason)} }
+	named := func(name, reason string, outcome preflight.Outcome) results {
+		return results{name: said(outcome, reason)}
+	}
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object

@@ -102,8 +102,8 @@ func (d *Dependencies) ask(ctx context.Context) ([]preflight.Finding, error) {
 // look says why a dependency cannot be reached, or nil. An error means that
 // there was no time to find out.
 func (d *Dependencies) look(ctx context.Context, text string) (*preflight.Finding, error) {
-	dependency, err := url.Parse(text)
-	if err != nil || dependency.Host == "" || (dependency.Scheme != "http" && dependency.Scheme != "https") {
+	dependency, ok := askable(text)
+	if !ok {
 		return &preflight.Finding{
 			Outcome: preflight.Unknown, Reason: "InvalidURL",
 			Message:     fmt.Sprintf("%q is not an http or https URL, so it was not asked", withoutSecrets(text)),
@@ -130,6 +130,15 @@ func (d *Dependencies) look(ctx context.Context, text string) (*preflight.Findin
 		}
 		pause *= 2
 	}
+}
+
+// askable reads an http or https URL.
+func askable(text string) (*url.URL, bool) {
+	dependency, err := url.Parse(text)
+	if err != nil {
+		return nil, false // the error quotes the text, secrets and all
+	}
+	return dependency, dependency.Host != "" && (dependency.Scheme == "http" || dependency.Scheme == "https")
 }
 
 // try asks once. What the answer says beyond its status is not read.

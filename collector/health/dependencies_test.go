@@ -70,7 +70,9 @@ func TestExternalDependencies(t *testing.T) {
 	t.Parallel()
 	secure := httptest.NewTLSServer(answers(http.StatusOK))
 	t.Cleanup(secure.Close)
-	loop := serve(t, func(w http.ResponseWriter, request *http.Request) { http.Redirect(w, request, "/again", http.StatusFound) })
+	loop := serve(t, func(w http.ResponseWriter, request *http.Request) {
+		http.Redirect(w, request, "/again", http.StatusFound)
+	})
 	fine := serve(t, answers(http.StatusNoContent))
 	for name, tc := range map[string]struct {
 		reason string

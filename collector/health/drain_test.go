@@ -225,7 +225,7 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 		"Apart": {
 			reason: "each wants another value of one label", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3), budget("c", 3, 1, 3)}, want: fine,
 		},
-		"OneAlone":    {reason: "there is no other", budgets: budgets{budget("a", 3, 1, 3)}, want: fine},
+		"OneAlone": {reason: "there is no other", budgets: budgets{budget("a", 3, 1, 3)}, want: fine},
 		"OtherUnused": {reason: "the other has no pods", budgets: budgets{budget("a", 3, 1, 3), budget("b", 0, 1, 0, selecting())}, want: results{
 			"Drain": said(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": said(preflight.Warn, "SelectsNothing"),
 		}},
@@ -329,7 +329,8 @@ func TestDrainUnreadable(t *testing.T) {
 			}, partly,
 		},
 		"Malformed": {
-			"what cannot be read cannot be judged", map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: checktest.Says(`{"items":[{"spec":1}]}`)},
+			"what cannot be read cannot be judged",
+			map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: checktest.Says(`{"items":[{"spec":1}]}`)},
 			results{"Drain": said(preflight.Unknown, "Error")},
 		},
 		"PodsMalformed": {

@@ -69,7 +69,9 @@ func cordonedSince(at time.Time) func(*corev1.Node) {
 }
 
 func tainted(key string, effect corev1.TaintEffect) func(*corev1.Node) {
-	return func(node *corev1.Node) { node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Effect: effect}) }
+	return func(node *corev1.Node) {
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Effect: effect})
+	}
 }
 
 func TestNodes(t *testing.T) {
@@ -177,11 +179,10 @@ func TestNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			switch tc.topology {
-			case "":
-				server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
-			case "none":
-			default:
+			if tc.topology == "" {
+				tc.topology = configv1.HighlyAvailableTopologyMode
+			}
+			if tc.topology != "none" {
 				server.Hold(t, infrastructure(tc.topology))
 			}
 			// Not held by the server: its controllers taint what is not ready.

@@ -179,4 +179,3 @@ func FuzzJudgeWindow(f *testing.F) {
 		}
 	})
 }
-

@@ -73,6 +73,7 @@ type detour struct {
 	next  http.RoundTripper
 }
 
+// RoundTrip implements http.RoundTripper.
 func (d detour) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, ok := d.paths[request.URL.Path]
 	if !ok {
