@@ -78,15 +78,20 @@ func (p *plan) apiFlags() []string {
 // for what a pod in the default namespace needs before it can be created.
 func (p *plan) startControllers(ctx context.Context) error {
 	start := time.Now()
-	err := p.spawn("kube-controller-manager", "kube-controller-manager",
-		"--kubeconfig="+p.identity.path("controller-manager.kubeconfig"),
+	flags := []string{
+		"--kubeconfig=" + p.identity.path("controller-manager.kubeconfig"),
 		"--leader-elect=false", "--secure-port=0",
-		"--root-ca-file="+p.identity.path("ca.crt"),
-		"--service-account-private-key-file="+p.identity.path("service-account.key"))
-	if err != nil {
+		"--root-ca-file=" + p.identity.path("ca.crt"),
+		"--service-account-private-key-file=" + p.identity.path("service-account.key"),
+	}
+	if p.controlPlaneOnly {
+		// The nodes of a test have no kubelet, and are to stay as they are.
+		flags = append(flags, "--controllers=*,-node-lifecycle-controller")
+	}
+	if err := p.spawn("kube-controller-manager", "kube-controller-manager", flags...); err != nil {
 		return err
 	}
-	err = p.spawn("kube-scheduler", "kube-scheduler",
+	err := p.spawn("kube-scheduler", "kube-scheduler",
 		"--kubeconfig="+p.identity.path("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
 	}
-	var files []string
+	files := slices.Clone(p.furtherCRDs)
 	for api, resources := range crdResources() {
 		for _, resource := range resources {
 			file, err := p.crdFile(filepath.Join(module, api, "zz_generated.crd-manifests"), resource)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Main is the TestMain of a package that needs a cluster: it starts one, hands
@@ -22,35 +24,83 @@ import (
 //		cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 //	}
 func Main(m *testing.M, use func(*Cluster), options ...Option) {
-	os.Exit(testOn(m, use, options))
+	MainWith(m, Wanted{Use: use, Options: options})
 }
 
-func testOn(m *testing.M, use func(*Cluster), options []Option) int {
+// Wanted is one cluster of a package that needs several.
+type Wanted struct {
+	// Use is handed the cluster before the tests run.
+	Use     func(*Cluster)
+	Options []Option
+}
+
+// MainWith is Main for several clusters, which start side by side.
+func MainWith(m *testing.M, wanted ...Wanted) { os.Exit(testOn(m, wanted)) }
+
+func testOn(m *testing.M, wanted []Wanted) int {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "preflight-cluster-")
+	homes := make([]home, len(wanted))
+	var group errgroup.Group
+	for i := range wanted {
+		group.Go(func() error { return homes[i].settle(ctx, wanted[i].Options) })
+	}
+	code, err := 1, group.Wait()
+	if err == nil {
+		for i := range wanted {
+			wanted[i].Use(homes[i].cluster)
+		}
+		code = run(ctx, m)
+	}
+	for i := range homes {
+		err = errors.Join(err, homes[i].leave(ctx, code))
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	c, err := startOrUse(ctx, dir, options)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, errors.Join(fmt.Errorf("cannot have a cluster: %w", err), tidy(dir, 1)))
-		return 1
-	}
-	use(c)
-	ended := make(chan int, 1)
-	go func() { ended <- m.Run() }()
-	code := 130 // as a shell reports an interrupt
-	select {
-	case code = <-ended:
-	case <-ctx.Done():
-	}
-	if err := errors.Join(c.Stop(ctx), tidy(dir, code)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// run runs the tests until they end, or somebody interrupts them.
+func run(ctx context.Context, m *testing.M) int {
+	ended := make(chan int, 1)
+	go func() { ended <- m.Run() }()
+	select {
+	case code := <-ended:
+		return code
+	case <-ctx.Done():
+		return 130 // as a shell reports an interrupt
+	}
+}
+
+// home is where a cluster lives while tests run.
+type home struct {
+	dir     string
+	cluster *Cluster
+}
+
+func (h *home) settle(ctx context.Context, options []Option) error {
+	var err error
+	if h.dir, err = os.MkdirTemp("", "preflight-cluster-"); err != nil {
+		return err
+	}
+	if h.cluster, err = startOrUse(ctx, h.dir, options); err != nil {
+		return fmt.Errorf("cannot have a cluster: %w", err)
+	}
+	return nil
+}
+
+// leave ends the cluster, if it was ever there.
+func (h *home) leave(ctx context.Context, code int) error {
+	var err error
+	if h.cluster != nil {
+		err = h.cluster.Stop(ctx)
+	}
+	if h.dir == "" {
+		return err
+	}
+	return errors.Join(err, tidy(h.dir, code))
 }
 
 // startOrUse does not give a test that wants a control plane alone a cluster

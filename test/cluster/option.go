@@ -6,7 +6,8 @@ import "time"
 type Option func(*plan)
 
 // ControlPlaneOnly leaves out everything that needs root: no node, no registry,
-// so pods stay Pending for ever. It is up in a few seconds.
+// so pods stay Pending for ever, and Nodes are what a test says that they are.
+// It is up in a few seconds.
 func ControlPlaneOnly() Option {
 	return func(p *plan) { p.controlPlaneOnly = true }
 }
@@ -21,6 +22,12 @@ func Standing() Option {
 // "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade" or "OKD".
 func FeatureSet(name string) Option {
 	return func(p *plan) { p.featureSet = name }
+}
+
+// CRDs installs the CustomResourceDefinitions in these files besides: those of
+// APIs that not every OpenShift cluster has.
+func CRDs(files ...string) Option {
+	return func(p *plan) { p.furtherCRDs = files }
 }
 
 // Progress reports each step as it is done, and how long it took. It is called

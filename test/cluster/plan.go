@@ -28,6 +28,7 @@ type plan struct {
 	controlPlaneOnly bool
 	standing         bool
 	featureSet       string
+	furtherCRDs      []string
 	report           func(step string, took time.Duration)
 	reporting        sync.Mutex
 
