@@ -79,11 +79,11 @@ func TestUpgradeable(t *testing.T) {
 		},
 		"UnknownPatch": {reason: "nor is a patch update concerned", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "", ""), to: "5.0.9", want: skipped},
 		"PartsOfTheirOwn": {
-			reason: "up to 4.22 the parts are conditions of their own, and none is lost", cluster: old, to: "4.15.0", want: one(name, preflight.Fail, "MultipleReasons"),
+			reason: "up to 4.22 the parts are conditions of their own, and none is lost", cluster: old, to: "4.15.0", want: one(name, preflight.Fail, "UpgradeableFalse"),
 			message: []string{"multiple reasons: AdminAckRequired,ClusterVersionOverridesSet\n* AdminAckRequired: Acknowledge the removal.\n* ClusterVersionOverridesSet: Remove the overrides."},
 		},
 		"PartsInTheMessage": {
-			reason: "since they are in the message, and are not said twice", to: "5.1.0", want: one(name, preflight.Fail, "MultipleReasons"), message: []string{multiple + "\n"},
+			reason: "since they are in the message, and are not said twice", to: "5.1.0", want: one(name, preflight.Fail, "UpgradeableFalse"), message: []string{multiple + "\n"},
 			cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons", multiple),
 		},
 		"Wordless": {

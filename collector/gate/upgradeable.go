@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -47,10 +48,14 @@ func judgeUpgradeable(s situation) []preflight.Finding {
 }
 
 // notUpgradeable keeps CVO's message as it is. Up to 4.22 the causes have
-// conditions of their own; what the message leaves out is added from there.
+// conditions of their own; what the message leaves out is added from there. A
+// reason that names no cause is left to the evidence.
 func (s situation) notUpgradeable(objection *cvo.Objection) preflight.Finding {
 	finding := refused(objection, fmt.Sprintf("Put right what the message names, or acknowledge it where it is an admin ack: oc adm upgrade. "+
 		"It blocks updates that leave %s; the newest release within it can be had meanwhile: oc preflight targets. Accepting risks does not get past it, only --force does.", s.minor()))
+	if slices.Contains([]string{"MultipleReasons", "RiskNameNotCompatibleWithReasonProperty"}, finding.Reason) {
+		finding.Reason = "UpgradeableFalse" // as oc adm upgrade recommend calls it
+	}
 	finding.Evidence = map[string]string{}
 	for _, condition := range s.version.Status.Conditions {
 		if !strings.HasPrefix(string(condition.Type), "Upgradeable") || condition.Status != configv1.ConditionFalse {
