@@ -19,7 +19,7 @@ import (
 func risk(name string) preflight.Finding {
 	return preflight.Finding{
 		Name: name, Source: preflight.SourceRisk, Outcome: preflight.Fail, Reason: "Applies", Blocks: true,
-		Message: name + " may do harm.", Remediation: "Read about it, then accept it: --accept " + name, URL: "https://example.com/" + name,
+		Message: name + " may do harm to " + report.AnyTarget + ".", Remediation: "Read about it, then accept it: --accept " + name, URL: "https://example.com/" + name,
 	}
 }
 
@@ -183,7 +183,7 @@ func TestManyTargetsAreToldInFewWords(t *testing.T) {
 			t.Errorf("the text does not say %q", want)
 		}
 	}
-	if got := strings.Count(text.String(), "Everywhere may do harm."); got != 1 {
+	if got := strings.Count(text.String(), "Everywhere may do harm"); got != 1 {
 		t.Errorf("what is the same for all is said %d times", got)
 	}
 	if strings.Contains(text.String(), "MultipleReasons") {

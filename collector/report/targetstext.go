@@ -147,12 +147,17 @@ func writeShared(w io.Writer, targets Targets) {
 		members[key] = append(members[key], finding)
 	}
 	place := map[string]int{}
-	for i := len(targets.Targets) - 1; i >= 0; i-- {
-		place[targets.Targets[i].Version] = i
+	for i, target := range slices.Backward(targets.Targets) {
+		place[target.Version] = i
 	}
+	var page bytes.Buffer
 	for _, key := range order {
-		writeGroup(w, targets.Targets, merge(members[key], place))
+		writeGroup(&page, targets.Targets, merge(members[key], place))
 	}
+	if bytes.Contains(page.Bytes(), []byte(AnyTarget)) {
+		fmt.Fprintf(w, "Below, %s stands for each of the targets that a finding is about.\n\n", AnyTarget)
+	}
+	fmt.Fprintf(w, "%s", page.Bytes())
 }
 
 // shared is one finding that stands for several.
@@ -186,12 +191,8 @@ func merge(findings []TargetFinding, place map[string]int) shared {
 
 func writeGroup(w io.Writer, targets []Candidate, finding shared) {
 	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding.Finding), clean(finding.Name), clean(finding.Reason), note(finding.Finding))
-	about := "Concerns: "
-	if verdict.Open(finding.Finding) {
-		about = "Blocks: "
-	}
 	if len(finding.Targets) > 0 {
-		paragraph(w, about, scope(finding.Targets, targets))
+		paragraph(w, effect(finding.Finding), scope(finding.Targets, targets))
 	}
 	writeDetails(w, finding.Finding)
 	if finding.varies {

@@ -112,13 +112,24 @@ func quiet(finding preflight.Finding) bool { return finding.Outcome == preflight
 func writeFinding(w io.Writer, finding preflight.Finding) {
 	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
 	if len(finding.BlockedTargets) > 0 && verdict.Open(finding) {
-		paragraph(w, "Blocks: ", strings.Join(finding.BlockedTargets, ", "))
+		paragraph(w, effect(finding), strings.Join(finding.BlockedTargets, ", "))
 	}
 	writeDetails(w, finding)
 	if finding.Job != nil && finding.Job.Name != "" {
 		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
 	}
 	fmt.Fprintln(w)
+}
+
+// effect is what a finding does to the targets that it is about.
+func effect(finding preflight.Finding) string {
+	switch {
+	case !verdict.Open(finding):
+		return "Concerns: "
+	case finding.Outcome == preflight.Fail:
+		return "Blocks: "
+	}
+	return "Leaves undecided: "
 }
 
 // writeDetails says why, what to do, and about what.
