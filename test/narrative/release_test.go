@@ -1,0 +1,49 @@
+package narrative_test
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// publish pushes a release of each version, which ships no checks, to a
+// registry, and has the cluster trust who signed them. It returns their pull
+// specs.
+func (s *scene) publish(versions ...string) map[string]string {
+	s.t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	s.t.Cleanup(server.Close)
+	signer, err := release.NewSigner("Release Key")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key, err := signer.PublicKey()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.state.Keys = map[string][]byte{"verifier-public-key-release": key}
+	s.state.Stores = map[string]string{"store-release": "file://" + s.t.TempDir()}
+	s.state.Signatures = release.Store{}
+	pullSpecs := map[string]string{}
+	for _, version := range versions {
+		pullSpec, err := release.Push(s.t.Context(), strings.TrimPrefix(server.URL, "http://"), release.Release{
+			Version: version, Previous: []string{s.state.Version},
+			Components: []release.Component{{Name: "etcd", Image: digested("e"), Source: "quay.io/openshift/origin-etcd"}},
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+version+"-x86_64")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.state.Signatures.Add(pullSpec, signature)
+		pullSpecs[version] = pullSpec
+	}
+	return pullSpecs
+}

@@ -1,0 +1,72 @@
+package narrative_test
+
+import (
+	"strings"
+	"testing"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// use is what the cluster counted of the requests of one client.
+func use(api, removedIn, user string) string {
+	return strings.NewReplacer("NAME", api, "RELEASE", removedIn, "USER", user).Replace(`
+apiVersion: apiserver.openshift.io/v1
+kind: APIRequestCount
+metadata: {name: NAME}
+spec: {numberOfUsersToReport: 10}
+status:
+  removedInRelease: "RELEASE"
+  requestCount: 42
+  last24h:
+  - requestCount: 42
+    byNode:
+    - nodeName: control-plane-0
+      requestCount: 42
+      byUser: [{username: "USER", userAgent: billing/v2, requestCount: 42, byVerb: [{verb: list, requestCount: 42}]}]
+`)
+}
+
+// Removals that are imminent block, those that are further away inform
+// (eus-upgrades-mvp). OpenShift 4.19 has Kubernetes 1.32, 4.20 has 1.33.
+func TestAPIsThatAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := on(t, &byDefault)
+	s.state.Available = map[string]string{"4.18.16": digested("1"), "4.19.1": digested("2")}
+	s.apply()
+	s.hold(
+		use("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.32", "system:serviceaccount:billing:reader"),
+		use("endpointslices.v1beta1.discovery.k8s.io", "1.33", "system:serviceaccount:billing:reader"),
+		use("horizontalpodautoscalers.v2beta2.autoscaling", "1.32", "system:serviceaccount:kube-system:generic-garbage-collector"),
+	)
+	const imminent, far = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "RemovedAPI-endpointslices.v1beta1.discovery.k8s.io"
+	s.explain(blocked, "4.19.1").
+		because(names{blocking: []string{imminent}}).
+		finds(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2", "42 requests").
+		finds(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
+		lacks("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
+	s.explain(ready, "4.18.16").because(names{})
+}
+
+// An operator that supports no more than the present release keeps the cluster
+// from leaving it (eus-upgrades-mvp: "equal to the current cluster version").
+func TestOperatorsThatDoNotGoAlong(t *testing.T) {
+	t.Parallel()
+	s := on(t, &techPreview)
+	s.state.Available = map[string]string{"4.18.16": digested("1"), "4.19.1": digested("2")}
+	s.apply()
+	for version, name := range map[string]string{"4.18": "lags.v1", "4.19": "follows.v1"} {
+		s.hold(strings.NewReplacer("NAME", name, "MAX", version).Replace(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: NAME
+  namespace: billing
+  annotations: {operatorframework.io/properties: '{"properties":[{"type":"olm.maxOpenShiftVersion","value":"MAX"}]}'}
+spec: {displayName: An operator, install: {strategy: deployment}}
+`))
+	}
+	s.explain(blocked, "4.19.1").
+		because(names{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).
+		finds("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18", "oc -n billing get")
+	s.explain(ready, "4.18.16").because(names{})
+}
