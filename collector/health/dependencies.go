@@ -25,9 +25,9 @@ const (
 	patience   = 10 * time.Second
 	firstPause = 500 * time.Millisecond
 	// maxAsked is how many dependencies are asked at a time, maxDependencies
-	// how many at all.
-	maxAsked        = 8
-	maxDependencies = 1000
+	// how many at all: where none answers, that takes four minutes.
+	maxAsked        = 16
+	maxDependencies = 100
 )
 
 // Dependencies are what the cluster needs outside of itself. They are asked
