@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
@@ -36,7 +36,7 @@ func newLedger(candidates []report.Candidate) *ledger {
 }
 
 func (l *ledger) enter(target int, asked acceptance.Asked, findings []preflight.Finding) {
-	version := versionIn(l.candidates[target].Version)
+	version := l.candidates[target].Version
 	entries := make([]*entry, len(findings))
 	keys := make([][sha256.Size]byte, len(findings))
 	for i, finding := range findings {
@@ -58,23 +58,50 @@ func (l *ledger) enter(target int, asked acceptance.Asked, findings []preflight.
 	}
 }
 
-// versionIn finds a version in a text, but not as a part of a longer one.
-func versionIn(version string) *regexp.Regexp {
-	if version == "" {
-		return regexp.MustCompile(`a^`) // no text has it
-	}
-	const before, after = `(^|[^0-9A-Za-z.+-])`, `($|[^0-9A-Za-z.+-]|[.]($|[^0-9A-Za-z]))`
-	return regexp.MustCompile(before + regexp.QuoteMeta(version) + after)
+// generalize words a finding about one target as it holds for others.
+func generalize(finding preflight.Finding, version string) preflight.Finding {
+	finding.Message = withoutVersion(finding.Message, version)
+	finding.Remediation = withoutVersion(finding.Remediation, version)
+	return finding
 }
 
-// generalize words a finding about one target as it holds for others.
-func generalize(finding preflight.Finding, version *regexp.Regexp) preflight.Finding {
-	for _, text := range []*string{&finding.Message, &finding.Remediation} {
-		for range 2 { // of two that share the character between them, each time one is found
-			*text = version.ReplaceAllString(*text, "${1}"+report.AnyTarget+"${2}")
-		}
+// withoutVersion puts report.AnyTarget in the place of the version, but not of
+// a part of a longer one.
+func withoutVersion(text, version string) string {
+	if version == "" || !strings.Contains(text, version) {
+		return text
 	}
-	return finding
+	var general strings.Builder
+	done := 0
+	for {
+		next := strings.Index(text[done:], version)
+		if next < 0 {
+			return general.String() + text[done:]
+		}
+		start, end := done+next, done+next+len(version)
+		general.WriteString(text[done:start])
+		if isPart(text[:start], text[end:]) {
+			general.WriteString(version)
+		} else {
+			general.WriteString(report.AnyTarget)
+		}
+		done = end
+	}
+}
+
+// isPart says whether what stands between the two is a part of a longer
+// version or name: a dot behind it may end a sentence.
+func isPart(before, after string) bool {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	const inside = letters + "+-"
+	if before != "" && strings.ContainsRune(inside+".", rune(before[len(before)-1])) {
+		return true
+	}
+	after, dot := strings.CutPrefix(after, ".")
+	if dot {
+		return after != "" && strings.ContainsRune(letters, rune(after[0]))
+	}
+	return after != "" && strings.ContainsRune(inside, rune(after[0]))
 }
 
 // key is the same for findings that read the same.
