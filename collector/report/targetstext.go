@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // writeTargetsText renders the targets for people: a table of all, then every
@@ -137,7 +136,7 @@ func writeShared(w io.Writer, targets Targets) {
 	var order []group
 	members := map[group][]TargetFinding{}
 	for _, finding := range targets.Findings {
-		if quiet(finding.Finding) || finding.Outcome == preflight.Skipped {
+		if quiet(finding.Finding) {
 			continue
 		}
 		key := group{finding.Name, label(finding.Finding)}

@@ -29,7 +29,7 @@ func writeBody(w io.Writer, report Report) {
 			writeFinding(w, finding)
 		}
 	}
-	writePassed(w, report.Findings)
+	writeQuiet(w, report.Findings)
 	writeNext(w, report)
 }
 
@@ -106,8 +106,11 @@ func tally(findings []preflight.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// quiet findings need nobody's attention.
-func quiet(finding preflight.Finding) bool { return finding.Outcome == preflight.Pass }
+// quiet findings need nobody's attention: what passed, and built-in checks that
+// do not apply to this cluster or update. A Job that skips says why.
+func quiet(finding preflight.Finding) bool {
+	return finding.Outcome == preflight.Pass || finding.Outcome == preflight.Skipped && finding.Source != preflight.SourceJob
+}
 
 func writeFinding(w io.Writer, finding preflight.Finding) {
 	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
@@ -178,15 +181,23 @@ func onNode(node string) string {
 	return " on node " + node
 }
 
-func writePassed(w io.Writer, findings []preflight.Finding) {
-	var names []string
+// writeQuiet lists the quiet findings, what was skipped with the reason.
+func writeQuiet(w io.Writer, findings []preflight.Finding) {
+	var passed, skipped []string
 	for _, finding := range findings {
-		if quiet(finding) {
-			names = append(names, clean(finding.Name))
+		switch {
+		case !quiet(finding):
+		case finding.Outcome == preflight.Pass:
+			passed = append(passed, clean(finding.Name))
+		default:
+			skipped = append(skipped, clean(fmt.Sprintf("%s (%s)", finding.Name, finding.Reason)))
 		}
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", wrap(names))
+	if len(skipped) > 0 {
+		fmt.Fprintf(w, "%-8s %s\n\n", "SKIPPED", wrap(skipped))
+	}
+	if len(passed) > 0 {
+		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", wrap(passed))
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -27,6 +30,11 @@ func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
 			"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge",
 			"-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`,
 		},
+		{"label", "node", "--all", "--overwrite", "node-role.kubernetes.io/worker="},
+		{
+			"annotate", "node", "--all", "--overwrite", "machineconfiguration.openshift.io/state=Done",
+			"machineconfiguration.openshift.io/currentConfig=rendered-worker-1", "machineconfiguration.openshift.io/desiredConfig=rendered-worker-1",
+		},
 		{
 			"patch", "machineconfigpool", "worker", "--subresource=status", "--type=merge",
 			"-p", `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`,
@@ -40,4 +48,22 @@ func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
 		}
 	}
 	return nil
+}
+
+// operators are those of the story's cluster, all of them well.
+func operators() []configv1.ClusterOperator {
+	now := metav1.Now()
+	var operators []configv1.ClusterOperator
+	for _, name := range []string{"cloud-credential", "ingress", "kube-apiserver", "machine-config"} {
+		operators = append(operators, configv1.ClusterOperator{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
+				{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now},
+				{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, LastTransitionTime: now},
+				{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: now},
+				{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionTrue, LastTransitionTime: now},
+			}},
+		})
+	}
+	return operators
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
@@ -143,6 +144,8 @@ func state(pullSpec string, signer *release.Signer, directory string) (openshift
 		Gates:      map[string]string{Gate: gateText},
 		Acks:       map[string]string{},
 		Namespaces: namespaces(),
+		Topology:   configv1.HighlyAvailableTopologyMode,
+		Operators:  operators(),
 	}, nil
 }
 
