@@ -3,6 +3,7 @@ package narrative_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,17 +132,31 @@ func (s *scene) accepted() []string {
 	return names
 }
 
-// catchUp has the cluster's status follow its spec, as CVO does.
+// catchUp has the cluster's status follow its spec, as CVO does: an update is
+// available once all of its risks that apply are accepted.
 func (s *scene) catchUp() {
 	s.t.Helper()
+	s.accept(s.accepted()...)
+	s.apply()
+}
+
+func (s *scene) accept(risks ...string) {
 	s.state.Desired = nil
-	for _, name := range s.accepted() {
+	for _, name := range risks {
 		if s.state.Desired == nil {
 			s.state.Desired = &configv1.Update{}
 		}
 		s.state.Desired.AcceptRisks = append(s.state.Desired.AcceptRisks, configv1.AcceptRisk{Name: name})
 	}
-	s.apply()
+	for i := range s.state.Conditional {
+		update := &s.state.Conditional[i]
+		open := func(name string) bool { return name != leaked && !slices.Contains(risks, name) }
+		recommended := &update.Conditions[0]
+		if recommended.Status == metav1.ConditionFalse && !slices.ContainsFunc(update.RiskNames, open) {
+			recommended.Status, recommended.Reason = metav1.ConditionTrue, "AllExposedRisksAccepted"
+			s.state.Available[update.Release.Version] = update.Release.Image
+		}
+	}
 }
 
 // Workflow 2 of the enhancement: the risks are accepted once, in ClusterVersion,
@@ -158,17 +173,17 @@ func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 	s.run(blocked, "--to", "4.18.16").
 		because(names{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
 		finds(highLoad, preflight.Fail, "RiskApplies", "4.18.16", "high load from I/O wait", "--accept "+highLoad, "COS-2705").
-		cvoDoes(refuses, "InvalidClusterVersion", "when image is empty the update must be an available update")
+		cvoRefuses("InvalidClusterVersion", "when image is empty the update must be an available update")
 	s.run(ready, "--to", "4.18.17").
 		because(names{accepted: []string{bootImages}}).
 		finds("ReleaseSignature", preflight.Pass, "Verified").
 		finds("AcceptanceUnused", preflight.Warn, "Unused", dualStack+" (spec.desiredUpdate.acceptRisks)", leaked).
-		cvoDoes(takes, "PayloadLoaded")
+		cvoTakes()
 	s.run(ready, "--to", "4.19.1").because(names{}).finds(leaked, preflight.Pass, "RiskDoesNotApply")
 	// Workflow 1: more is accepted for this update alone.
 	s.run(ready, "--to", "4.18.16", "--accept", highLoad).
 		because(names{accepted: []string{dualStack, bootImages, highLoad}}).
-		cvoDoes(takes, "PayloadLoaded")
+		cvoTakes()
 }
 
 func TestAcceptKeepsWhatItSays(t *testing.T) {
@@ -222,14 +237,14 @@ func TestWhereClusterVersionKeepsNoRisks(t *testing.T) {
 
 	s.run(blocked, "--to", "4.18.16", "--accept", acceptable).
 		because(names{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
-		cvoDoes(refuses, "InvalidClusterVersion", "accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks")
+		cvoRefuses("InvalidClusterVersion", "accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks")
 	// CVO takes no conditional update by its version alone, but by its image.
 	s.run(ready, "--to", "4.18.17", "--accept", acceptable).
 		because(names{accepted: []string{bootImages}}).
-		cvoDoes(refuses, "InvalidClusterVersion", "by version and image only")
+		cvoRefuses("InvalidClusterVersion", "by version and image only")
 	s.run(ready, "--to-image", s.state.Conditional[1].Release.Image, "--accept", bootImages).
 		because(names{accepted: []string{bootImages}}).
-		cvoDoes(takes, "PayloadLoaded")
+		cvoTakes()
 	s.run(ready, "--to", "4.19.1").because(names{}).finds(leaked, preflight.Pass, "RiskDoesNotApply")
 }
 
@@ -283,7 +298,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* a member is missing\n* Read https://docs.example.com/boot-images first.",
 	}}
 	update := &s.state.Conditional[2]
-	s.state.Available = nil
+	s.state.Available = map[string]string{}
 	for _, name := range []string{etcd, ack} {
 		risk := riskNamed(dualStack)
 		risk.Name = name
@@ -301,7 +316,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 		finds(etcd, preflight.Fail, "NoQuorum", "a member is missing", "Accepting risks does not get past it").
 		finds(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
 		finds("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
-		cvoDoes(refuses, "PreconditionChecks", "a member is missing")
+		cvoRefuses("PreconditionChecks", "a member is missing")
 	// Patch updates do not ask for any of it.
 	s.run(ready, "--to", "4.18.17", "--accept", bootImages).because(names{accepted: []string{bootImages}}).lacks(etcd)
 	if told := s.run(ready, "--to", "4.19.1", "--force"); !told.verdict.Forced {

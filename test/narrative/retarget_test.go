@@ -59,8 +59,8 @@ func TestWhatCVODoesDuringAnUpdate(t *testing.T) {
 		State: configv1.CompletedUpdate, Version: "4.18.15", Image: digested("0"), StartedTime: began, CompletionTime: &began, Verified: true,
 	}}
 	s.apply()
-	s.run(ready, "--to", "4.19.4").because(names{}).cvoDoes(takes, "PayloadLoaded")
+	s.run(ready, "--to", "4.19.4").because(names{}).cvoTakes()
 	s.run(blocked, "--to", "4.20.1").
 		because(names{blocking: []string{"ClusterVersionUpdating"}}).
-		cvoDoes(refuses, "PreconditionChecks", "ClusterVersionUpdating")
+		cvoRefuses("PreconditionChecks", "ClusterVersionUpdating")
 }

@@ -27,7 +27,7 @@ import (
 // scene is a cluster as a story wants it. It begins well: every update that is
 // available is Ready.
 type scene struct {
-	t       *testing.T
+	t       testing.TB
 	cluster *cluster.Cluster
 	config  *rest.Config
 	// state is what apply makes true.
@@ -41,13 +41,13 @@ const current = "4.18.15"
 
 // on takes the stage until the test ends. Alerts fire, and series are there, as
 // the rules of the Prometheus have it.
-func on(t *testing.T, stage *stage, rules ...prometheus.Rule) *scene {
-	t.Helper()
+func on(tb testing.TB, stage *stage, rules ...prometheus.Rule) *scene {
+	tb.Helper()
 	stage.turn.Lock()
-	t.Cleanup(stage.turn.Unlock)
+	tb.Cleanup(stage.turn.Unlock)
 	config := rest.CopyConfig(stage.cluster.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	s := &scene{t: t, cluster: stage.cluster, config: config, monitoring: prometheus.Run(t, rules...).URL}
+	s := &scene{t: tb, cluster: stage.cluster, config: config, monitoring: prometheus.Run(tb, rules...).URL}
 	s.state = openshift.State{
 		Version: current, Image: digested("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
 		Gates: map[string]string{}, Acks: map[string]string{}, Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},
