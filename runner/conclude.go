@@ -85,7 +85,7 @@ func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []prefli
 	request.ClusterVersion, request.Force = l.clusterVersion, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	answer := cvo.Judge(request)
-	if shut := shutters(findings); len(shut) > 0 && answer.Accepts != nil && *answer.Accepts && !policy.Force {
+	if shut := shutters(findings); len(shut) > 0 && (answer.Accepts == nil || *answer.Accepts) && !policy.Force {
 		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "the condition Upgradeable of ClusterVersion does not tell of it yet, but CVO takes no such update because of " +
 			strings.Join(shut, ", ")}
 	}

@@ -36,6 +36,7 @@ func TestAnAckIsWanted(t *testing.T) {
 	s := at48(t, map[string]string{})
 	s.run(blocked, "--to", "4.9.59").
 		because(names{blocking: []string{removalsGate}}).
+		cvoRefuses("PreconditionChecks", removalsGate).
 		finds(removalsGate, preflight.Fail, "AdminAckRequired", strings.TrimSpace(removalsText), "oc preflight ack "+removals, "https://docs.example.com/removals")
 	s.run(ready, "--to", "4.8.58").because(names{}).finds("AdminAck", preflight.Skipped, "NotConcerned")
 	// Nobody accepts it as a risk, but it can be forced.

@@ -63,4 +63,6 @@ func TestWhatCVODoesDuringAnUpdate(t *testing.T) {
 	s.run(blocked, "--to", "4.20.1").
 		because(names{blocking: []string{"ClusterVersionUpdating"}}).
 		cvoRefuses("PreconditionChecks", "ClusterVersionUpdating")
+	// It takes no signature to know that.
+	s.explain(blocked, "4.20.1").cvoRefuses("PreconditionChecks", "ClusterVersionUpdating")
 }
