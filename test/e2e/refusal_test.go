@@ -121,7 +121,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			args:   []string{"--to", to, "--as", "nobody"}, code: 1,
 			want: []string{
 				"get clusterversions.config.openshift.io", "list configmaps in namespace openshift-config-managed",
-				"admin-acks in namespace openshift-config", "watch jobs.batch", "get pods/log",
+				"watch jobs.batch", "get pods/log",
 			},
 		},
 		"PermissionToRun": {
