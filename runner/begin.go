@@ -34,6 +34,9 @@ type session struct {
 	// read with it; nil when the release may not be read.
 	proof   *signature.Release
 	payload *payload.Release
+	// acceptedByCVO says whether CVO accepts the signatures; nil when that is
+	// not known.
+	acceptedByCVO *bool
 	// told are the findings of what has been looked at already.
 	told []collector.Source
 	// launcher is set from when objects may exist in the cluster.

@@ -26,7 +26,7 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 		Target:   s.reportedTarget(),
 		Verdict:  decided,
 		Expected: expected,
-		CVO:      cvo(findings),
+		CVO:      s.cvo(findings),
 		Findings: findings,
 	}
 }
@@ -53,14 +53,16 @@ func (s *session) reportedTarget() report.Target {
 // cvo says what the cluster-version operator would do with the same request, as
 // far as this run looked. CVO has preconditions that are not looked at here, so
 // it is never said to accept.
-func cvo(findings []preflight.Finding) report.CVO {
+func (s *session) cvo(findings []preflight.Finding) report.CVO {
 	for _, finding := range findings {
 		if finding.Outcome != preflight.Fail || !verdict.Open(finding) {
 			continue
 		}
 		switch finding.Source {
 		case preflight.SourceSignature:
-			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "The update cannot be verified: " + finding.Message}
+			if refusal, refuses := s.refusedByCVO(finding); refuses {
+				return refusal
+			}
 		case preflight.SourceGate:
 			return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: finding.Name + ": " + finding.Message}
 		case preflight.SourcePayload, preflight.SourceImage, preflight.SourceJob, preflight.SourceRisk, preflight.SourceHealth:
@@ -68,4 +70,16 @@ func cvo(findings []preflight.Finding) report.CVO {
 		}
 	}
 	return report.CVO{Reason: "NotEvaluated", Message: "CVO has preconditions that this run did not look at"}
+}
+
+// refusedByCVO is what CVO makes of a signature that is refused here; it is
+// laxer in places, see the documentation of package signature.
+func (s *session) refusedByCVO(finding preflight.Finding) (report.CVO, bool) {
+	switch {
+	case s.acceptedByCVO == nil:
+		return report.CVO{Reason: "NotEvaluated", Message: "it is not known what CVO makes of the signatures: " + finding.Message}, true
+	case *s.acceptedByCVO:
+		return report.CVO{}, false
+	}
+	return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "The update cannot be verified: " + finding.Message}, true
 }

@@ -24,6 +24,7 @@ type permission = authorizationv1.ResourceAttributes
 func readPermissions() []permission {
 	return []permission{
 		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
 		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed"},
 		{Verb: "list", Resource: "configmaps", Namespace: "openshift-config-managed"},
 		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config", Name: "admin-acks"},

@@ -40,6 +40,9 @@ type Config struct {
 	// Keyrings and Stores, where given, override what the cluster trusts.
 	Keyrings []signature.Keyring
 	Stores   []signature.Store
+	// Repositories are what signatures may call the repository of a release;
+	// none means OpenShift's own.
+	Repositories []string
 	// Accept names the findings that the administrator accepts.
 	Accept []string
 	// Force goes on with a release that could not be verified, and past

@@ -34,6 +34,7 @@ const (
 type world struct {
 	registry string
 	pullSpec string
+	signer   *release.Signer
 	config   runner.Config
 }
 
@@ -57,6 +58,7 @@ func newWorld(t *testing.T, gates map[string]string) world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.signer = signer
 	signatures := release.Store{}
 	signatures.Add(w.pullSpec, signature)
 	state := openshift.State{

@@ -101,7 +101,7 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 	}
 	return runner.Config{
 		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
-		Target: f.target, Keyrings: keyrings, Stores: stores,
+		Target: f.target, Keyrings: keyrings, Stores: stores, Repositories: f.repositories,
 		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
 		Parallelism: f.parallelism, Timeout: f.timeout,
 		Keep: f.keep, NoJobs: f.noJobs, ToolVersion: toolVersion(),
