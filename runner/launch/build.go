@@ -59,6 +59,9 @@ const (
 	// backoffLimit is for authors who chose none: Kubernetes' own 6 takes more
 	// than ten minutes, which is longer than a run.
 	backoffLimit = 2
+	// maxGrace is how long a pod may take to end after SIGTERM, in seconds:
+	// Kubernetes' own default, and less than a run takes to clean up.
+	maxGrace = 30
 )
 
 // Build makes the plan for a release. It is pure, and the same input gives the
@@ -169,18 +172,21 @@ func (b builder) job(manifest payload.Job) *batchv1.Job {
 	return job
 }
 
-// bound sees to it that the Job ends, is not retried in vain, and outlives its
-// end.
+// bound sees to it that the Job ends, also when nobody is there to end it, is
+// not retried in vain, and outlives its end.
 func (b builder) bound(spec *batchv1.JobSpec) {
-	if spec.ActiveDeadlineSeconds == nil {
-		seconds := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
-		spec.ActiveDeadlineSeconds = &seconds
+	limit := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
+	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
+		spec.ActiveDeadlineSeconds = &limit
+	}
+	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil && *grace > maxGrace {
+		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(maxGrace))
 	}
 	ttl := int32(minTTL / time.Second)
 	if spec.TTLSecondsAfterFinished == nil || *spec.TTLSecondsAfterFinished < ttl {
 		spec.TTLSecondsAfterFinished = &ttl
 	}
-	if spec.BackoffLimit == nil && spec.BackoffLimitPerIndex == nil {
+	if spec.BackoffLimit == nil {
 		limit := int32(backoffLimit)
 		spec.BackoffLimit = &limit
 	}
