@@ -17,6 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
 
@@ -30,6 +31,8 @@ type session struct {
 	cluster  report.Cluster
 	target   release
 
+	// registries is how the cluster pulls images.
+	registries *registry.Access
 	// proof is what the verification of the signature left, payload what was
 	// read with it; nil when the release may not be read.
 	proof   *signature.Release
@@ -78,6 +81,7 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	run.cluster = report.Cluster{
 		ID: string(clusterVersion.Spec.ClusterID), Version: current.version, Image: current.image, Kubernetes: kubernetes.GitVersion,
 	}
+	run.readRegistries(ctx)
 	run.target, err = config.Target.resolve(clusterVersion)
 	return run, err
 }

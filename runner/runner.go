@@ -18,6 +18,8 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
 
@@ -43,6 +45,10 @@ type Config struct {
 	// Repositories are what signatures may call the repository of a release;
 	// none means OpenShift's own.
 	Repositories []string
+	// Local is what this machine brings to pull images with, after what the
+	// cluster has. Cache keeps what was read of releases; nil for none.
+	Local registry.Local
+	Cache payload.Cache
 	// Accept names the findings that the administrator accepts.
 	Accept []string
 	// Force goes on with a release that could not be verified, and past

@@ -86,7 +86,17 @@ func (w world) push(t *testing.T, version string) string {
 		Version: version,
 		Components: []release.Component{{
 			Name: "etcd", Image: w.registry + "/openshift/etcd@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
-			Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": `
+			Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": checkManifest},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pullSpec
+}
+
+// checkManifest is the one check of the release.
+const checkManifest = `
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -100,14 +110,7 @@ spec:
       containers:
       - name: preflight
         image: quay.io/openshift/etcd:latest
-`},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pullSpec
-}
+`
 
 // status changes the status of ClusterVersion.
 func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus)) {

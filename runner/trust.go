@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
@@ -84,7 +85,7 @@ func (s *session) pullSpec(ctx context.Context) (string, error) {
 		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:..., or use --force to take what the tag means now",
 			s.target.image)
 	}
-	pullSpec, err := payload.Resolve(ctx, s.target.image)
+	pullSpec, err := payload.Resolve(ctx, s.target.image, s.registries)
 	if err != nil {
 		return "", err
 	}
@@ -142,12 +143,13 @@ func (s *session) extract(ctx context.Context) error {
 		return nil
 	}
 	s.step("reading the manifests of %s", s.proof.PullSpec())
-	read, err := payload.Extract(ctx, *s.proof)
+	defer s.registries.Close()
+	read, err := payload.Extract(ctx, *s.proof, payload.Options{Access: s.registries, Cache: s.config.Cache, Cluster: s.filters(ctx)})
 	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
-		s.tell("ReleasePayload", preflight.SourcePayload, preflight.Finding{
+		s.tell("ReleasePayload", preflight.SourcePayload, append(s.registries.Warnings(), preflight.Finding{
 			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: refused.Reason, Blocks: true,
 			Message: refused.Error(), Remediation: refused.Remediation,
-		})
+		})...)
 		return nil
 	}
 	if err != nil {
@@ -160,7 +162,7 @@ func (s *session) extract(ctx context.Context) error {
 		}
 	}
 	s.payload = read
-	s.tell("ReleasePayload", preflight.SourcePayload, append(read.Problems, s.version(read))...)
+	s.tell("ReleasePayload", preflight.SourcePayload, slices.Concat(s.registries.Warnings(), read.Problems, []preflight.Finding{s.version(read)})...)
 	if s.target.version == "" {
 		s.target.version = read.Version
 	}

@@ -15,6 +15,7 @@ import (
 type runFlags struct {
 	targetFlags
 	trustFlags
+	pullFlags
 
 	accept, only, skip []string
 	parallelism        int
@@ -47,6 +48,7 @@ The report goes to standard output, progress to standard error.
 	}
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
+	flags.pullFlags.add(c)
 	c.Flags().StringSliceVar(&flags.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
@@ -91,7 +93,14 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 
 // config makes the runner's configuration, with clients for the cluster.
 func (f runFlags) config(client *client) (runner.Config, error) {
+	if err := f.validate(); err != nil {
+		return runner.Config{}, usageError(err)
+	}
 	keyrings, stores, err := f.read()
+	if err != nil {
+		return runner.Config{}, err
+	}
+	kept, err := f.cache(client)
 	if err != nil {
 		return runner.Config{}, err
 	}
@@ -101,7 +110,7 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 	}
 	return runner.Config{
 		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
-		Target: f.target, Keyrings: keyrings, Stores: stores, Repositories: f.repositories,
+		Target: f.target, Keyrings: keyrings, Stores: stores, Repositories: f.repositories, Local: local(), Cache: kept,
 		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
 		Parallelism: f.parallelism, Timeout: f.timeout,
 		Keep: f.keep, NoJobs: f.noJobs, ToolVersion: toolVersion(),
