@@ -122,16 +122,29 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 		faults = append(faults, fault{ruleManifest, "metadata.name", "the release has it twice, first in " + first})
 	}
 	b.jobs[ref] = manifest.File
+	faults = located(faults, manifest.Lines)
 
 	check.Job = b.job(manifest)
 	for _, need := range b.catalog.closure(b.catalog.follow(job.Namespace, &check.Job.Spec.Template.Spec)) {
-		for _, f := range b.catalog.entries[need].faults {
-			f.path = fmt.Sprintf("%s (%s): %s", need, b.catalog.entries[need].file, f.path)
+		entry := b.catalog.entries[need]
+		for _, f := range located(entry.faults, entry.lines) {
+			f.path = fmt.Sprintf("%s (%s): %s", need, entry.file, f.path)
 			faults = append(faults, f)
 		}
 		check.needs = append(check.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
 	}
 	return check, faults
+}
+
+// located says in which line of the file each fault is, where that is known.
+func located(faults []fault, lines payload.Lines) []fault {
+	found := slices.Clone(faults)
+	for i := range found {
+		if line := lines.Of(found[i].path); line > 0 {
+			found[i].path += fmt.Sprintf(" (line %d)", line)
+		}
+	}
+	return found
 }
 
 // uniqueName numbers the checks that would have the same name, in the order of
