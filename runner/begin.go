@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -48,9 +47,8 @@ type session struct {
 	plan     launch.Plan
 }
 
-// begin reads the cluster and finds the target. It creates nothing, and names
-// all permissions that are missing of what is needed from here on.
-func begin(ctx context.Context, config Config, needs access.Needs) (*session, error) {
+// begin reads the cluster and finds the target. It creates nothing.
+func begin(ctx context.Context, config Config) (*session, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
@@ -65,7 +63,11 @@ func begin(ctx context.Context, config Config, needs access.Needs) (*session, er
 	if err != nil {
 		return nil, fmt.Errorf("could not reach the API server: %w", err)
 	}
-	if err := needs.Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
+	needed := readPermissions()
+	if !config.NoJobs {
+		needed = append(needed, followPermissions()...)
+	}
+	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
 		return nil, err
 	}
 	clusterVersion, err := readClusterVersion(ctx, run.snapshot)
