@@ -19,8 +19,9 @@
 //     release where they are set, also where the list is empty. Else come the
 //     store-* of the release.
 //   - Nine signatures of a store on the network are looked at.
-//   - Stores are reached through the proxy of the cluster, where it has one,
-//     and with the certificate authorities of its trusted-ca-bundle.
+//   - Stores are reached through the proxy of the cluster, where it has one
+//     and this machine's environment names none, and with the certificate
+//     authorities of its trusted-ca-bundle.
 //   - A key that has expired may sign. The proof has a warning.
 //
 // # Deliberate differences

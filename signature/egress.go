@@ -27,9 +27,9 @@ type egress struct {
 	roots *x509.CertPool
 }
 
-// egress is the cluster's way to web servers, as CVO takes it. Where the
-// cluster has no proxy, the environment may name one: the signatures may be
-// looked for from a machine outside of the cluster.
+// egress is the cluster's way to web servers, as CVO takes it. Where this
+// machine's environment names a proxy, that one comes first: it knows the way
+// out from here, which may be outside of the cluster.
 func (c clusterReader) egress(ctx context.Context) (egress, error) {
 	way := egress{proxy: http.ProxyFromEnvironment}
 	proxy, err := c.config.Proxies().Get(ctx, "cluster", metav1.GetOptions{})
@@ -58,12 +58,14 @@ func (c clusterReader) egress(ctx context.Context) (egress, error) {
 	return way, nil
 }
 
-// proxyOf follows the cluster's proxy, where it has one.
+// proxyOf follows the environment's proxy, then the cluster's.
 func proxyOf(status configv1.ProxyStatus) func(*http.Request) (*url.URL, error) {
-	if status.HTTPProxy == "" && status.HTTPSProxy == "" {
-		return http.ProxyFromEnvironment
-	}
 	config := httpproxy.Config{HTTPProxy: status.HTTPProxy, HTTPSProxy: status.HTTPSProxy, NoProxy: status.NoProxy}
 	choose := config.ProxyFunc()
-	return func(request *http.Request) (*url.URL, error) { return choose(request.URL) }
+	return func(request *http.Request) (*url.URL, error) {
+		if own, err := http.ProxyFromEnvironment(request); own != nil || err != nil {
+			return own, err
+		}
+		return choose(request.URL)
+	}
 }
