@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -47,8 +48,9 @@ type session struct {
 	plan     launch.Plan
 }
 
-// begin reads the cluster and finds the target. It creates nothing.
-func begin(ctx context.Context, config Config) (*session, error) {
+// begin reads the cluster and finds the target. It creates nothing, and names
+// all permissions that are missing of what is needed from here on.
+func begin(ctx context.Context, config Config, needs access.Needs) (*session, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
@@ -63,11 +65,7 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not reach the API server: %w", err)
 	}
-	needed := readPermissions()
-	if !config.NoJobs {
-		needed = append(needed, followPermissions()...)
-	}
-	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
+	if err := needs.Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
 		return nil, err
 	}
 	clusterVersion, err := readClusterVersion(ctx, run.snapshot)

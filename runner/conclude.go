@@ -28,6 +28,7 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 		Expected: expected,
 		CVO:      s.cvo(findings),
 		Findings: findings,
+		Created:  s.created(),
 	}
 }
 
@@ -76,6 +77,11 @@ func (s *session) cvo(findings []preflight.Finding) report.CVO {
 // laxer in places, see the documentation of package signature.
 func (s *session) refusedByCVO(finding preflight.Finding) (report.CVO, bool) {
 	switch {
+	case finding.Name == releasePolicy:
+		// The node refuses the pod in which CVO unpacks the release.
+		return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + finding.Message}, true
+	case finding.Name == imagesPolicy:
+		return report.CVO{}, false // CVO does not know of it
 	case s.acceptedByCVO == nil:
 		return report.CVO{Reason: "NotEvaluated", Message: "it is not known what CVO makes of the signatures: " + finding.Message}, true
 	case *s.acceptedByCVO:

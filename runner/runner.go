@@ -17,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -93,10 +94,14 @@ type Event struct {
 // with the release or the cluster is a finding of the report. An error that
 // comes with a report names what could not be deleted.
 //
+// What the run created is in the report, and so is what was deleted of it and
+// what was found when everything was listed again; the latter only in the report
+// that is returned, since Config.Verdict is given it before that.
+//
 // Canceling ctx ends the run early with what is known by then; the objects that
 // it created are deleted all the same.
 func Run(ctx context.Context, config Config) (told report.Report, err error) {
-	run, err := begin(ctx, config)
+	run, err := begin(ctx, config, config.needs())
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -108,7 +113,10 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err := run.extract(limited); err != nil {
 		return report.Report{}, err
 	}
-	defer func() { err = errors.Join(err, run.cleanup(ctx)) }()
+	defer func() {
+		removal, failed := run.cleanup(ctx)
+		told.Removal, err = removal, errors.Join(err, failed)
+	}()
 	sources, err := run.launch(limited)
 	if err != nil {
 		return report.Report{}, err
@@ -133,12 +141,15 @@ type Listing struct {
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict
 	Findings []preflight.Finding
+	// Needs is what Run asks of the API server for this release. Nothing is
+	// required where the release may not be read.
+	Needs access.Needs
 }
 
 // Checks lists what the target would run, and creates nothing. Errors are as
 // with Run.
 func Checks(ctx context.Context, config Config) (Listing, error) {
-	run, err := begin(ctx, config)
+	run, err := begin(ctx, config, ChecksNeeds())
 	if err != nil {
 		return Listing{}, err
 	}
@@ -150,10 +161,12 @@ func Checks(ctx context.Context, config Config) (Listing, error) {
 	if err := run.extract(ctx); err != nil {
 		return Listing{}, err
 	}
+	var needs access.Needs
 	if run.payload != nil {
 		run.plan = launch.Build(run.run(), run.payload)
 		run.refused(run.plan.Refused)
+		needs = config.needs().And(run.plan.Needs())
 	}
 	told := run.report(collector.Collect(ctx, run.told, run.answered), report.PhaseComplete)
-	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings}, nil
+	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings, Needs: needs}, nil
 }

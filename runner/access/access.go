@@ -42,17 +42,27 @@ func Describe(request Request) string {
 	return text
 }
 
-// DescribeSome says the first few of some requests, and how many there are
-// besides.
-func DescribeSome(requests []Request) string {
-	const most = 5
-	texts := make([]string, 0, most)
-	for _, request := range requests[:min(most, len(requests))] {
-		texts = append(texts, Describe(request))
+// Summarize says what requests are about, with the verbs of each together. It
+// says the first most of them, and how many there are besides.
+func Summarize(requests []Request, most int) string {
+	var abouts []Request
+	verbs := map[Request][]string{}
+	for _, request := range essential(requests) {
+		about := request
+		about.Verb = ""
+		if len(verbs[about]) == 0 {
+			abouts = append(abouts, about)
+		}
+		verbs[about] = append(verbs[about], request.Verb)
 	}
-	said := strings.Join(texts, ", ")
-	if more := len(requests) - most; more > 0 {
-		said += fmt.Sprintf(" and %d more", more)
+	var texts []string
+	for _, about := range abouts[:min(most, len(abouts))] {
+		about.Verb = strings.Join(verbs[about], ", ")
+		texts = append(texts, Describe(about))
+	}
+	said := strings.Join(texts, "; ")
+	if more := len(abouts) - most; more > 0 {
+		said += fmt.Sprintf("; and %d more", more)
 	}
 	return said
 }

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -269,9 +268,4 @@ func (a *audit) may(ctx context.Context, account types.NamespacedName, questions
 		}
 	}
 	return may, nil
-}
-
-// Compare orders accounts by namespace, then by name.
-func Compare(a, b types.NamespacedName) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

@@ -44,15 +44,6 @@ func (n Needs) And(more Needs) Needs {
 	}
 }
 
-// In asks for the same requests in one namespace.
-func In(namespace string, requests []Request) []Request {
-	placed := slices.Clone(requests)
-	for i := range placed {
-		placed[i].Namespace = namespace
-	}
-	return placed
-}
-
 // Verbs are the requests with these verbs, about the same as one.
 func Verbs(about Request, verbs ...string) []Request {
 	requests := make([]Request, 0, len(verbs))

@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,14 +40,30 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestDescribeSomeSaysHowManyMoreThereAre(t *testing.T) {
-	requests := access.Verbs(access.Request{Resource: "pods"}, "a", "b", "c", "d", "e", "f", "g")
-	want := "a pods, b pods, c pods, d pods, e pods and 2 more"
-	if got := access.DescribeSome(requests); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := access.DescribeSome(requests[:1]); got != "a pods" {
-		t.Errorf("%q, want the one there is", got)
+func TestSummarize(t *testing.T) {
+	pods, nodes := access.Request{Resource: "pods", Namespace: "here"}, access.Request{Resource: "nodes"}
+	for name, tc := range map[string]struct {
+		reason   string
+		requests []access.Request
+		most     int
+		want     string
+	}{
+		"None":  {reason: "nothing to say", most: 1},
+		"Verbs": {reason: "one resource is said once", requests: access.Verbs(pods, "watch", "get", "watch"), most: 1, want: "get, watch pods in namespace here"},
+		"All": {
+			reason: "in a fixed order", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 2,
+			want: "delete nodes; get pods in namespace here",
+		},
+		"More": {
+			reason: "the rest is counted", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 1,
+			want: "delete nodes; and 1 more",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := access.Summarize(tc.requests, tc.most); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

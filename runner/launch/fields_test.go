@@ -178,20 +178,19 @@ func structure(kind reflect.Type) (reflect.Type, bool) {
 
 // enter is the struct in a value, which is made where there is none.
 func enter(value reflect.Value) reflect.Value {
-	switch value.Kind() {
-	case reflect.Pointer:
+	if value.Kind() == reflect.Pointer {
 		if value.IsNil() {
 			value.Set(reflect.New(value.Type().Elem()))
 		}
 		return enter(value.Elem())
-	case reflect.Slice:
+	}
+	if value.Kind() == reflect.Slice {
 		if value.Len() == 0 {
 			value.Set(reflect.MakeSlice(value.Type(), 1, 1))
 		}
 		return enter(value.Index(0))
-	default:
-		return value
 	}
+	return value
 }
 
 // something is a value of the type that is not the zero value.
@@ -209,19 +208,19 @@ func something(kind reflect.Type) reflect.Value {
 	case reflect.TypeFor[corev1.ResourceList]():
 		return reflect.ValueOf(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")})
 	}
-	switch kind.Kind() {
-	case reflect.String:
+	switch is := kind.Kind(); {
+	case is == reflect.String:
 		value.SetString("x")
-	case reflect.Bool:
+	case is == reflect.Bool:
 		value.SetBool(true)
-	case reflect.Int32, reflect.Int64:
+	case value.CanInt():
 		value.SetInt(1)
-	case reflect.Pointer:
+	case is == reflect.Pointer:
 		value.Set(reflect.New(kind.Elem()))
 		value.Elem().Set(something(kind.Elem()))
-	case reflect.Slice:
+	case is == reflect.Slice:
 		value.Set(reflect.Append(value, something(kind.Elem())))
-	case reflect.Map:
+	case is == reflect.Map:
 		value.Set(reflect.MakeMap(kind))
 		value.SetMapIndex(something(kind.Key()), something(kind.Elem()))
 	default: // a struct that is refused as a whole

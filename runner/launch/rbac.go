@@ -80,8 +80,10 @@ func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 	return "", false
 }
 
-// readOnlyRole is true for the cluster roles that every cluster has, that only
-// read, and that a preflight may be bound to without bringing a copy.
+// knownRoles are the cluster roles that every cluster has, that only read, and
+// that a preflight may be bound to without bringing a copy.
+func knownRoles() []string { return []string{"cluster-reader", "view"} }
+
 func readOnlyRole(ref rbacv1.RoleRef) bool {
-	return ref.Kind == "ClusterRole" && (ref.Name == "cluster-reader" || ref.Name == "view")
+	return ref.Kind == "ClusterRole" && slices.Contains(knownRoles(), ref.Name)
 }

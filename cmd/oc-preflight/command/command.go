@@ -85,7 +85,7 @@ verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newChecks(client), newVerify(client), newAck(client), newCleanup(client),
-		newInit(streams), newConformance(client),
+		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
 }

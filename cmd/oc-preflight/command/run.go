@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,9 @@ func newRun(client *client) *cobra.Command {
 cluster, together with the gates of the cluster, and give one verdict: Ready,
 Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
 
-The report goes to standard output, progress to standard error.
+The report goes to standard output, progress to standard error. It lists what the
+run created; that all of it is gone is said on standard error, and where it is
+not, the exit code is 1.
 ` + exitHelp,
 		Example: `  # Is it safe to go to the newest available update?
   oc preflight run --to-latest
@@ -85,10 +88,27 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	}
 	told, err := runner.Run(c.Context(), config)
 	display.close()
+	tellRemoval(client.streams.ErrOut, told)
 	if err := errors.Join(err, writeError); err != nil {
 		return err
 	}
 	return decided(told)
+}
+
+// tellRemoval says what became of the objects of a run. The report that was
+// written lists them; this comes after it.
+func tellRemoval(w io.Writer, told report.Report) {
+	switch {
+	case told.Removal == nil && len(told.Created) > 0:
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: oc preflight cleanup %s\n", len(told.Created), told.Run.ID)
+	case told.Removal == nil:
+	case len(told.Removal.Left) == 0 && len(told.Removal.Deleted) > 0:
+		fmt.Fprintf(w, "%d objects of the run were deleted, and listing everything again found none\n", len(told.Removal.Deleted))
+	default:
+		for _, object := range told.Removal.Left {
+			fmt.Fprintf(w, "still there: %s\n", objectName(object))
+		}
+	}
 }
 
 // config makes the runner's configuration, with clients for the cluster.

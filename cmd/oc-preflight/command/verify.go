@@ -65,6 +65,9 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	if err != nil {
 		return signature.Trust{}, err
 	}
+	if err := runner.TrustNeeds().Check(c.Context(), reached.kubernetes.AuthorizationV1()); err != nil {
+		return signature.Trust{}, err
+	}
 	given := signature.Trust{Keyrings: keyrings, Stores: stores}
 	return runner.Trust(c.Context(), reached.kubernetes.CoreV1(), reached.openshift.ConfigV1(), given)
 }
