@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/imagepolicy"
 )
 
 // session is one run on its way.
@@ -41,6 +42,8 @@ type session struct {
 	// acceptedByCVO says whether CVO accepts the signatures; nil when that is
 	// not known.
 	acceptedByCVO *bool
+	// policies are the image policies of the cluster.
+	policies imagepolicy.Policies
 	// told are the findings of what has been looked at already.
 	told []collector.Source
 	// launcher is set from when objects may exist in the cluster.

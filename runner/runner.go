@@ -110,6 +110,7 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err := run.verify(limited); err != nil {
 		return report.Report{}, err
 	}
+	run.checkReleasePolicy(limited)
 	if err := run.extract(limited); err != nil {
 		return report.Report{}, err
 	}
@@ -158,6 +159,7 @@ func Checks(ctx context.Context, config Config) (Listing, error) {
 	if err := run.verify(ctx); err != nil {
 		return Listing{}, err
 	}
+	run.checkReleasePolicy(ctx)
 	if err := run.extract(ctx); err != nil {
 		return Listing{}, err
 	}

@@ -22,6 +22,10 @@ func (s *session) builtin() []collector.Source {
 	if err != nil {
 		return []collector.Source{unjudged("Update", err)}
 	}
+	var sources []collector.Source
+	if images, covered := s.componentPolicies(); covered {
+		sources = append(sources, images)
+	}
 	for _, check := range gate.Checks(s.snapshot, asked) {
 		sources = append(sources, check)
 	}

@@ -1,12 +1,12 @@
 package runner_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -49,8 +49,9 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, finding.Reason, finding.Message, tc.want)
 			}
 			trusted := tc.want == "Verified"
-			if told.Target.Verified != trusted || (told.Verdict.Decision == verdict.Ready) != trusted {
-				t.Errorf("%s: verified %t, decision %s", tc.reason, told.Target.Verified, told.Verdict.Decision)
+			stops := slices.Contains(slices.Concat(told.Verdict.Blocking, told.Verdict.Undecided), tc.finding)
+			if told.Target.Verified != trusted || stops == trusted {
+				t.Errorf("%s: verified %t, it stops the update: %t", tc.reason, told.Target.Verified, stops)
 			}
 			if told.CVO.Accepts != nil || strings.Contains(told.CVO.Message, "signature") {
 				t.Errorf("%s: CVO does not compare it, and is said to: %+v", tc.reason, told.CVO)
