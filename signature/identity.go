@@ -42,9 +42,12 @@ func (r Release) CheckVersion(version string) error {
 	})
 }
 
+// forced is true for what Force made.
+func (r Release) forced() bool { return r.failure != nil }
+
 // identify holds what each signer signed against a rule.
 func (r Release) identify(check func(reference) *Error) error {
-	if forced := r.failure != nil; forced {
+	if r.forced() {
 		return nil
 	}
 	if len(r.identities) == 0 {
