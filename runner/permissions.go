@@ -38,7 +38,7 @@ func TrustNeeds() access.Needs {
 }
 
 // ChecksNeeds is what Checks asks of the API server.
-func ChecksNeeds() access.Needs { return TrustNeeds().And(pullNeeds()) }
+func ChecksNeeds() access.Needs { return TrustNeeds().And(pullNeeds()).And(policyNeeds()) }
 
 // pullNeeds is what finding out takes how the cluster pulls images, and which
 // manifests are for it. What may not be read is told, where it matters.
