@@ -203,7 +203,11 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.empty {
-				w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = []configv1.Release{} })
+				var available []configv1.Release
+				w.status(t, func(status *configv1.ClusterVersionStatus) {
+					available, status.AvailableUpdates = status.AvailableUpdates, []configv1.Release{}
+				})
+				defer w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = available })
 			}
 			w.config.Target = tc.target
 			_, err := runner.Run(t.Context(), w.config)
