@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -94,6 +97,12 @@ func (c Config) validate() error {
 	if c.Timeout < 0 {
 		return badInput("the timeout %s is negative", c.Timeout)
 	}
+	if c.Images != "" && !slices.Contains(image.Modes(), c.Images) {
+		return badInput("there is no way %q to look at images; there are: %q", c.Images, image.Modes())
+	}
+	if c.NoJobs && c.Images.Pulls() {
+		return badInput("nodes cannot pull images without Jobs: leave out --no-jobs or --images=%s", c.Images)
+	}
 	for _, name := range c.Accept {
 		if strings.TrimSpace(name) == "" {
 			return badInput("an empty name cannot be accepted")
@@ -109,6 +118,7 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	c.Images = cmp.Or(c.Images, image.Manifests)
 	c.Progress = oneAtATime(c.Progress)
 	return c
 }

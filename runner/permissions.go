@@ -62,6 +62,9 @@ func (c Config) needs() access.Needs {
 	if c.NoJobs {
 		return needs
 	}
+	if c.Images.Pulls() {
+		needs = needs.And(pullingNeeds())
+	}
 	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{Optional: access.WritesNeeds()})
 }
 

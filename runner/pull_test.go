@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -79,6 +80,7 @@ func TestReleaseIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.config.Cache = directory
+	w.config.Images, w.config.Accept = image.Off, append(w.config.Accept, image.Name)
 	w.run(t)
 	w.mirror(t, w.registry, "127.0.0.1:1") // from now on there is nowhere to read it from
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready {

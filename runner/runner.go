@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -65,6 +66,9 @@ type Config struct {
 	Only, Skip []string
 	// NoJobs leaves all Jobs alone, as if all were skipped.
 	NoJobs bool
+	// Images says how closely to look at the release's images; empty means
+	// image.Manifests.
+	Images image.Mode
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
 	// ToolVersion is recorded in the report and on the Jobs.
@@ -122,7 +126,7 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.builtin()...), run.answered)
+	collection := collector.Collect(limited, append(sources, run.builtin(limited)...), run.answered)
 	phase := report.PhaseComplete
 	if ctx.Err() != nil {
 		phase = report.PhaseInterrupted

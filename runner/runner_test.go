@@ -82,10 +82,14 @@ func digested(digit string) string {
 
 func (w world) push(t *testing.T, version string) string {
 	t.Helper()
+	etcd, err := release.BuildImage(t.Context(), w.registry, "etcd", release.Image{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{
 		Version: version,
 		Components: []release.Component{{
-			Name: "etcd", Image: w.registry + "/openshift/etcd@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
+			Name: "etcd", Image: etcd, Source: "quay.io/openshift/etcd",
 			Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": checkManifest},
 		}},
 	})
@@ -229,8 +233,8 @@ func TestReadyWhenNothingIsInTheWay(t *testing.T) {
 	if !told.Target.Verified || len(told.Target.Signers) != 1 {
 		t.Errorf("target %+v, want it verified by its one signer", told.Target)
 	}
-	if diff := cmp.Diff(verdict.Expectation{Checks: 4, Reported: 4}, told.Expected); diff != "" {
-		t.Errorf("signature, payload, gate and check had to report: -want +got:\n%s", diff)
+	if diff := cmp.Diff(verdict.Expectation{Checks: 5, Reported: 5}, told.Expected); diff != "" {
+		t.Errorf("signature, payload, images, gate and check had to report: -want +got:\n%s", diff)
 	}
 	if told.Cluster.ID != openshift.ClusterID || told.Cluster.Version != current || !strings.HasPrefix(told.Cluster.Kubernetes, "v1.") {
 		t.Errorf("cluster %+v", told.Cluster)

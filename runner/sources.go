@@ -16,13 +16,13 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// builtin are the checks that are built in: they need nothing of the release.
-func (s *session) builtin() []collector.Source {
+// builtin are the checks that are built in.
+func (s *session) builtin(ctx context.Context) []collector.Source {
+	sources := s.images(ctx)
 	asked, err := update.Parse(s.cluster.Version, s.target.version)
 	if err != nil {
-		return []collector.Source{unjudged("Update", err)}
+		return append(sources, unjudged("Update", err))
 	}
-	var sources []collector.Source
 	if images, covered := s.componentPolicies(); covered {
 		sources = append(sources, images)
 	}

@@ -14,8 +14,8 @@
 //
 // # Limitations
 //
-// Registries are asked from here, not from the nodes: whoever runs the check may
-// reach what nodes do not, and the other way round. What the nodes have already
+// Unless nodes pull, registries are asked from here alone: whoever runs the check
+// may reach what nodes do not, and the other way round. What the nodes have already
 // is not taken off the size.
 package image
 
@@ -50,12 +50,25 @@ const (
 	Manifests Mode = "check"
 	// Blobs also asks whether the layers and configurations are there.
 	Blobs Mode = "check-blobs"
+	// Pull also has the nodes pull the images of the release's checks, PullAll
+	// all images of the release.
+	Pull    Mode = "pull"
+	PullAll Mode = "pull-all"
 	// Off does not look. That is not a pass: the finding is Unknown.
 	Off Mode = "off"
 )
 
 // Modes are all modes.
-func Modes() []Mode { return []Mode{Manifests, Blobs, Off} }
+func Modes() []Mode { return []Mode{Manifests, Blobs, Pull, PullAll, Off} }
+
+// Pulls says whether nodes are to pull, which takes Jobs.
+func (m Mode) Pulls() bool { return m == Pull || m == PullAll }
+
+// Nodes have the nodes of the cluster pull images, which take so many bytes
+// compressed. It is pull.Nodes.
+type Nodes interface {
+	Pull(ctx context.Context, images map[string]string, bytes int64) ([]preflight.Finding, error)
+}
 
 // Check is the collector.Source of the images of one release.
 type Check struct {
@@ -70,6 +83,9 @@ type Check struct {
 	Architectures []string
 	// Access finds out how nodes pull images. It is closed in the end.
 	Access func(context.Context) *registry.Access
+	// Nodes pull ToPull, which is some of Images, where the mode wants it.
+	Nodes  Nodes
+	ToPull map[string]string
 	// Progress is told how many images were asked for, one call at a time.
 	Progress func(done, total int)
 }
@@ -98,12 +114,26 @@ func (c Check) Collect(ctx context.Context) ([]preflight.Finding, error) {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, fmt.Errorf("not all images of the release were asked for: %w", ctx.Err())
 	}
-	return c.complete(c.judge(results)...), nil
+	findings := c.judge(results)
+	if c.Mode.Pulls() {
+		pulled, err := c.Nodes.Pull(ctx, c.ToPull, c.bytesToPull(results))
+		return c.complete(append(findings, pulled...)...), err
+	}
+	return c.complete(findings...), nil
+}
+
+// bytesToPull is what ToPull takes, as far as its manifests are known.
+func (c Check) bytesToPull(results []result) int64 {
+	wanted := slices.DeleteFunc(slices.Clone(results), func(each result) bool {
+		return !slices.ContainsFunc(each.components, func(component string) bool { return c.ToPull[component] != "" })
+	})
+	size, _ := weigh(wanted)
+	return size
 }
 
 func (c Check) complete(findings ...preflight.Finding) []preflight.Finding {
 	for i := range findings {
-		if findings[i].Outcome != preflight.Pass {
+		if outcome := findings[i].Outcome; outcome == preflight.Fail || outcome == preflight.Unknown {
 			findings[i].Blocks, findings[i].BlockedTargets = true, []string{c.Version}
 		}
 	}

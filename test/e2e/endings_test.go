@@ -45,7 +45,7 @@ func endings() map[string]ending {
 		},
 		"image-pull": {
 			reason: "an image that the registry does not have",
-			animal: animal{ending: "pass", image: "quay.io/openshift/origin-ghost:latest"}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
+			animal: animal{ending: "pass", image: ghostImage}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
 		},
 		"unschedulable": {
 			reason: "a pod that no node takes",
@@ -149,8 +149,8 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 			expectEnding(t, finding, endings()[name])
 		})
 	}
-	// Signature, payload, guard and gate had to report too.
-	if want := len(animals) + 4; told.Expected.Checks != want || told.Expected.Reported != want {
+	// Signature, payload, images, guard, audit and gate had to report too.
+	if want := len(animals) + 6; told.Expected.Checks != want || told.Expected.Reported != want {
 		t.Errorf("%d of %d reported, want all of %d", told.Expected.Reported, told.Expected.Checks, want)
 	}
 	expectNoResidue(t)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -22,6 +23,7 @@ type runFlags struct {
 	parallelism        int
 	timeout            time.Duration
 	keep, noJobs       bool
+	images             string
 	output             string
 }
 
@@ -59,6 +61,7 @@ not, the exit code is 1.
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask the gates only; run none of the release's checks.")
+	c.Flags().StringVar(&flags.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
 	return c
 }
@@ -133,6 +136,6 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 		Target: f.target, Keyrings: keyrings, Stores: stores, Repositories: f.repositories, Local: local(), Cache: kept,
 		Accept: f.accept, Force: f.force, Only: f.only, Skip: f.skip,
 		Parallelism: f.parallelism, Timeout: f.timeout,
-		Keep: f.keep, NoJobs: f.noJobs, ToolVersion: toolVersion(),
+		Keep: f.keep, NoJobs: f.noJobs, Images: image.Mode(f.images), ToolVersion: toolVersion(),
 	}, nil
 }
