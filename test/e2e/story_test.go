@@ -28,6 +28,7 @@ func TestStory(t *testing.T) {
 		"ReleaseSignature": preflight.Pass,
 		"ReleasePayload":   preflight.Pass,
 		"ReadOnlyGuard":    preflight.Pass,
+		"Images":           preflight.Pass,
 		gate:               preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
 		"CloudCredentialOperator.CloudSecrets":            preflight.Pass,
