@@ -117,7 +117,7 @@ func extracted(t *testing.T, component release.Component) *payload.Release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := payload.Extract(t.Context(), forced)
+	got, err := payload.Extract(t.Context(), forced, payload.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got, err := payload.Extract(t.Context(), forced)
+	got, err := payload.Extract(t.Context(), forced, payload.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

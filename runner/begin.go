@@ -1,17 +1,23 @@
 package runner
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/image"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/imagepolicy"
 )
 
 // session is one run on its way.
@@ -22,13 +28,17 @@ type session struct {
 	deadline time.Time
 	target   release
 
+	// registries is how the cluster pulls images.
+	registries *registry.Access
 	// proof is what the verification of the signature left, payload what was
 	// read with it; nil when the release may not be read.
 	proof   *signature.Release
 	payload *payload.Release
-	// signed says whether the signature was verified; nil where nobody could
-	// tell.
-	signed *bool
+	// acceptedByCVO says whether CVO accepts the signatures; nil when that is
+	// not known.
+	acceptedByCVO *bool
+	// policies are the image policies of the cluster.
+	policies imagepolicy.Policies
 	// told are the findings of what has been looked at already.
 	told []collector.Source
 	// launcher is set from when objects may exist in the cluster.
@@ -36,8 +46,9 @@ type session struct {
 	plan     launch.Plan
 }
 
-// begin reads the cluster and finds the target. It creates nothing.
-func begin(ctx context.Context, config Config) (*session, error) {
+// begin reads the cluster and finds the target. It creates nothing, and names
+// all permissions that are missing of what is needed from here on.
+func begin(ctx context.Context, config Config, needs access.Needs) (*session, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
@@ -48,18 +59,19 @@ func begin(ctx context.Context, config Config) (*session, error) {
 	if err := seen.reach(); err != nil {
 		return nil, err
 	}
-	needed := readPermissions()
-	if !config.NoJobs {
-		needed = append(needed, followPermissions()...)
-	}
-	if err := checkPermissions(ctx, config.Kubernetes.AuthorizationV1(), needed); err != nil {
+	if err := needs.Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
 		return nil, err
 	}
 	if err := seen.read(ctx); err != nil {
 		return nil, err
 	}
 	target, err := config.Target.resolve(seen.clusterVersion)
-	return &session{look: seen, id: uuid.NewString(), deadline: seen.start.Add(seen.config.Timeout), target: target}, err
+	if err != nil {
+		return nil, err
+	}
+	run := &session{look: seen, id: uuid.NewString(), deadline: seen.start.Add(seen.config.Timeout), target: target}
+	run.readRegistries(ctx)
+	return run, nil
 }
 
 func (c Config) validate() error {
@@ -68,6 +80,12 @@ func (c Config) validate() error {
 	}
 	if c.Timeout < 0 {
 		return badInput("the timeout %s is negative", c.Timeout)
+	}
+	if c.Images != "" && !slices.Contains(image.Modes(), c.Images) {
+		return badInput("there is no way %q to look at images; there are: %q", c.Images, image.Modes())
+	}
+	if c.NoJobs && c.Images.Pulls() {
+		return badInput("nodes cannot pull images without Jobs: leave out --no-jobs or --images=%s", c.Images)
 	}
 	for _, name := range c.Accept {
 		if err := acceptance.CheckName(name); err != nil {
@@ -84,6 +102,7 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	c.Images = cmp.Or(c.Images, image.Manifests)
 	c.Progress = oneAtATime(c.Progress)
 	return c
 }

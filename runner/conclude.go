@@ -32,6 +32,7 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 		Expected: expected,
 		CVO:      s.cvo(policy, findings),
 		Findings: findings,
+		Created:  s.created(),
 	}
 }
 
@@ -68,7 +69,10 @@ func (l *look) kind(version string) string {
 // cvo is what CVO would do with the same request: with the image where one was
 // named, and otherwise with the version alone, as "oc adm upgrade --to" asks.
 func (s *session) cvo(policy verdict.Policy, findings []preflight.Finding) report.CVO {
-	request := cvo.Request{Version: s.target.version, Signed: s.signed}
+	if refusal, refused := refusedByNodes(findings); refused {
+		return refusal
+	}
+	request := cvo.Request{Version: s.target.version, Signed: s.acceptedByCVO}
 	if s.config.Target.Image != "" {
 		request.Version, request.Image = "", s.target.image
 	}
@@ -110,4 +114,15 @@ func makesUpgradeable(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "AdminAck-") || strings.HasPrefix(name, "ClusterOperatorUpgradeable-")
+}
+
+// refusedByNodes says whether the cluster's image policies keep the release from
+// the pod in which CVO unpacks it. No force gets past them.
+func refusedByNodes(findings []preflight.Finding) (report.CVO, bool) {
+	for _, finding := range findings {
+		if finding.Name == releasePolicy && finding.Outcome == preflight.Fail {
+			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + finding.Message}, true
+		}
+	}
+	return report.CVO{}, false
 }

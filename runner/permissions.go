@@ -1,136 +1,94 @@
 package runner
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-
-	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // permission is one request that the run is going to make.
 type permission = authorizationv1.ResourceAttributes
 
-// readPermissions are what every run needs before it knows the release. What
-// built-in checks read is not among them: a check that may not look is Unknown,
-// which can be accepted or put right.
-func readPermissions() []permission {
-	return []permission{
+// builtinNeeds is what the built-in checks read of the cluster. None of it is
+// required: a check that may not look is Unknown, which can be accepted or put
+// right.
+func builtinNeeds() access.Needs {
+	return access.Needs{Optional: []access.Request{
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "admin-gates"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config", Name: "admin-acks"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-cluster-version", Name: "admin-gates"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-cluster-version", Name: "admin-acks"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "list", Group: "config.openshift.io", Resource: "clusteroperators"},
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"},
+		{Verb: "list", Group: "machine.openshift.io", Resource: "machinesets"},
+		{Verb: "list", Group: "apiserver.openshift.io", Resource: "apirequestcounts"},
+		{Verb: "list", Group: "operators.coreos.com", Resource: "clusterserviceversions"},
+		{Verb: "list", Group: "upgrade.managed.openshift.io", Resource: "upgradeconfigs"},
+		{Verb: "list", Group: "policy", Resource: "poddisruptionbudgets"},
+		{Verb: "list", Resource: "nodes"},
+		{Verb: "list", Resource: "pods"},
+		{Verb: "get", Group: "route.openshift.io", Resource: "routes", Namespace: "openshift-monitoring", Name: "thanos-querier"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "default-ingress-cert"},
+	}}
+}
+
+// TargetsNeeds is what Targets asks of the API server.
+func TargetsNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
 		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
-		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed"},
-		{Verb: "list", Resource: "configmaps", Namespace: "openshift-config-managed"},
+	}}.And(builtinNeeds())
+}
+
+// TrustNeeds is what Trust asks of the API server. The certificate authorities
+// of spec.signatureStores have names of the administrator's choice, and a store
+// without them is not honored.
+func TrustNeeds() access.Needs {
+	return access.Needs{
+		Required: []access.Request{
+			{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+			{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
+			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "release-verification"},
+			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"},
+			{Verb: "list", Resource: "configmaps", Namespace: "openshift-config-managed"},
+		},
+		Optional: []access.Request{{Verb: "get", Resource: "configmaps", Namespace: "openshift-config"}},
 	}
 }
 
-// followPermissions are what it takes to follow the Jobs of a run, and to find
-// all of it again, whatever the release ships.
-func followPermissions() []permission {
-	needed := []permission{{Verb: "get", Resource: "pods", Subresource: "log"}}
-	for _, verb := range []string{"list", "watch"} {
-		needed = append(
-			needed,
-			permission{Verb: verb, Group: batchv1.GroupName, Resource: "jobs"},
-			permission{Verb: verb, Resource: "pods"},
-			permission{Verb: verb, Resource: "events"},
-		)
-	}
-	for _, resource := range []string{"serviceaccounts", "configmaps"} {
-		needed = append(needed, permission{Verb: "list", Resource: resource})
-	}
-	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
-		needed = append(needed, permission{Verb: "list", Group: rbacv1.GroupName, Resource: resource})
-	}
-	return needed
+// ChecksNeeds is what Checks asks of the API server.
+func ChecksNeeds() access.Needs { return TrustNeeds().And(pullNeeds()).And(policyNeeds()) }
+
+// pullNeeds is what finding out takes how the cluster pulls images, and which
+// manifests are for it. What may not be read is told, where it matters.
+func pullNeeds() access.Needs {
+	return access.Needs{Optional: []access.Request{
+		{Verb: "list", Group: "config.openshift.io", Resource: "imagedigestmirrorsets"},
+		{Verb: "list", Group: "config.openshift.io", Resource: "imagetagmirrorsets"},
+		{Verb: "list", Group: "operator.openshift.io", Resource: "imagecontentsourcepolicies"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "images", Name: "cluster"},
+		{Verb: "get", Resource: "secrets", Namespace: "openshift-config", Name: "pull-secret"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "featuregates", Name: "cluster"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "openshift-cluster-version", Name: "cluster-version-operator"},
+		{Verb: "list", Resource: "nodes"},
+	}}
 }
 
-// planPermissions are what it takes to create the objects of a plan, and to
-// delete them.
-func planPermissions(plan launch.Plan) []permission {
-	var needed []permission
-	for _, check := range plan.Checks {
-		needed = append(needed, ownPermissions(check.Job, batchv1.GroupName, "jobs")...)
+// needs is what a run asks of the API server whatever the release ships.
+func (c Config) needs() access.Needs {
+	needs := ChecksNeeds().And(builtinNeeds())
+	if c.NoJobs {
+		return needs
 	}
-	for _, object := range plan.Supporting {
-		kind := object.GetObjectKind().GroupVersionKind()
-		needed = append(needed, ownPermissions(object, kind.Group, strings.ToLower(kind.Kind)+"s")...)
+	if c.Images.Pulls() {
+		needs = needs.And(pullingNeeds())
 	}
-	return distinct(needed)
+	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{Optional: access.WritesNeeds()})
 }
 
-// ownPermissions are for what the run itself creates.
-func ownPermissions(object metav1.Object, group, resource string) []permission {
-	var needed []permission
-	for _, verb := range []string{"create", "deletecollection"} {
-		needed = append(needed, permission{Verb: verb, Group: group, Resource: resource, Namespace: object.GetNamespace()})
-	}
-	return needed
-}
-
-// distinct drops what is needed more than once.
-func distinct(needed []permission) []permission {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(needed, func(p permission) bool {
-		description := describePermission(p)
-		again := seen[description]
-		seen[description] = true
-		return again
-	})
-}
-
-// checkPermissions asks the API server for all permissions at once, and names
-// all that are missing in one error: nobody should meet them one by one.
-func checkPermissions(ctx context.Context, reviews authorizationv1client.SelfSubjectAccessReviewsGetter, needed []permission) error {
-	const parallel = 16
-	missing := make([]string, len(needed))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for i := range needed {
-		group.Go(func() error {
-			review := &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed[i]},
-			}
-			answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err != nil {
-				return fmt.Errorf("could not ask the API server for permissions: %w", err)
-			}
-			if !answer.Status.Allowed {
-				missing[i] = describePermission(needed[i])
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	missing = slices.DeleteFunc(missing, func(text string) bool { return text == "" })
-	if len(missing) > 0 {
-		return errors.New("you may not do what a preflight needs: " + strings.Join(missing, "; "))
-	}
-	return nil
-}
-
-func describePermission(p permission) string {
-	resource := p.Resource
-	if p.Subresource != "" {
-		resource += "/" + p.Subresource
-	}
-	if p.Group != "" {
-		resource += "." + p.Group
-	}
-	if p.Name != "" {
-		resource += " " + p.Name
-	}
-	if p.Namespace == "" {
-		return p.Verb + " " + resource
-	}
-	return fmt.Sprintf("%s %s in namespace %s", p.Verb, resource, p.Namespace)
-}
+// RunNeeds is what Run asks of the API server for whatever release, but for what
+// the roles of the release allow: Listing has that of one release.
+func RunNeeds() access.Needs { return Config{}.needs().And(launch.AnyNeeds()) }

@@ -15,12 +15,16 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
 
@@ -45,6 +49,13 @@ type Config struct {
 	// Keyrings and Stores, where given, override what the cluster trusts.
 	Keyrings []signature.Keyring
 	Stores   []signature.Store
+	// Repositories are what signatures may call the repository of a release;
+	// none means OpenShift's own.
+	Repositories []string
+	// Local is what this machine brings to pull images with, after what the
+	// cluster has. Cache keeps what was read of releases; nil for none.
+	Local registry.Local
+	Cache payload.Cache
 	// Accepted are the acceptances of a file, Accept the names of further
 	// findings that the administrator accepts. Where a finding is accepted more
 	// than once, the report names the file before ClusterVersion's
@@ -70,6 +81,9 @@ type Config struct {
 	Only, Skip []string
 	// NoJobs leaves all Jobs alone, as if all were skipped.
 	NoJobs bool
+	// Images says how closely to look at the release's images; empty means
+	// image.Manifests.
+	Images image.Mode
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
 	// ToolVersion is recorded in the report and on the Jobs.
@@ -99,10 +113,14 @@ type Event struct {
 // with the release or the cluster is a finding of the report. An error that
 // comes with a report names what could not be deleted.
 //
+// What the run created is in the report, and so is what was deleted of it and
+// what was found when everything was listed again; the latter only in the report
+// that is returned, since Config.Verdict is given it before that.
+//
 // Canceling ctx ends the run early with what is known by then; the objects that
 // it created are deleted all the same.
 func Run(ctx context.Context, config Config) (told report.Report, err error) {
-	run, err := begin(ctx, config)
+	run, err := begin(ctx, config, config.needs())
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -111,15 +129,19 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err := run.verify(limited); err != nil {
 		return report.Report{}, err
 	}
+	run.checkReleasePolicy(limited)
 	if err := run.extract(limited); err != nil {
 		return report.Report{}, err
 	}
-	defer func() { err = errors.Join(err, run.cleanup(ctx)) }()
+	defer func() {
+		removal, failed := run.cleanup(ctx)
+		told.Removal, err = removal, errors.Join(err, failed)
+	}()
 	sources, err := run.launch(limited)
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.builtin()...), run.answered)
+	collection := collector.Collect(limited, append(sources, run.builtin(limited)...), run.answered)
 	phase := report.PhaseComplete
 	if ctx.Err() != nil {
 		phase = report.PhaseInterrupted
@@ -141,12 +163,15 @@ type Listing struct {
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict
 	Findings []preflight.Finding
+	// Needs is what Run asks of the API server for this release. Nothing is
+	// required where the release may not be read.
+	Needs access.Needs
 }
 
 // Checks lists what the target would run, and creates nothing. Errors are as
 // with Run.
 func Checks(ctx context.Context, config Config) (Listing, error) {
-	run, err := begin(ctx, config)
+	run, err := begin(ctx, config, ChecksNeeds())
 	if err != nil {
 		return Listing{}, err
 	}
@@ -155,13 +180,16 @@ func Checks(ctx context.Context, config Config) (Listing, error) {
 	if err := run.verify(ctx); err != nil {
 		return Listing{}, err
 	}
+	run.checkReleasePolicy(ctx)
 	if err := run.extract(ctx); err != nil {
 		return Listing{}, err
 	}
+	var needs access.Needs
 	if run.payload != nil {
 		run.plan = launch.Build(run.run(), run.payload)
 		run.refused(run.plan.Refused)
+		needs = config.needs().And(run.plan.Needs())
 	}
 	told := run.report(collector.Collect(ctx, run.told, run.answered), report.PhaseComplete)
-	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings}, nil
+	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings, Needs: needs}, nil
 }

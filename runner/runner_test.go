@@ -38,6 +38,7 @@ const (
 type world struct {
 	registry string
 	pullSpec string
+	signer   *release.Signer
 	// gates is a manifest that further releases have besides.
 	gates  string
 	state  openshift.State
@@ -64,6 +65,7 @@ func newWorld(t *testing.T, gates map[string]string) world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.signer = signer
 	signatures := release.Store{}
 	signatures.Add(w.pullSpec, signature)
 	w.state = openshift.State{
@@ -104,11 +106,25 @@ func digested(digit string) string {
 
 func (w world) push(t *testing.T, version string) string {
 	t.Helper()
+	etcd, err := release.BuildImage(t.Context(), w.registry, "etcd", release.Image{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{
 		Version: version,
 		Components: []release.Component{{
-			Name: "etcd", Image: w.registry + "/openshift/etcd@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
-			Manifests: map[string]string{"0000_50_etcd_12_gates.yaml": w.gates, "0000_50_etcd_11_quorum.yaml": `
+			Name: "etcd", Image: etcd, Source: "quay.io/openshift/etcd",
+			Manifests: map[string]string{"0000_50_etcd_12_gates.yaml": w.gates, "0000_50_etcd_11_quorum.yaml": checkManifest},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pullSpec
+}
+
+// checkManifest is the one check of the release.
+const checkManifest = `
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -122,14 +138,7 @@ spec:
       containers:
       - name: preflight
         image: quay.io/openshift/etcd:latest
-`},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pullSpec
-}
+`
 
 // status changes the status of ClusterVersion.
 func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus)) {
@@ -223,7 +232,11 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.apply(t)
 			if tc.empty {
-				w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = []configv1.Release{} })
+				var available []configv1.Release
+				w.status(t, func(status *configv1.ClusterVersionStatus) {
+					available, status.AvailableUpdates = status.AvailableUpdates, []configv1.Release{}
+				})
+				defer w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = available })
 			}
 			w.config.Target = tc.target
 			_, err := runner.Run(t.Context(), w.config)

@@ -10,14 +10,18 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // builtin are the checks that are built in, with those that need the release.
-func (s *session) builtin() []collector.Source {
-	sources := s.look.builtin(s.target.version)
+func (s *session) builtin(ctx context.Context) []collector.Source {
+	sources := append(s.images(ctx), s.look.builtin(s.target.version)...)
+	if policies, covered := s.componentPolicies(); covered {
+		sources = append(sources, policies)
+	}
 	asked, err := update.Parse(s.cluster.Version, s.target.version)
 	if s.payload == nil || err != nil {
 		return sources
@@ -40,17 +44,21 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if len(s.plan.Checks) == 0 {
 		return s.told, nil
 	}
-	if err := checkPermissions(ctx, s.config.Kubernetes.AuthorizationV1(), planPermissions(s.plan)); err != nil {
+	if err := s.plan.Needs().Check(ctx, s.config.Kubernetes.AuthorizationV1()); err != nil {
 		return nil, err
 	}
 	s.step("validating the checks of the release: %d", len(s.plan.Checks))
 	launcher := launch.New(s.config.Kubernetes)
 	refused, plan := launcher.Validate(ctx, s.plan)
+	if err := launch.Ungrantable(refused); err != nil {
+		return nil, err
+	}
 	s.refused(refused)
 	s.launcher = launcher
 	if len(plan.Checks) > 0 {
 		guard := launcher.Guard(ctx, plan)
 		s.tell(guard.Name, guard.Source, guard)
+		s.told = append(s.told, audit{client: s.config.Kubernetes, accounts: plan.Accounts(), guarded: guard.Outcome == preflight.Pass})
 	}
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
@@ -136,16 +144,25 @@ const cleanupTimeout = time.Minute
 
 // cleanup deletes what the run created. It outlives the cancellation of ctx:
 // an interrupted run leaves nothing behind either.
-func (s *session) cleanup(ctx context.Context) error {
+func (s *session) cleanup(ctx context.Context) (*report.Removal, error) {
 	if s.launcher == nil || s.config.Keep {
-		return nil
+		return nil, nil //nolint:nilnil // nothing was deleted, and nothing should have been
 	}
 	s.step("deleting the objects of the run")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	left, err := s.launcher.Cleanup(ctx, s.id)
+	done, err := s.launcher.Cleanup(ctx, s.id)
+	removal := &report.Removal{Deleted: append([]preflight.Object{}, done.Deleted...), Left: append([]preflight.Object{}, done.Left...)}
 	if err != nil {
-		return fmt.Errorf("%d objects of this run are left in the cluster; delete them with: oc preflight cleanup %s: %w", len(left), s.id, err)
+		return removal, fmt.Errorf("%d objects of this run are left in the cluster; delete them with: oc preflight cleanup %s: %w", len(done.Left), s.id, err)
 	}
-	return nil
+	return removal, nil
+}
+
+// created is what this run has created so far.
+func (s *session) created() []preflight.Object {
+	if s.launcher == nil {
+		return []preflight.Object{}
+	}
+	return append([]preflight.Object{}, s.launcher.Created(s.id)...)
 }

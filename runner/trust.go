@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -14,20 +16,20 @@ import (
 )
 
 // Trust is what the cluster trusts, with the keyrings and the stores each
-// replaced where some are given.
-func Trust(ctx context.Context, configMaps corev1client.ConfigMapsGetter, keyrings []signature.Keyring, stores []signature.Store) (signature.Trust, error) {
-	if len(keyrings) > 0 && len(stores) > 0 {
-		return signature.Trust{Keyrings: keyrings, Stores: stores}, nil
+// replaced where given has some.
+func Trust(ctx context.Context, core corev1client.ConfigMapsGetter, config configv1client.ConfigV1Interface, given signature.Trust) (signature.Trust, error) {
+	if len(given.Keyrings) > 0 && len(given.Stores) > 0 {
+		return given, nil
 	}
-	trust, err := signature.FromCluster(ctx, configMaps)
+	trust, err := signature.FromCluster(ctx, core, config)
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	if len(keyrings) > 0 {
-		trust.Keyrings = keyrings
+	if len(given.Keyrings) > 0 {
+		trust.Keyrings = given.Keyrings
 	}
-	if len(stores) > 0 {
-		trust.Stores = stores
+	if len(given.Stores) > 0 {
+		trust.Stores = given.Stores
 	}
 	return trust, nil
 }
@@ -44,22 +46,28 @@ func (s *session) verify(ctx context.Context) error {
 	s.step("verifying the signature of %s", pullSpec)
 	proof, failure := s.prove(ctx, pullSpec)
 	if failure == nil {
-		s.proof, s.signed = &proof, new(true)
+		s.proof, s.acceptedByCVO = &proof, proof.CVOAccepts()
 		s.tell("ReleaseSignature", preflight.SourceSignature, verified(proof)...)
 		return nil
 	}
 	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
 		return &BadInputError{Err: failure}
 	}
-	finding := unverified(failure)
-	if finding.Outcome == preflight.Fail {
-		s.signed = new(false)
+	s.tell("ReleaseSignature", preflight.SourceSignature, unverified("ReleaseSignature", failure))
+	return s.distrust(failure)
+}
+
+// distrust takes the proof away; with force, the release is read all the same,
+// and the failure goes with it.
+func (s *session) distrust(failure error) error {
+	s.proof, s.acceptedByCVO = nil, nil
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
+		s.acceptedByCVO = known.CVOAccepts()
 	}
-	s.tell("ReleaseSignature", preflight.SourceSignature, finding)
 	if !s.config.Force {
 		return nil
 	}
-	forced, err := signature.Force(pullSpec, failure)
+	forced, err := signature.Force(s.target.image, failure)
 	if err != nil {
 		return &BadInputError{Err: err}
 	}
@@ -77,7 +85,7 @@ func (s *session) pullSpec(ctx context.Context) (string, error) {
 		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:..., or use --force to take what the tag means now",
 			s.target.image)
 	}
-	pullSpec, err := payload.Resolve(ctx, s.target.image)
+	pullSpec, err := payload.Resolve(ctx, s.target.image, s.registries)
 	if err != nil {
 		return "", err
 	}
@@ -85,11 +93,16 @@ func (s *session) pullSpec(ctx context.Context) (string, error) {
 }
 
 func (s *session) prove(ctx context.Context, pullSpec string) (signature.Release, error) {
-	trust, err := Trust(ctx, s.config.Kubernetes.CoreV1(), s.config.Keyrings, s.config.Stores)
+	given := signature.Trust{Keyrings: s.config.Keyrings, Stores: s.config.Stores}
+	trust, err := Trust(ctx, s.config.Kubernetes.CoreV1(), s.config.OpenShift.ConfigV1(), given)
 	if err != nil {
 		return signature.Release{}, err
 	}
-	return signature.Verify(ctx, pullSpec, trust)
+	proof, err := signature.Verify(ctx, pullSpec, trust)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	return proof, proof.CheckRepository(s.config.Repositories)
 }
 
 // verified are the findings of a release with proof: what the verification was
@@ -109,9 +122,9 @@ func verified(proof signature.Release) []preflight.Finding {
 
 // unverified is the finding of a release without proof. A failure that is not
 // the signature package's own verdict could not tell.
-func unverified(failure error) preflight.Finding {
+func unverified(name string, failure error) preflight.Finding {
 	finding := preflight.Finding{
-		Name: "ReleaseSignature", Outcome: preflight.Unknown, Reason: "Error", Message: failure.Error(),
+		Name: name, Outcome: preflight.Unknown, Reason: "Error", Message: failure.Error(),
 		Remediation: "Put right what the message names, or name keys and stores yourself with --keyring and --signature-store.",
 		Blocks:      true,
 	}
@@ -130,19 +143,26 @@ func (s *session) extract(ctx context.Context) error {
 		return nil
 	}
 	s.step("reading the manifests of %s", s.proof.PullSpec())
-	read, err := payload.Extract(ctx, *s.proof)
+	defer s.registries.Close()
+	read, err := payload.Extract(ctx, *s.proof, payload.Options{Access: s.registries, Cache: s.config.Cache, Cluster: s.filters(ctx)})
 	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
-		s.tell("ReleasePayload", preflight.SourcePayload, preflight.Finding{
+		s.tell("ReleasePayload", preflight.SourcePayload, append(s.registries.Warnings(), preflight.Finding{
 			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: refused.Reason, Blocks: true,
 			Message: refused.Error(), Remediation: refused.Remediation,
-		})
+		})...)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	if failure := s.proof.CheckVersion(read.Version); failure != nil {
+		s.tell("ReleaseIdentity", preflight.SourceSignature, unverified("ReleaseIdentity", failure))
+		if err := s.distrust(failure); err != nil || s.proof == nil {
+			return err
+		}
+	}
 	s.payload = read
-	s.tell("ReleasePayload", preflight.SourcePayload, append(read.Problems, s.version(read))...)
+	s.tell("ReleasePayload", preflight.SourcePayload, slices.Concat(s.registries.Warnings(), read.Problems, []preflight.Finding{s.version(read)})...)
 	if s.target.version == "" {
 		s.target.version = read.Version
 	}

@@ -3,11 +3,15 @@ package signature
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"io/fs"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,42 +26,136 @@ const (
 	signaturesLabel = "release.openshift.io/verification-signatures"
 	keyPrefix       = "verifier-public-key-"
 	storePrefix     = "store-"
+
+	// What ClusterVersion adds to it (openshift/api config/v1).
+	ownNamespace = "openshift-config"
+	customField  = "spec.signatureStores of ClusterVersion version"
+	customCAKey  = "ca.crt"
 )
 
-// FromCluster reads whom a cluster trusts: the keys and stores of ConfigMap
-// openshift-config-managed/release-verification, sorted by name, and before
-// those stores the signatures in ConfigMaps labelled
-// release.openshift.io/verification-signatures. It takes "get" and "list" on
-// ConfigMaps there. One key or store that cannot be used is an *Error which
-// names it: with part of the trust missing, nothing can be said.
-func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter) (Trust, error) {
-	client := configMaps.ConfigMaps(namespace)
-	config, err := client.Get(ctx, verification, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return Trust{}, newError(reasonNoKeys, "ConfigMap %s/%s, which holds the keys that sign releases, does not exist", namespace, verification)
-	}
+// maxCustomStores is how many signature stores ClusterVersion may name
+// (openshift/api config/v1).
+const maxCustomStores = 32
+
+// config is what is read of a cluster's own configuration.
+type config interface {
+	configv1client.ClusterVersionsGetter
+	configv1client.ProxiesGetter
+}
+
+// clusterReader reads whom a cluster trusts.
+type clusterReader struct {
+	managed, own corev1client.ConfigMapInterface // of openshift-config-managed and openshift-config
+	config       config
+}
+
+// FromCluster reads whom a cluster trusts: the keys of ConfigMap
+// openshift-config-managed/release-verification, and the stores in the order
+// that the package comment says. It takes "get" on the ClusterVersion and the
+// Proxy, "get" and "list" on ConfigMaps in openshift-config-managed and, where
+// spec.signatureStores names some, "get" on those in openshift-config. One key
+// or store of the release that cannot be used is an *Error which names it: with
+// part of the trust missing, nothing can be said. A store of
+// spec.signatureStores that cannot be used is not honored, as the API says, and
+// what it has is not known.
+func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, config config) (Trust, error) {
+	c := clusterReader{managed: configMaps.ConfigMaps(namespace), own: configMaps.ConfigMaps(ownNamespace), config: config}
+	data, err := c.verification(ctx)
 	if err != nil {
-		return Trust{}, newError(reasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
+		return Trust{}, err
 	}
-	signatures, err := client.List(ctx, metav1.ListOptions{LabelSelector: signaturesLabel})
+	local, err := c.managed.List(ctx, metav1.ListOptions{LabelSelector: signaturesLabel})
 	if err != nil {
 		return Trust{}, newError(reasonTrustUnavailable, "list ConfigMaps in %s labelled %s: %v", namespace, signaturesLabel, err)
 	}
-	trust := Trust{Stores: []Store{newConfigMapStore(signatures.Items)}}
-	for _, key := range slices.Sorted(maps.Keys(config.Data)) {
-		if err := trust.add(key, config.Data[key]); err != nil {
+	way, err := c.egress(ctx)
+	if err != nil {
+		return Trust{}, err
+	}
+	trust := Trust{}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if err := trust.add(key, data[key], way); err != nil {
 			return Trust{}, err
 		}
 	}
 	if len(trust.Keyrings) == 0 {
 		return Trust{}, newError(reasonNoKeys, "ConfigMap %s/%s has no %s*", namespace, verification, keyPrefix)
 	}
+	custom, set, err := c.customStores(ctx, way)
+	if err != nil {
+		return Trust{}, err
+	}
+	if set {
+		trust.Stores = custom
+	}
+	trust.Stores = slices.Insert(trust.Stores, 0, Store(newConfigMapStore(local.Items)))
 	return trust, nil
+}
+
+// verification is the ConfigMap that CVO writes with the keys and stores of the
+// release that it runs.
+func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
+	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, newError(reasonNoKeys, "ConfigMap %s/%s, which holds the keys that sign releases, does not exist", namespace, verification)
+	}
+	if err != nil {
+		return nil, newError(reasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
+	}
+	return config.Data, nil
+}
+
+// customStores are those of ClusterVersion spec.signatureStores. When the field
+// is set they replace those of the release, also when the list is empty
+// (cluster-version-operator pkg/customsignaturestore).
+func (c clusterReader) customStores(ctx context.Context, way egress) (stores []Store, set bool, err error) {
+	version, err := c.config.ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, newError(reasonTrustUnavailable, "get ClusterVersion version: %v", err)
+	case version.Spec.SignatureStores == nil:
+		return nil, false, nil
+	case len(version.Spec.SignatureStores) == 0:
+		return []Store{unusableStore{name: customField, cause: newError(reasonNoStores, "the list is empty, and replaces the stores of the release")}}, true, nil
+	case len(version.Spec.SignatureStores) > maxCustomStores:
+		return nil, false, newError(reasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
+	}
+	for _, custom := range version.Spec.SignatureStores {
+		store, refused := c.customStore(ctx, custom, way)
+		if refused != nil {
+			store = unusableStore{name: customField, cause: refused}
+		}
+		stores = append(stores, store)
+	}
+	return stores, true, nil
+}
+
+// customStore is one of them, with the certificate authorities of its own.
+func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, way egress) (Store, *Error) {
+	u, err := url.Parse(custom.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// What is no URL may hold a password all the same.
+		return nil, newError(reasonInvalidStore, "a store is not a URL with http:// or https://")
+	}
+	if custom.CA.Name == "" {
+		return newHTTPStore(u, way), nil
+	}
+	ca, err := c.own.Get(ctx, custom.CA.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, newError(reasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %v", u.Redacted(), ownNamespace, custom.CA.Name, err)
+	}
+	way.roots = x509.NewCertPool()
+	if !way.roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
+		return nil, newError(reasonInvalidStore, "the ca of store %q has no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
+	}
+	return newHTTPStore(u, way), nil
 }
 
 // add takes one entry of the ConfigMap; an entry that is neither key nor store
 // is none of our business.
-func (t *Trust) add(key, value string) error {
+func (t *Trust) add(key, value string, way egress) error {
 	switch {
 	case strings.HasPrefix(key, keyPrefix):
 		keyring, err := ReadKeyring(key, strings.NewReader(value))
@@ -70,7 +168,7 @@ func (t *Trust) add(key, value string) error {
 		if !strings.Contains(value, "://") {
 			return newError(reasonInvalidStore, "entry %q of ConfigMap %s/%s is not a URL", key, namespace, verification)
 		}
-		store, err := NewStore(strings.TrimSpace(value))
+		store, err := newStore(strings.TrimSpace(value), way)
 		if err != nil {
 			return newError(reasonInvalidStore, "entry %q of ConfigMap %s/%s: %v", key, namespace, verification, err)
 		}

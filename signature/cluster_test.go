@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,7 +60,7 @@ func TestFromCluster(t *testing.T) {
 		"NoURL":       {reason: "a path is no URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore", says: `"store-z"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trust, err := signature.FromCluster(t.Context(), fake.NewClientset(tc.objects...).CoreV1())
+			trust, err := signature.FromCluster(t.Context(), fake.NewClientset(tc.objects...).CoreV1(), configfake.NewClientset().ConfigV1())
 			var r signature.Release
 			if err == nil {
 				r, err = signature.Verify(t.Context(), pullSpec, trust)
@@ -86,7 +87,7 @@ func TestFromClusterWithoutPermission(t *testing.T) {
 			client.PrependReactor(tc.verb, "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
 			})
-			_, err := signature.FromCluster(t.Context(), client.CoreV1())
+			_, err := signature.FromCluster(t.Context(), client.CoreV1(), configfake.NewClientset().ConfigV1())
 			check(t, tc.reason, "TrustUnavailable", signature.Release{}, err)
 			if !apierrors.IsForbidden(err) {
 				t.Errorf("%s: error %v does not wrap the refusal", tc.reason, err)
@@ -102,7 +103,7 @@ func TestFromClusterIgnoresOtherEntries(t *testing.T) {
 	}
 	configMap := release.VerificationConfigMap(map[string][]byte{"a": key}, nil)
 	configMap.Data["note"] = "to whom it may concern"
-	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1())
+	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1(), configfake.NewClientset().ConfigV1())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,16 @@ import (
 // maxKeyringBytes bounds a keyring. Those of OpenShift are below 10 KiB.
 const maxKeyringBytes = 1 << 20
 
+// maxKeyPackets bounds the packets of a block, each of which costs the library
+// a kilobyte. A key with its names, subkeys and signatures has about ten.
+const maxKeyPackets = 10_000
+
 // Keyring is a set of public keys any of which may sign.
 type Keyring struct {
 	name string
 	keys openpgp.EntityList
+	// first counts the keys of the first block, the only one that CVO reads.
+	first int
 	// unusable counts keys that the OpenPGP library does not know or refuses.
 	unusable int
 }
@@ -43,9 +49,12 @@ func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 		}
 	}
 	keyring := Keyring{name: name}
-	for _, block := range blocks {
+	for i, block := range blocks {
 		if err = keyring.add(block); err != nil {
 			return Keyring{}, newError(reasonInvalidKeyring, "keyring %q: %v", name, err)
+		}
+		if i == 0 {
+			keyring.first = len(keyring.keys)
 		}
 	}
 	switch {
@@ -78,13 +87,17 @@ func (k *Keyring) add(block []byte) error {
 // separateKeys cuts a block where its keys start.
 func separateKeys(block []byte) ([][]byte, error) {
 	var keys [][]byte
-	for r := packet.NewOpaqueReader(bytes.NewReader(block)); ; {
+	count := 0
+	for r := packet.NewOpaqueReader(bytes.NewReader(block)); ; count++ {
 		p, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return keys, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("not OpenPGP keys: %w", err)
+		}
+		if count == maxKeyPackets {
+			return nil, fmt.Errorf("more than %d packets", maxKeyPackets)
 		}
 		if p.Tag == tagPublicKey {
 			keys = append(keys, nil)
@@ -127,6 +140,7 @@ func unarmor(data []byte) ([][]byte, error) {
 type signer struct {
 	name    string
 	warning string
+	cvo     *bool
 }
 
 // check proves that a key of the keyring signed the message.
@@ -140,22 +154,22 @@ func (k Keyring) check(m *message, now time.Time) (signer, *Error) {
 			failure = newError(reasonUnknownKey, "made by key %016X, which is not a key for signing", m.issuer)
 			continue
 		}
-		if failure = m.verify(&key); failure != nil {
-			continue
+		if failure = m.verify(&key); failure == nil {
+			failure = checkValidity(&key, m.signature, now)
 		}
-		if failure = checkValidity(&key, m.signature, now); failure != nil {
-			continue
+		cvo := k.readByCVO(&key, m.signature)
+		if failure == nil {
+			s := newSigner(&key, now)
+			s.cvo = cvo
+			return s, nil
 		}
-		return newSigner(&key, now), nil
+		failure.cvo = both(failure.cvo, cvo)
 	}
 	return signer{}, failure
 }
 
 // verify proves that key signed the message.
 func (m *message) verify(key *openpgp.Key) *Error {
-	if !isStrong(m.signature.Hash) {
-		return newError(reasonWeakDigest, "signed over a %s digest, which can be forged", m.signature.Hash)
-	}
 	hash, err := m.signature.PrepareVerify()
 	if err != nil {
 		return newError(reasonUnsupportedSignature, "%v", err)
@@ -167,12 +181,15 @@ func (m *message) verify(key *openpgp.Key) *Error {
 	if !bytes.HasPrefix(hash.Sum(nil), m.signature.HashTag[:]) {
 		return newError(reasonInvalidSignature, "its first bytes of the digest were changed")
 	}
+	if !isStrong(m.signature.Hash) {
+		return newError(reasonWeakDigest, "signed over a %s digest, which can be forged", m.signature.Hash)
+	}
 	// What may stand outside of what is signed is who signed it.
 	id := binary.BigEndian.AppendUint64([]byte{9, subpacketIssuer}, key.PublicKey.KeyId)
 	fingerprint := append([]byte{22, subpacketFingerprint, 4}, key.PublicKey.Fingerprint...)
 	rest := bytes.Replace(m.unhashed, id, nil, 1)
 	if rest = bytes.Replace(rest, fingerprint, nil, 1); len(rest) > 0 {
-		return newError(reasonInvalidSignature, "has %d bytes of unsigned attributes that do not belong there", len(rest))
+		return newError(reasonUnsignedAttributes, "has %d bytes of attributes that nobody signed, beside who signed it", len(rest))
 	}
 	return nil
 }
@@ -183,7 +200,7 @@ func newSigner(key *openpgp.Key, now time.Time) signer {
 		s.name += " (" + identity.Name + ")"
 	}
 	if isExpired(key, now) {
-		s.warning = fmt.Sprintf("the key %s has expired since it made the signature", s.name)
+		s.warning = fmt.Sprintf("the key %s has expired, which the cluster-version operator does not mind", s.name)
 	}
 	return s
 }

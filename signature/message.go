@@ -189,7 +189,9 @@ func (m *message) parseLiteral(contents []byte) *Error {
 func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
 	// The library takes MD5 and RIPEMD-160 for digests that it does not know.
 	if len(p.Contents) > 3 && (p.Contents[3] == digestMD5 || p.Contents[3] == digestRIPEMD160) {
-		return newError(reasonWeakDigest, "signed over an MD5 or RIPEMD-160 digest, which can be forged")
+		weak := newError(reasonWeakDigest, "signed over an MD5 or RIPEMD-160 digest, which can be forged")
+		weak.cvo = nil // nobody looked whether it was made by a trusted key
+		return weak
 	}
 	parsed, err := p.Parse()
 	var unsupported pgperrors.UnsupportedError

@@ -149,19 +149,43 @@ func TestVerifyClaim(t *testing.T) {
 		"NoOptional":      {reason: "the optional part is optional", claim: replace(`,"optional":{"creator":"test","timestamp":1740064108}`, "")},
 		"Digest":          {reason: "another release", claim: replace(digest, other), want: "WrongDigest"},
 		"DigestMissing":   {reason: "no digest", claim: replace(`"docker-manifest-digest":"`+digest+`"`, ""), want: "WrongDigest"},
-		"DigestCase":      {reason: "a key in other letter case", claim: replace("docker-manifest-digest", "Docker-Manifest-Digest"), want: "InvalidClaim"},
-		"DigestTwice":     {reason: "two digests", claim: replace(`"image":{`, `"image":{"docker-manifest-digest":"`+digest+`",`), want: "InvalidClaim"},
+		"DigestCase":      {reason: "a key in other letter case", claim: replace("docker-manifest-digest", "Docker-Manifest-Digest"), want: "FieldCase"},
+		"DigestTwice":     {reason: "two digests", claim: replace(`"image":{`, `"image":{"docker-manifest-digest":"`+digest+`",`), want: "DuplicateField"},
 		"DigestNumber":    {reason: "a digest that is no string", claim: replace(`"`+digest+`"`, "1"), want: "InvalidClaim"},
 		"Type":            {reason: "the type of a sigstore claim", claim: replace("atomic container", "cosign container image"), want: "InvalidClaim"},
 		"TypeMissing":     {reason: "no type", claim: replace(`"type":"atomic container signature",`, ""), want: "InvalidClaim"},
 		"Identity":        {reason: "an empty identity", claim: replace(reference, ""), want: "InvalidClaim"},
 		"IdentityMissing": {reason: "no identity", claim: replace(`,"identity":{"docker-reference":"`+reference+`"}`, ""), want: "InvalidClaim"},
 		"CriticalNull":    {reason: "no critical part", claim: `{"critical":null}`, want: "InvalidClaim"},
-		"CriticalTwice":   {reason: "two critical parts", claim: replace(`{"critical"`, `{"critical":{},"critical"`), want: "InvalidClaim"},
+		"CriticalTwice":   {reason: "two critical parts", claim: replace(`{"critical"`, `{"critical":{},"critical"`), want: "DuplicateField"},
 		"Unknown":         {reason: "a field that CVO does not know either", claim: replace(`"creator"`, `"a":1,"creator"`), want: "InvalidClaim"},
 		"UnknownCritical": {reason: "an unknown critical field", claim: replace(`"type"`, `"a":1,"type"`), want: "InvalidClaim"},
 		"Timestamp":       {reason: "a time that is no number", claim: replace("1740064108", `"now"`), want: "InvalidClaim"},
-		"Trailing":        {reason: "something behind the JSON", claim: good + "{}", want: "InvalidClaim"},
+		"TypeNull":        {reason: "a type that is null", claim: replace(`"atomic container signature"`, "null"), want: "InvalidClaim"},
+		"TypeNumber":      {reason: "a type that is no string", claim: replace(`"atomic container signature"`, "1"), want: "InvalidClaim"},
+		"TypeTwice":       {reason: "two types", claim: replace(`"type"`, `"type":"atomic container signature","type"`), want: "DuplicateField"},
+		"TypeCase":        {reason: "the type in other letter case", claim: replace(`"type"`, `"Type"`), want: "FieldCase"},
+		"ImageNull":       {reason: "an image that is null", claim: replace(`{"docker-manifest-digest":"`+digest+`"}`, "null"), want: "WrongDigest"},
+		"ImageMissing":    {reason: "no image", claim: replace(`"image":{"docker-manifest-digest":"`+digest+`"},`, ""), want: "WrongDigest"},
+		"ImageText":       {reason: "an image that is no object", claim: replace(`{"docker-manifest-digest":"`+digest+`"}`, `"`+digest+`"`), want: "InvalidClaim"},
+		"DigestUpper":     {reason: "the same digest in upper case", claim: replace(digest, strings.ToUpper(digest)), want: "WrongDigest"},
+		"DigestNull":      {reason: "a digest that is null", claim: replace(`"`+digest+`"`, "null"), want: "WrongDigest"},
+		"IdentityNumber":  {reason: "an identity that is no string", claim: replace(`"`+reference+`"`, "1"), want: "InvalidClaim"},
+		"IdentityTwice":   {reason: "two identities", claim: replace(`"docker-reference"`, `"docker-reference":"a","docker-reference"`), want: "DuplicateField"},
+		"CriticalMissing": {reason: "nothing but what is optional", claim: `{"optional":{}}`, want: "InvalidClaim"},
+		"CriticalText":    {reason: "a critical part that is no object", claim: `{"critical":"a"}`, want: "InvalidClaim"},
+		"CriticalCase":    {reason: "the critical part in other letter case", claim: replace(`"critical"`, `"CRITICAL"`), want: "FieldCase"},
+		"OptionalNull":    {reason: "an optional part that is null", claim: replace(`{"creator":"test","timestamp":1740064108}`, "null")},
+		"OptionalText":    {reason: "an optional part that is no object", claim: replace(`{"creator":"test","timestamp":1740064108}`, `"a"`), want: "InvalidClaim"},
+		"OptionalTwice":   {reason: "two optional parts", claim: replace(`"optional"`, `"optional":{},"optional"`), want: "DuplicateField"},
+		"Creator":         {reason: "a creator that is no string", claim: replace(`"test"`, "1"), want: "InvalidClaim"},
+		"TimestampHuge":   {reason: "a time that no integer holds", claim: replace("1740064108", "1e300"), want: "InvalidClaim"},
+		"TopLevel":        {reason: "an unknown field beside the two parts", claim: replace(`"optional"`, `"a":1,"optional"`), want: "InvalidClaim"},
+		"Null":            {reason: "null", claim: "null", want: "InvalidClaim"},
+		"Long":            {reason: "a type of 32 KiB is not repeated in full", claim: replace("atomic", strings.Repeat("a", 32<<10)), want: "InvalidClaim"},
+		"Newline":         {reason: "a newline at the end is fine", claim: good + "\n"},
+		"TrailingText":    {reason: "text behind the JSON", claim: good + "a", want: "TrailingData"},
+		"Trailing":        {reason: "something behind the JSON", claim: good + "{}", want: "TrailingData"},
 		"Array":           {reason: "not an object", claim: "[" + good + "]", want: "InvalidClaim"},
 		"Empty":           {reason: "nothing is signed", claim: "", want: "InvalidClaim"},
 		"Deep":            {reason: "deeply nested", claim: strings.Repeat("[", 20000), want: "InvalidClaim"},
@@ -173,6 +197,9 @@ func TestVerifyClaim(t *testing.T) {
 			}
 			r, err := verify(t, k, data)
 			check(t, tc.reason, tc.want, r, err)
+			if err != nil && len(err.Error()) > 2000 {
+				t.Errorf("%s: message of %d bytes", tc.reason, len(err.Error()))
+			}
 		})
 	}
 }
@@ -191,8 +218,8 @@ func TestVerifyValidity(t *testing.T) {
 		warned  bool
 	}{
 		"KeyExpiredSince":  {reason: "CVO accepts it too", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest), created: at(30 * time.Hour)()}.bytes(t, expired), warned: true},
-		"KeyExpiredBefore": {reason: "signed with a key that had expired", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest)}.bytes(t, expired), want: "KeyExpired"},
-		"KeyYounger":       {reason: "signed before the key was made", keyring: keyring(t, "k", young), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, young), want: "KeyExpired"},
+		"KeyExpiredBefore": {reason: "signed with a key that the provider has prolonged, which the keyring does not know", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest)}.bytes(t, expired), warned: true},
+		"KeyYounger":       {reason: "signed before the key was made", keyring: keyring(t, "k", young), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, young), want: "KeyNotYetValid"},
 		"KeyRevoked":       {reason: "the keyring says that the key is revoked", keyring: keyring(t, "k", revoked), data: message{body: claimOf(digest)}.bytes(t, revoked), want: "KeyRevoked"},
 		"SignatureExpired": {reason: "valid for an hour, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 3600}.bytes(t, forever), want: "SignatureExpired"},
 		"SignatureValid":   {reason: "valid for two days, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 48 * 3600}.bytes(t, forever)},

@@ -1,35 +1,3 @@
-// Package signature answers: is this digest signed by keys that this cluster
-// trusts?
-//
-// A release is signed as containers/image describes it (simple signing): an
-// OpenPGP message, kept in a store under the digest, whose content claims that
-// the digest is a certain image. Verify looks through the stores and returns a
-// Release, the proof that the rest of the program asks for before it reads
-// anything of the release.
-//
-// Honest signatures are accepted as the cluster-version operator (CVO) accepts
-// them (library-go pkg/verify): one key of a keyring is enough, every keyring
-// must be satisfied, stores are asked in order. These are the deliberate
-// differences:
-//
-//   - Everything that comes from a store is bounded before it is read or
-//     decompressed, and every message has exactly the form that `gpg --sign`
-//     gives it. What the signature does not cover must agree with what it
-//     covers. OpenPGP leaves three things that nobody can check: the file name
-//     and the exact date beside the signed bytes, and padding bits of a
-//     compressed stream. None of them is used.
-//   - The claim is decoded exactly: a duplicate key, a key in other letter
-//     case, or anything behind the JSON is refused. CVO lets them pass.
-//   - SHA-1 and MD5 are refused, and so is a signature dated in the future. CVO
-//     accepts them.
-//   - A key that expired after it signed is accepted, as by CVO, with a
-//     warning; one that had expired when it signed is refused.
-//   - All armor blocks of a keyring count. CVO reads the first.
-//   - Version 3 signatures, and keys or algorithms that the OpenPGP library
-//     does not know, are "could not tell", never "forged". CVO's library
-//     accepts version 3.
-//   - A store that does not answer does not stop the search. In CVO a failing
-//     list of signature ConfigMaps does.
 package signature
 
 import (
@@ -47,11 +15,13 @@ const verifyTimeout = 2 * time.Minute
 // Release is a release image that may be read: the proof that Verify makes, or
 // what Force puts in its place. The zero value names no release.
 type Release struct {
-	pullSpec string
-	digest   string
-	signers  []string
-	warnings []string
-	failure  error
+	pullSpec   string
+	digest     string
+	signers    []string
+	identities []string
+	warnings   []string
+	cvo        *bool
+	failure    error
 }
 
 // PullSpec is the release image, repository@sha256:<hex>.
@@ -64,8 +34,13 @@ func (r Release) Digest() string { return r.digest }
 // owner's name, in the order of the keyrings they satisfied; none when forced.
 func (r Release) Signers() []string { return slices.Clone(r.signers) }
 
+// Identities are what the signers say that the release is, for example
+// quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64, one for each signer;
+// none when forced.
+func (r Release) Identities() []string { return slices.Clone(r.identities) }
+
 // Warnings say what an administrator should know although the signature is
-// accepted: a key that has expired since.
+// accepted: a key that has expired.
 func (r Release) Warnings() []string { return slices.Clone(r.warnings) }
 
 // Verified is true for what Verify made, and false for what Force made.
@@ -74,6 +49,15 @@ func (r Release) Verified() bool { return r.digest != "" && r.failure == nil }
 // Failure is why the release could not be verified, although it is read
 // because of force; nil when it is verified.
 func (r Release) Failure() error { return r.failure }
+
+// CVOAccepts says whether the cluster-version operator accepts the signatures
+// of the release; nil when that could not be told.
+func (r Release) CVOAccepts() *bool {
+	if failure, ok := errors.AsType[*Error](r.failure); ok {
+		return failure.CVOAccepts()
+	}
+	return r.cvo
+}
 
 // Trust is whom to believe and where to ask.
 type Trust struct {
@@ -100,11 +84,13 @@ func Verify(ctx context.Context, pullSpec string, trust Trust) (Release, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
-	s := &search{digest: digest, now: time.Now(), missing: slices.Clone(trust.Keyrings)}
-	for _, store := range trust.Stores {
-		s.ask(ctx, store)
+	s := &search{digest: digest, now: time.Now(), missing: slices.Clone(trust.Keyrings), cvo: new(true)}
+	for i, store := range trust.Stores {
+		s.askInTime(ctx, store, len(trust.Stores)-i)
 		if len(s.missing) == 0 {
-			return Release{pullSpec: pullSpec, digest: digest, signers: s.signers, warnings: s.warnings}, nil
+			return Release{
+				pullSpec: pullSpec, digest: digest, signers: s.signers, identities: s.identities, warnings: s.warnings, cvo: s.cvo,
+			}, nil
 		}
 	}
 	return Release{}, s.failure()

@@ -65,17 +65,22 @@ func keyring(tb testing.TB, name string, signers ...*release.Signer) signature.K
 	tb.Helper()
 	var armored []byte
 	for _, signer := range signers {
-		key, err := signer.PublicKey()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		armored = append(append(armored, key...), '\n')
+		armored = append(append(armored, publicKey(tb, signer)...), '\n')
 	}
 	k, err := signature.ReadKeyring(name, bytes.NewReader(armored))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return k
+}
+
+func publicKey(tb testing.TB, signer *release.Signer) []byte {
+	tb.Helper()
+	key, err := signer.PublicKey()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return key
 }
 
 func sign(tb testing.TB, signer *release.Signer, pullSpec string) []byte {

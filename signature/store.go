@@ -2,6 +2,7 @@ package signature
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,11 @@ type Store interface {
 // it, signature n of a digest is sha256=<hex>/signature-<n>. Requests take the
 // proxy of the environment, at most 10 s each, and at most five redirects.
 func NewStore(location string) (Store, error) {
+	return newStore(location, egress{proxy: http.ProxyFromEnvironment})
+}
+
+// newStore is NewStore with another way to web servers.
+func newStore(location string, way egress) (Store, error) {
 	if location == "" {
 		return nil, newError(reasonInvalidStore, "a signature store without location")
 	}
@@ -55,7 +61,7 @@ func NewStore(location string) (Store, error) {
 	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost"):
 		return directoryStore(u.Path), nil
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
-		return newHTTPStore(u), nil
+		return newHTTPStore(u, way), nil
 	}
 	return nil, newError(reasonInvalidStore, "signature store %q is not a URL with http://, https:// or file:///, nor a directory", u.Redacted())
 }
@@ -109,11 +115,12 @@ type httpStore struct {
 	client *http.Client
 }
 
-func newHTTPStore(u *url.URL) *httpStore {
+func newHTTPStore(u *url.URL, way egress) *httpStore {
 	return &httpStore{url: u, client: &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
+			Proxy:                  way.proxy,
+			TLSClientConfig:        &tls.Config{RootCAs: way.roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeaderBytes,
@@ -149,3 +156,15 @@ func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []by
 	}
 	return readBounded(response.Body)
 }
+
+// unusableStore stands in for a store of the cluster that cannot be asked: what
+// it has, nobody can tell.
+type unusableStore struct {
+	name  string
+	cause *Error
+}
+
+func (s unusableStore) String() string { return s.name }
+
+// Signature returns the cause.
+func (s unusableStore) Signature(context.Context, string, int) ([]byte, error) { return nil, s.cause }

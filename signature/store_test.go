@@ -78,8 +78,8 @@ func TestStoreMisbehaves(t *testing.T) {
 		"NotFound":  {reason: "404 says that there is none", handler: http.NotFound, want: "NoSignature", requests: 1},
 		"Error":     {reason: "500 says nothing about signatures, and is not asked again", handler: answer(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
 		"Forbidden": {reason: "403 says nothing either", handler: answer(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
-		"Empty":     {reason: "200 without content, nine times", handler: answer(http.StatusOK, 0), want: "MalformedSignature", requests: 9},
-		"Huge":      {reason: "20 MiB are not read to their end", handler: answer(http.StatusOK, 20<<20), want: "TooLarge", requests: 9},
+		"Empty":     {reason: "200 without content for everything", handler: answer(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
+		"Huge":      {reason: "20 MiB are not read to their end", handler: answer(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
 		"Loop": {reason: "redirects without end", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"a", http.StatusFound)
 		}, want: "StoreUnavailable", requests: 6},

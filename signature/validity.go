@@ -20,9 +20,11 @@ func isStrong(hash crypto.Hash) bool {
 	return false
 }
 
-// checkValidity looks at everything that can end the life of a good signature.
-// The library's own check cannot be used: it refuses a key that has expired
-// since, and never gets to see that the signature has, too.
+// checkValidity looks at everything that can end the life of a good signature,
+// but for the end of the key's own life: clusters keep the keyring that they
+// were installed with when the provider prolongs a key. The library's own check
+// cannot be used: it refuses a key that has expired, and never gets to see that
+// the signature has, too.
 func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *Error {
 	primary, identity := key.Entity.PrimarySelfSignature()
 	signatures := []*packet.Signature{sig, primary, key.SelfSignature, key.SelfSignature.EmbeddedSignature}
@@ -39,14 +41,14 @@ func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *Erro
 		return newError(reasonNotYetValid, "dated %s, in the future", sig.CreationTime.UTC().Format(time.RFC3339))
 	case isOver(sig, now):
 		return newError(reasonSignatureExpired, "expired; it was made %s", sig.CreationTime.UTC().Format(time.RFC3339))
-	case isExpired(key, sig.CreationTime):
-		return newError(reasonKeyExpired, "made %s by key %016X, which was not valid then", sig.CreationTime.UTC().Format(time.RFC3339), id)
+	case sig.CreationTime.Before(key.Entity.PrimaryKey.CreationTime), sig.CreationTime.Before(key.PublicKey.CreationTime):
+		return newError(reasonKeyNotYetValid, "made %s by key %016X, which was made later", sig.CreationTime.UTC().Format(time.RFC3339), id)
 	}
 	return nil
 }
 
-// isExpired is true when the key, or the primary key above it, was not valid at
-// a time.
+// isExpired is true when the key, or the primary key above it, is not valid at a
+// time.
 func isExpired(key *openpgp.Key, at time.Time) bool {
 	primary, _ := key.Entity.PrimarySelfSignature()
 	return key.Entity.PrimaryKey.KeyExpired(primary, at) || key.PublicKey.KeyExpired(key.SelfSignature, at)

@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	configfake "github.com/openshift/client-go/config/clientset/versioned/fake"
+	"k8s.io/client-go/kubernetes/fake"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/test/release"
 )
 
 func TestVerifyTrust(t *testing.T) {
@@ -127,20 +130,46 @@ func TestVerifyPullSpec(t *testing.T) {
 	}
 }
 
+// TestVerifyLooksAtFewSignatures has 99 signatures of a stranger before the good
+// one, in a store and in ConfigMaps.
 func TestVerifyLooksAtFewSignatures(t *testing.T) {
 	a, stranger := newSigner(t, "a", nil), newSigner(t, "stranger", nil)
-	var many [][]byte
+	var many memory
+	configMaps := release.Store{}
 	for range 99 {
 		many = append(many, sign(t, stranger, pullSpec))
+		configMaps.Add(pullSpec, many[len(many)-1])
 	}
-	_, err := verify(t, keyring(t, "a", a), append(many, sign(t, a, pullSpec))...)
-	var e *signature.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want an *Error: nine signatures of a store are looked at", err)
+	many = append(many, sign(t, a, pullSpec))
+	k := keyring(t, "a", a)
+	for name, tc := range map[string]struct {
+		reason  string
+		store   signature.Store
+		want    string
+		details int
+	}{
+		"Many":  {reason: "the hundredth does not count", store: many, want: "TooManySignatures", details: 10},
+		"Eight": {reason: "the ninth does", store: many[91:]},
+		"Nine":  {reason: "the tenth does not", store: many[90:], want: "TooManySignatures", details: 10},
+		"None":  {reason: "nine of a stranger are not too many", store: many[:9], want: "UnknownKey", details: 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
+			check(t, tc.reason, tc.want, r, err)
+			if e, ok := errors.AsType[*signature.Error](err); ok && (len(e.Details) != tc.details || e.Outcome != preflight.Fail) {
+				t.Errorf("%s: %s with %d details, want Fail with %d", tc.reason, e.Outcome, len(e.Details), tc.details)
+			}
+		})
 	}
-	if e.Reason != "UnknownKey" || len(e.Details) != 9 {
-		t.Errorf("reason %s with %d details, want UnknownKey with 9", e.Reason, len(e.Details))
+	configMaps.Add(pullSpec, many[99])
+	trust, err := signature.FromCluster(t.Context(), fake.NewClientset(
+		configMaps.ConfigMap("signatures"), release.VerificationConfigMap(map[string][]byte{"a": publicKey(t, a)}, nil),
+	).CoreV1(), configfake.NewClientset().ConfigV1())
+	if err != nil {
+		t.Fatal(err)
 	}
+	r, err := signature.Verify(t.Context(), pullSpec, trust)
+	check(t, "the cluster's own hundred all count", "", r, err)
 }
 
 func TestVerifyCanceled(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -42,11 +43,14 @@ type attempt struct {
 	answered bool
 }
 
-// slate holds the attempts by check and trial, and the accounts by check.
+// slate holds the attempts by check and trial, and what is known of its account
+// by check.
 type slate struct {
 	mutex    sync.Mutex
 	tried    map[string]map[string]attempt
-	accounts map[string]account
+	accounts map[string]access.Rights
+	// reading is true where a binding of the manifest gives the account rights.
+	reading map[string]bool
 }
 
 func (s *slate) write(check, trial string, left attempt) {

@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -94,13 +95,16 @@ func (r Report) Outcome() preflight.Outcome {
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
 	s := &session{
 		Config: config, subject: subject, launcher: launch.New(config.Kubernetes), id: uuid.NewString(),
-		slate: slate{tried: map[string]map[string]attempt{}, accounts: map[string]account{}},
+		slate: slate{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
 	plan := launch.Build(s.newRun(), subject.release)
 	report.Results = append(report.Results, subject.refused(plan.Refused)...)
 	if len(plan.Checks) == 0 {
 		return report, nil
+	}
+	if err := baseNeeds().And(plan.Needs()).Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
+		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, s.removeNamespaces(ctx)) }()
 	if err := s.makeNamespaces(ctx, plan); err != nil {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -23,14 +24,18 @@ const maxTime = time.Minute
 
 // evidence is all that is known about one check.
 type evidence struct {
-	check   launch.Check
-	images  string
-	tried   map[string]attempt
-	account account
+	check  launch.Check
+	images string
+	tried  map[string]attempt
+	rights access.Rights
+	// reads is true when a binding of the manifest gives its account rights.
+	reads bool
 }
 
 func (s *session) evidence(check launch.Check) evidence {
-	return evidence{check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], account: s.accounts[check.Name]}
+	return evidence{
+		check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], rights: s.accounts[check.Name], reads: s.reading[check.Name],
+	}
 }
 
 // judge holds the evidence against every requirement.
@@ -87,17 +92,19 @@ func (e evidence) manifest() Result {
 func (e evidence) image() Result { return pass("%s", e.images) }
 
 func (e evidence) access() Result {
-	const most = 5
-	writes := e.account.writes
-	if len(writes) == 0 {
-		return pass("%s may change nothing, says the API server to %d questions", e.account.user, e.account.asked)
+	user := access.User(e.rights.Account)
+	switch {
+	case len(e.rights.Writes) > 0:
+		return fail("MayWrite", "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
+			"%s may %s: a preflight changes nothing", user, access.Summarize(e.rights.Writes, 5))
+	case len(e.rights.Unserved) > 0:
+		return Result{
+			Outcome: preflight.Unknown, Reason: "APIUnavailable",
+			Message:     fmt.Sprintf("nobody could ask what %s may change in %s, which the API server does not serve now", user, strings.Join(e.rights.Unserved, ", ")),
+			Remediation: "See what is the matter with them: oc get apiservices",
+		}
 	}
-	said := strings.Join(writes[:min(most, len(writes))], ", ")
-	if more := len(writes) - most; more > 0 {
-		said += fmt.Sprintf(" and %d more", more)
-	}
-	return fail("MayWrite", "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
-		"%s may %s: a preflight changes nothing", e.account.user, said)
+	return pass("%s may change nothing, says the API server to %d questions", user, e.rights.Asked)
 }
 
 func (e evidence) result() Result {
@@ -229,7 +236,7 @@ func (e evidence) budget() Result {
 func (e evidence) failsClosed() Result {
 	a, ok := e.tried[cutOff]
 	switch {
-	case !e.account.reads:
+	case !e.reads:
 		return skip("NoAccess", "the manifest gives it nothing to ask the API server")
 	case !ok:
 		return e.notTried()

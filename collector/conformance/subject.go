@@ -16,11 +16,14 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // Subject is what is to be tried.
 type Subject struct {
 	release *payload.Release
+	// access finds the digests of tags.
+	access *registry.Access
 	// images are what the manifests call their images, with what became of each.
 	images map[string]image
 }
@@ -56,8 +59,8 @@ func ParseSubstitution(text string) (Substitution, error) {
 // Manifests is the subject of manifests as they lie in an operator's
 // repository, by the name of the file. Their images have tags there, in whose
 // place the release build puts digests; so do the substitutions, and where none
-// is given, the digest that the tag has at this moment.
-func Manifests(ctx context.Context, files map[string][]byte, substitutions []Substitution) (Subject, error) {
+// is given, the digest that the tag has at this moment, which access finds.
+func Manifests(ctx context.Context, files map[string][]byte, substitutions []Substitution, access *registry.Access) (Subject, error) {
 	release, err := payload.ReadManifests(files)
 	if err != nil {
 		return Subject{}, err
@@ -65,14 +68,14 @@ func Manifests(ctx context.Context, files map[string][]byte, substitutions []Sub
 	if len(release.Jobs) == 0 && len(release.Problems) == 0 {
 		return Subject{}, fmt.Errorf("no manifest has a Job with the annotation %s: \"true\"", payload.Annotation)
 	}
-	s := Subject{release: release, images: map[string]image{}}
+	s := Subject{release: release, images: map[string]image{}, access: access}
 	s.resolve(ctx, substitutions)
 	return s, nil
 }
 
 // Program is the subject of an image alone: its /bin/preflight is run by a Job
 // that promises a framed result, without any rights, in a namespace of its own.
-func Program(ctx context.Context, pullSpec string) Subject {
+func Program(ctx context.Context, pullSpec string, access *registry.Access) Subject {
 	const name, namespace = "preflight", "preflight-conformance"
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -89,7 +92,7 @@ func Program(ctx context.Context, pullSpec string) Subject {
 			}},
 		}}},
 	}
-	s := Subject{release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}}, images: map[string]image{}}
+	s := Subject{release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}}, images: map[string]image{}, access: access}
 	s.resolve(ctx, nil)
 	return s
 }
@@ -102,7 +105,7 @@ func (s *Subject) resolve(ctx context.Context, substitutions []Substitution) {
 		for _, name := range imagesOf(manifest.Job) {
 			found, known := s.images[*name]
 			if !known {
-				found.pullSpec, found.err = digest(ctx, substitute(*name, substitutions))
+				found.pullSpec, found.err = s.digest(ctx, substitute(*name, substitutions))
 				s.images[*name] = found
 			}
 			if found.err == nil {
@@ -117,11 +120,11 @@ func (s *Subject) resolve(ctx context.Context, substitutions []Substitution) {
 	}
 }
 
-func digest(ctx context.Context, pullSpec string) (string, error) {
+func (s *Subject) digest(ctx context.Context, pullSpec string) (string, error) {
 	if strings.Contains(pullSpec, "@") {
 		return pullSpec, nil
 	}
-	return payload.Resolve(ctx, pullSpec)
+	return payload.Resolve(ctx, pullSpec, s.access)
 }
 
 func substitute(name string, substitutions []Substitution) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,25 @@ func (e *UnknownGateError) Error() string {
 		return fmt.Sprintf("there is no gate %q: no admin gates are defined on this cluster", e.Gate)
 	}
 	return fmt.Sprintf("there is no gate %q; the gates of this cluster are: %s", e.Gate, strings.Join(e.Defined, ", "))
+}
+
+// AcknowledgeRequests are what Acknowledge asks of the API server: always, and
+// only where the ConfigMap of the acknowledgements is missing, or is where the
+// enhancement had it at first.
+func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes) {
+	about := func(verb, namespace, name string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}
+	}
+	for i, place := range places() {
+		always = append(always, about("get", place.gates, gatesName), about("get", place.acks, acksName))
+		rarely = append(rarely, about("create", place.acks, ""))
+		if patch := about("patch", place.acks, acksName); i == 0 {
+			always = append(always, patch)
+		} else {
+			rarely = append(rarely, patch)
+		}
+	}
+	return always, rarely
 }
 
 // Acknowledge opens one gate: it sets its key in admin-acks to "true", creating

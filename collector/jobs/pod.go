@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+const causeImagePull = "ImagePull"
+
 // inTheWay is what keeps a pod from running.
 func (o Observation) inTheWay(pod Pod) (obstacle, bool) {
 	if pod.Gone {
@@ -55,7 +57,7 @@ func (o Observation) containerWaits(name, image string, waiting *corev1.Containe
 // down or have no time are given some.
 func imagePull(image, reason, message string) obstacle {
 	why := obstacle{
-		cause: "ImagePull", patience: grace,
+		cause: causeImagePull, patience: grace,
 		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", line(image, maxLine), reason), message),
 		remedy: "See whether the node reaches the registry, or its mirror, and whether the pull secret is good for it: oc get secret/pull-secret -n openshift-config; oc get imagedigestmirrorsets",
 	}

@@ -41,6 +41,22 @@ type Report struct {
 	CVO        CVO                 `json:"cvo"`
 	// Findings are sorted: what blocks first, then by name.
 	Findings []preflight.Finding `json:"findings"`
+	// Created are the objects that the run made in the cluster, sorted by kind,
+	// namespace and name. The pods, which Kubernetes makes of Jobs, are not among
+	// them.
+	Created []preflight.Object `json:"created"`
+	// Removal is nil in a report that was told before the objects were deleted,
+	// and where they were kept, or there were none.
+	Removal *Removal `json:"removal,omitempty"`
+}
+
+// Removal says what became of the objects of the run. Where Left is empty, the
+// API server found none of them any more when it was asked for all.
+type Removal struct {
+	// Deleted is what was there and is gone, pods included.
+	Deleted []preflight.Object `json:"deleted"`
+	// Left is what is still there.
+	Left []preflight.Object `json:"left"`
 }
 
 // Run says which run this is. Times are RFC 3339 in UTC.

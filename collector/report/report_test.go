@@ -53,6 +53,11 @@ func story() report.Report {
 			Version: "4.19.0", Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key 0123456789ABCDEF"},
 		},
 		Verdict: folded, Expected: expected, Findings: sorted,
+		Created: []preflight.Object{
+			{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "quorum-0123456789"},
+			{APIVersion: "batch/v1", Kind: "Job", Namespace: "openshift-etcd", Name: "space-0123456789"},
+			{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "quorum-0123456789"},
+		},
 		CVO: report.CVO{Accepts: &refuses, Reason: "PreconditionChecks", Message: "an admin ack is missing"},
 	}
 }
@@ -63,12 +68,13 @@ func ready() report.Report {
 	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
 		{Name: "AdminAck", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "NothingToAcknowledge"},
 	}, told.Expected, verdict.Policy{})
-	told.CVO = report.CVO{Reason: "NotEvaluated"}
+	told.CVO, told.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
 	return told
 }
 
 func forced() report.Report {
 	told := story()
+	told.Removal = &report.Removal{Deleted: told.Created[1:], Left: told.Created[:1]}
 	told.Target.Verified, told.Target.Signers = false, []string{}
 	told.Run.Phase = report.PhaseInterrupted
 	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -44,6 +45,9 @@ func writeHead(w io.Writer, report Report) {
 	row(w, "Checks", fmt.Sprintf("%d of %d reported", report.Expected.Reported, report.Expected.Checks))
 	row(w, "CVO", behavior(report.CVO))
 	row(w, "Findings", tally(report.Findings))
+	if len(report.Created) > 0 {
+		row(w, "Created", kinds(report.Created))
+	}
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
 	fmt.Fprintln(w)
 }
@@ -102,6 +106,19 @@ func tally(findings []preflight.Finding) string {
 		if counts[name] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
 		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// kinds counts objects by kind, in the order of their names.
+func kinds(objects []preflight.Object) string {
+	counts := map[string]int{}
+	for _, object := range objects {
+		counts[object.Kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -59,6 +59,9 @@ const (
 	// backoffLimit is for authors who chose none: Kubernetes' own 6 takes more
 	// than ten minutes, which is longer than a run.
 	backoffLimit = 2
+	// maxGrace is how long a pod may take to end after SIGTERM, in seconds:
+	// Kubernetes' own default, and less than a run takes to clean up.
+	maxGrace = 30
 )
 
 // Build makes the plan for a release. It is pure, and the same input gives the
@@ -119,16 +122,29 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 		faults = append(faults, fault{ruleManifest, "metadata.name", "the release has it twice, first in " + first})
 	}
 	b.jobs[ref] = manifest.File
+	faults = located(faults, manifest.Lines)
 
 	check.Job = b.job(manifest)
 	for _, need := range b.catalog.closure(b.catalog.follow(job.Namespace, &check.Job.Spec.Template.Spec)) {
-		for _, f := range b.catalog.entries[need].faults {
-			f.path = fmt.Sprintf("%s (%s): %s", need, b.catalog.entries[need].file, f.path)
+		entry := b.catalog.entries[need]
+		for _, f := range located(entry.faults, entry.lines) {
+			f.path = fmt.Sprintf("%s (%s): %s", need, entry.file, f.path)
 			faults = append(faults, f)
 		}
 		check.needs = append(check.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
 	}
 	return check, faults
+}
+
+// located says in which line of the file each fault is, where that is known.
+func located(faults []fault, lines payload.Lines) []fault {
+	found := slices.Clone(faults)
+	for i := range found {
+		if line := lines.Of(found[i].path); line > 0 {
+			found[i].path += fmt.Sprintf(" (line %d)", line)
+		}
+	}
+	return found
 }
 
 // uniqueName numbers the checks that would have the same name, in the order of
@@ -169,18 +185,21 @@ func (b builder) job(manifest payload.Job) *batchv1.Job {
 	return job
 }
 
-// bound sees to it that the Job ends, is not retried in vain, and outlives its
-// end.
+// bound sees to it that the Job ends, also when nobody is there to end it, is
+// not retried in vain, and outlives its end.
 func (b builder) bound(spec *batchv1.JobSpec) {
-	if spec.ActiveDeadlineSeconds == nil {
-		seconds := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
-		spec.ActiveDeadlineSeconds = &seconds
+	limit := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
+	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
+		spec.ActiveDeadlineSeconds = &limit
+	}
+	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil && *grace > maxGrace {
+		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(maxGrace))
 	}
 	ttl := int32(minTTL / time.Second)
 	if spec.TTLSecondsAfterFinished == nil || *spec.TTLSecondsAfterFinished < ttl {
 		spec.TTLSecondsAfterFinished = &ttl
 	}
-	if spec.BackoffLimit == nil && spec.BackoffLimitPerIndex == nil {
+	if spec.BackoffLimit == nil {
 		limit := int32(backoffLimit)
 		spec.BackoffLimit = &limit
 	}

@@ -74,7 +74,7 @@ func TestBuildLeavesTheReleaseAlone(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsWhatTheAuthorChose(t *testing.T) {
+func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(*batchv1.Job)
@@ -84,6 +84,21 @@ func TestBuildKeepsWhatTheAuthorChose(t *testing.T) {
 			reason: "the author knows how long the check takes",
 			change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(30)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 30 },
+		},
+		"LateDeadline": {
+			reason: "nobody is there any more to read the result, and nobody may be there to end it",
+			change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(1_000_000)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 11*60 },
+		},
+		"ShortGrace": {
+			reason: "the author knows that the check ends fast",
+			change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(1)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 1 },
+		},
+		"LongGrace": {
+			reason: "a pod that does not end in time would be left behind",
+			change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(86400)) },
+			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 30 },
 		},
 		"NoDeadline": {
 			reason: "the Job outlives the run by the time it takes to read it",

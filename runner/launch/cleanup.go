@@ -1,11 +1,14 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,78 +24,191 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
+// Removal is what Cleanup did. Its lists are sorted.
+type Removal struct {
+	// Deleted was there and is gone, Left is still there.
+	Deleted, Left []preflight.Object
+	// Unseen are kinds of which it is not known whether there is anything of the
+	// run, because the user may not look. They are those of the guard, which a
+	// run does without where it may not make one.
+	Unseen []string
+}
+
+// rounds bounds how often Cleanup begins again, when what was under way as it
+// began has come since.
+const rounds = 3
+
 // Cleanup deletes everything that carries the label of the run, wherever it is,
-// and waits until it is gone, pods included. It needs nothing but the ID, so it
-// works for runs whose runner was killed. It is bounded by ctx: give it one of
-// its own, since that of an interrupted run is done. What is left then is
-// returned with the error.
-func (l *Launcher) Cleanup(ctx context.Context, runID string) ([]preflight.Object, error) {
+// and waits until it is gone, pods included; the guard goes last, when nothing
+// is left to guard. Then it lists everything once more: no error means that the
+// lists were empty. It needs nothing but the ID, so it works for runs whose
+// runner was killed. It is bounded by ctx: give it one of its own, since that of
+// an interrupted run is done.
+func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	if runID == "" {
-		return nil, errors.New("cleaning up needs the ID of a run")
+		return Removal{}, errors.New("cleaning up needs the ID of a run")
 	}
-	selection := metav1.ListOptions{LabelSelector: labels.Set{LabelRun: runID}.String()}
-	left := make([][]preflight.Object, len(l.kinds))
-	questions := make([]func() error, len(l.kinds))
-	for i, k := range l.kinds {
-		questions[i] = func() (err error) {
-			left[i], err = l.clean(ctx, k, selection)
-			return err
+	s := sweep{launcher: l, runID: runID, seen: map[preflight.Object]bool{}, unseen: map[string]bool{}}
+	for range rounds {
+		if err := s.clean(ctx); err != nil {
+			return s.removal(), fmt.Errorf("could not delete everything of run %s: %w", runID, err)
+		}
+		if err := s.look(ctx); err != nil {
+			return s.removal(), fmt.Errorf("could not see whether everything of run %s is gone: %w", runID, err)
+		}
+		if len(s.left) == 0 {
+			return s.removal(), nil
 		}
 	}
-	if err := errors.Join(askAll(questions)...); err != nil {
-		return slices.Concat(left...), fmt.Errorf("could not delete everything of run %s: %w", runID, err)
-	}
-	return nil, nil
+	return s.removal(), fmt.Errorf("could not delete everything of run %s: what was deleted is there again", runID)
 }
 
 // Runs returns the IDs of all runs that have objects in the cluster, sorted:
-// those on their way, those that were kept, and what crashed ones left.
+// those on their way, those that were kept, and what crashed ones left. Of a
+// kind that the user may not look at, nothing is known.
 func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
-	runs := make([][]string, len(l.kinds))
-	questions := make([]func() error, len(l.kinds))
-	for i, k := range l.kinds {
-		questions[i] = func() error {
-			listed, err := k.list(ctx, metav1.ListOptions{LabelSelector: LabelRun})
-			if err != nil {
-				return fmt.Errorf("could not list %ss: %w", k.name, err)
-			}
-			return meta.EachListItem(listed, func(object runtime.Object) error {
-				item, err := meta.Accessor(object)
-				if err == nil {
-					runs[i] = append(runs[i], item.GetLabels()[LabelRun])
-				}
-				return err
-			})
+	listed, err := l.listAll(ctx, metav1.ListOptions{LabelSelector: LabelRun})
+	var runs []string
+	for _, found := range listed {
+		for _, object := range found.objects {
+			runs = append(runs, object.GetLabels()[LabelRun])
 		}
 	}
-	err := errors.Join(askAll(questions)...)
-	found := slices.Concat(runs...)
-	slices.Sort(found)
-	return slices.Compact(found), err
+	slices.Sort(runs)
+	return slices.Compact(runs), err
 }
 
-// clean deletes what is selected of one kind and waits until it is gone.
-func (l *Launcher) clean(ctx context.Context, k kind, selection metav1.ListOptions) ([]preflight.Object, error) {
-	listed, err := k.list(ctx, selection)
-	if err != nil {
-		return nil, fmt.Errorf("could not list %ss: %w", k.name, err)
-	}
-	found := remains{kind: k, objects: map[string]payload.Object{}}
-	if err := meta.EachListItem(listed, found.add); err != nil {
-		return nil, fmt.Errorf("could not read the list of %ss: %w", k.name, err)
-	}
-	if len(found.objects) == 0 {
-		return nil, nil
-	}
-	for _, namespace := range found.namespaces() {
-		if err := k.remove(ctx, namespace, foreground(), selection); err != nil && !apierrors.IsNotFound(err) {
-			return found.names(), fmt.Errorf("could not delete %ss in namespace %q: %w", k.name, namespace, err)
+// listAll lists what is selected of every kind, in the order of the kinds. The
+// error leaves out kinds that the user may not look at.
+func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([]remains, error) {
+	all := make([]remains, len(l.kinds))
+	questions := make([]func() error, len(l.kinds))
+	for i, k := range l.kinds {
+		questions[i] = func() (err error) {
+			all[i], err = list(ctx, k, selection)
+			return err
 		}
 	}
-	if err := found.wait(ctx, l.client, selection); err != nil {
-		return found.names(), fmt.Errorf("%d %ss are still there: %w", len(found.objects), k.name, err)
+	return all, errors.Join(askAll(questions)...)
+}
+
+func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
+	found := remains{kind: k, objects: map[string]payload.Object{}}
+	listed, err := k.list(ctx, selection)
+	switch {
+	case errors.Is(err, errUnseen):
+		found.unseen = true
+		return found, nil
+	case err != nil:
+		return found, fmt.Errorf("could not list %ss: %w", k.name, err)
 	}
-	return nil, nil
+	if err := meta.EachListItem(listed, found.add); err != nil {
+		return found, fmt.Errorf("could not read the list of %ss: %w", k.name, err)
+	}
+	return found, nil
+}
+
+// sweep is one clean-up.
+type sweep struct {
+	launcher *Launcher
+	runID    string
+
+	mutex  sync.Mutex
+	seen   map[preflight.Object]bool
+	unseen map[string]bool
+	left   []preflight.Object
+}
+
+func (s *sweep) selection() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labels.Set{LabelRun: s.runID}.String()}
+}
+
+// clean deletes the kinds of the checks, and only when they are gone those of
+// their guard.
+func (s *sweep) clean(ctx context.Context) error {
+	s.left = nil
+	for _, guard := range []bool{false, true} {
+		var questions []func() error
+		for _, k := range s.launcher.kinds {
+			if k.guard == guard {
+				questions = append(questions, func() error { return s.cleanKind(ctx, k) })
+			}
+		}
+		if err := errors.Join(askAll(questions)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cleanKind deletes what there is of one kind and waits until it is gone.
+func (s *sweep) cleanKind(ctx context.Context, k kind) error {
+	found, err := list(ctx, k, s.selection())
+	if err != nil {
+		return err
+	}
+	s.note(found)
+	if len(found.objects) == 0 {
+		return nil
+	}
+	for _, namespace := range found.namespaces() {
+		if err := k.remove(ctx, namespace, foreground(), s.selection()); err != nil && !apierrors.IsNotFound(err) {
+			s.leave(found)
+			return fmt.Errorf("could not delete %ss in namespace %q: %w", k.name, namespace, err)
+		}
+	}
+	if err := found.wait(ctx, s.launcher.client, s.selection()); err != nil {
+		s.leave(found)
+		return fmt.Errorf("%d %ss are still there: %w", len(found.objects), k.name, err)
+	}
+	return nil
+}
+
+// look lists everything again. A kind that may not be looked at is no proof for
+// what was created of it.
+func (s *sweep) look(ctx context.Context) error {
+	all, err := s.launcher.listAll(ctx, s.selection())
+	if err != nil {
+		return err
+	}
+	for _, found := range all {
+		s.note(found)
+		s.leave(found)
+		made := slices.ContainsFunc(s.launcher.Created(s.runID), func(object preflight.Object) bool { return object.Kind == found.kind.name })
+		if found.unseen && made {
+			return fmt.Errorf("the run created a %s, and the user may not list them", found.kind.name)
+		}
+	}
+	return nil
+}
+
+func (s *sweep) note(found remains) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, object := range found.names() {
+		s.seen[object] = true
+	}
+	if found.unseen {
+		s.unseen[found.kind.name] = true
+	}
+}
+
+func (s *sweep) leave(found remains) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.left = append(s.left, found.names()...)
+}
+
+func (s *sweep) removal() Removal {
+	removal := Removal{Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
+	for object := range s.seen {
+		if !slices.Contains(s.left, object) {
+			removal.Deleted = append(removal.Deleted, object)
+		}
+	}
+	slices.SortFunc(removal.Deleted, compareObjects)
+	slices.SortFunc(removal.Left, compareObjects)
+	return removal
 }
 
 // foreground has an object stay until what it owns is gone.
@@ -105,6 +221,8 @@ func foreground() metav1.DeleteOptions {
 type remains struct {
 	kind    kind
 	objects map[string]payload.Object
+	// unseen is true when it is not known what remains.
+	unseen bool
 }
 
 func (r remains) add(object runtime.Object) error {
@@ -173,16 +291,20 @@ func (r remains) any() runtime.Object {
 	return nil
 }
 
-// names says what remains, and has the same order each time.
+// names says what remains, in no order.
 func (r remains) names() []preflight.Object {
 	var names []preflight.Object
 	for _, object := range r.objects {
-		names = append(names, preflight.Object{
-			APIVersion: r.kind.version, Kind: r.kind.name, Namespace: object.GetNamespace(), Name: object.GetName(),
-		})
+		names = append(names, r.kind.object(object))
 	}
-	slices.SortFunc(names, func(a, b preflight.Object) int {
-		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
-	})
 	return names
+}
+
+// object names an object of the kind.
+func (k kind) object(object payload.Object) preflight.Object {
+	return preflight.Object{APIVersion: k.version, Kind: k.name, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+func compareObjects(a, b preflight.Object) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

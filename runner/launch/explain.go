@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,8 @@ func cause(check Check, err error) (reason, remedy string) {
 		return "QuotaExceeded", fmt.Sprintf("Make room in the quota, or delete finished Jobs: oc -n %s describe quota", namespace)
 	case strings.Contains(text, "denied"):
 		return "AdmissionDenied", "See the policy or webhook that the message names: oc get validatingadmissionpolicies,validatingwebhookconfigurations"
+	case apierrors.IsForbidden(err) && strings.Contains(text, beyondOwnRights):
+		return reasonUngrantable, "Run the preflight as a user who may read what the release's checks read; a role for that: oc preflight auth run --to VERSION"
 	case apierrors.IsForbidden(err):
 		return "Forbidden", "Run the preflight as a user who may do what the message says: oc auth can-i --list -n " + namespace
 	case apierrors.IsUnauthorized(err):
@@ -57,6 +60,31 @@ func cause(check Check, err error) (reason, remedy string) {
 		return "APIUnavailable", "See whether the API server is well, then run the preflight again: oc get --raw /readyz?verbose"
 	}
 	return "NotStarted", "Put right what the message names, then run the preflight again."
+}
+
+const (
+	// reasonUngrantable is the reason of checks whose roles allow what the user
+	// may not do.
+	reasonUngrantable = "RightsNotHeld"
+	// beyondOwnRights is in what the API server says then (Kubernetes
+	// pkg/registry/rbac/validation).
+	beyondOwnRights = "attempting to grant RBAC permissions not currently held"
+)
+
+// Ungrantable is an error for findings of Validate that say that the user may
+// not give checks the rights that the release has for them. It is nil where none
+// does.
+func Ungrantable(findings []preflight.Finding) error {
+	var texts []string
+	for _, finding := range findings {
+		if finding.Reason == reasonUngrantable && !slices.Contains(texts, finding.Message) {
+			texts = append(texts, finding.Message)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return errors.New("you may not give the checks of the release what they need: " + strings.Join(texts, "; "))
 }
 
 // missingKind is the resource that a NotFound error is about.

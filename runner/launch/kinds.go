@@ -2,7 +2,9 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,16 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // kind is how the API server is asked about one kind of object.
 type kind struct {
-	name, version string
-	create        func(context.Context, payload.Object, metav1.CreateOptions) error
-	get           func(ctx context.Context, namespace, name string) (payload.Object, error)
-	list          func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch         func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	name, version, resource string
+	// guard is true for what guards a run, and is not one of its checks'.
+	guard  bool
+	create func(context.Context, payload.Object, metav1.CreateOptions) error
+	get    func(ctx context.Context, namespace, name string) (payload.Object, error)
+	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	// remove deletes everything in a namespace that the list options select.
 	remove func(context.Context, string, metav1.DeleteOptions, metav1.ListOptions) error
 }
@@ -39,7 +44,7 @@ type client[T payload.Object, L runtime.Object] interface {
 
 func newKind[T payload.Object, L runtime.Object](name, version string, in func(namespace string) client[T, L]) kind {
 	return kind{
-		name: name, version: version,
+		name: name, version: version, resource: resourceOf(name),
 		create: func(ctx context.Context, object payload.Object, options metav1.CreateOptions) error {
 			typed, ok := object.(T)
 			if !ok {
@@ -93,17 +98,41 @@ func kindsOf(c kubernetes.Interface) []kind {
 const podKind = "Pod"
 
 // guardKind is a kind that a run does without where the API is missing or the
-// caller may not use it. What cannot be listed was not created either.
+// caller may not use it.
 func guardKind(k kind) kind {
 	list := k.list
+	k.guard = true
 	k.list = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		found, err := list(ctx, options)
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		switch {
+		case apierrors.IsNotFound(err):
 			return &admissionregistrationv1.ValidatingAdmissionPolicyList{}, nil
+		case apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("%w: %w", errUnseen, err)
 		}
 		return found, err
 	}
 	return k
+}
+
+// errUnseen means that it is not known what there is of a kind.
+var errUnseen = errors.New("the user may not look")
+
+// resourceOf is the resource of a kind that a run leads to.
+func resourceOf(kind string) string {
+	if kind == policyKind {
+		return "validatingadmissionpolicies"
+	}
+	return strings.ToLower(kind) + "s"
+}
+
+// about is the kind as a request has it.
+func (k kind) about() access.Request {
+	group, _, found := strings.Cut(k.version, "/")
+	if !found {
+		group = "" // the core group has a version only
+	}
+	return access.Request{Group: group, Resource: k.resource}
 }
 
 func (l *Launcher) kindOf(object payload.Object) (kind, error) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -20,12 +22,26 @@ const parallel = 32
 type Launcher struct {
 	client kubernetes.Interface
 	kinds  []kind
+
+	mutex sync.Mutex
+	// created is what was created, by the ID of the run.
+	created map[string][]preflight.Object
 }
 
 // New makes a Launcher. The client should have no rate limit of its own
 // (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface) *Launcher {
-	return &Launcher{client: client, kinds: kindsOf(client)}
+	return &Launcher{client: client, kinds: kindsOf(client), created: map[string][]preflight.Object{}}
+}
+
+// Created is what this Launcher has created for a run, sorted. The pods, which
+// Kubernetes makes of Jobs, are not among it.
+func (l *Launcher) Created(runID string) []preflight.Object {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	created := slices.Clone(l.created[runID])
+	slices.SortFunc(created, compareObjects)
+	return created
 }
 
 // Prepare creates the supporting objects of the plan. What a killed run of the
@@ -91,6 +107,10 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return fmt.Errorf("could not create %s: %w", referenceTo(object), err)
 	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	run := object.GetLabels()[LabelRun]
+	l.created[run] = append(l.created[run], k.object(object))
 	return nil
 }
 

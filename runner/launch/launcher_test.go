@@ -3,6 +3,7 @@ package launch_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,8 +99,13 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 		t.Errorf("want two Jobs and six supporting objects, got %v", got)
 	}
 	for i, id := range ids {
-		if left, err := launcher.Cleanup(bounded(t), id); err != nil || len(left) > 0 {
-			t.Errorf("clean-up left %v: %v", left, err)
+		created := launcher.Created(id)
+		removal, err := launcher.Cleanup(bounded(t), id)
+		if err != nil || len(removal.Left) > 0 {
+			t.Errorf("clean-up left %v: %v", removal.Left, err)
+		}
+		if diff := cmp.Diff(created, slices.DeleteFunc(removal.Deleted, isPod)); diff != "" || len(created) != 8 {
+			t.Errorf("what was deleted is not what was created (-created, +deleted):\n%s", diff)
 		}
 		if got := residue(t, id); len(got) > 0 {
 			t.Errorf("clean-up says that nothing is left, but there is %v", got)
@@ -109,6 +115,8 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 		}
 	}
 }
+
+func isPod(object preflight.Object) bool { return object.Kind == "Pod" }
 
 func bounded(t *testing.T) context.Context {
 	t.Helper()
@@ -214,9 +222,9 @@ func TestCleanupSaysWhatIsLeft(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	left, err := launch.New(api).Cleanup(ctx, run.ID)
+	removal, err := launch.New(api).Cleanup(ctx, run.ID)
 	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "stuck"}}
-	if diff := cmp.Diff(want, left); diff != "" || err == nil {
+	if diff := cmp.Diff(launch.Removal{Left: want}, removal); diff != "" || err == nil {
 		t.Errorf("what somebody else holds is not named (-want, +got), error %v:\n%s", err, diff)
 	}
 }

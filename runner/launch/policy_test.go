@@ -7,18 +7,32 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-func TestJobsThatMayNotRun(t *testing.T) {
+// jobThatMayNotRun is one that breaks a rule.
+type jobThatMayNotRun struct {
+	reason             string
+	change             func(*batchv1.Job)
+	wantRule, wantPath string
+}
+
+func jobsThatMayNotRun() map[string]jobThatMayNotRun {
 	onPod := func(change func(*corev1.PodSpec)) func(*batchv1.Job) {
 		return func(job *batchv1.Job) { change(&job.Spec.Template.Spec) }
 	}
 	secure := func(security corev1.SecurityContext) func(*batchv1.Job) {
 		return onPod(func(spec *corev1.PodSpec) { spec.Containers[0].SecurityContext = &security })
+	}
+	securePod := func(security corev1.PodSecurityContext) func(*batchv1.Job) {
+		return onPod(func(spec *corev1.PodSpec) { spec.SecurityContext = &security })
+	}
+	annotate := func(key, value string) func(*batchv1.Job) {
+		return func(job *batchv1.Job) { job.Spec.Template.Annotations = map[string]string{key: value} }
 	}
 	mount := func(source corev1.VolumeSource) func(*batchv1.Job) {
 		return onPod(func(spec *corev1.PodSpec) {
@@ -26,11 +40,7 @@ func TestJobsThatMayNotRun(t *testing.T) {
 		})
 	}
 	const root = "spec.template.spec"
-	for name, tc := range map[string]struct {
-		reason             string
-		change             func(*batchv1.Job)
-		wantRule, wantPath string
-	}{
+	return map[string]jobThatMayNotRun{
 		"Tag": {
 			reason: "a tag can be moved", wantRule: "RefusedImage", wantPath: root + ".containers[0].image",
 			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].Image = "quay.io/openshift/cco:latest" }),
@@ -108,8 +118,137 @@ func TestJobsThatMayNotRun(t *testing.T) {
 			change: mount(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}),
 		},
 		"Storage": {
-			reason: "what is written there stays", wantRule: "RefusedVolume", wantPath: root + ".volumes[0]",
+			reason: "what is written there stays", wantRule: "RefusedVolume", wantPath: root + ".volumes[0].persistentVolumeClaim",
 			change: mount(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}),
+		},
+		"NoSource": {
+			reason: "a volume that is nothing", wantRule: "RefusedVolume", wantPath: root + ".volumes[0]",
+			change: mount(corev1.VolumeSource{}),
+		},
+		"TwoSources": {
+			reason: "nobody can tell which one is mounted", wantRule: "RefusedVolume", wantPath: root + ".volumes[0]",
+			change: mount(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{}}),
+		},
+		"Driver": {
+			reason: "a driver may do anything on the node", wantRule: "RefusedVolume", wantPath: root + ".volumes[0].csi",
+			change: mount(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "example.com"}}),
+		},
+		"Certificate": {
+			reason: "the guard knows pods by their tokens", wantRule: "RefusedVolume", wantPath: root + ".volumes[0].projected.sources[1].podCertificate",
+			change: mount(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}, {PodCertificate: &corev1.PodCertificateProjection{}},
+			}}}),
+		},
+		"Propagation": {
+			reason: "what is mounted inside shows on the node", wantRule: "RefusedVolume", wantPath: root + ".containers[0].volumeMounts[0].mountPropagation",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPropagation: new(corev1.MountPropagationBidirectional)}}
+			}),
+		},
+		"BlockDevice": {
+			reason: "a disk without its file system", wantRule: "RefusedVolume", wantPath: root + ".containers[0].volumeDevices",
+			change: onPod(func(spec *corev1.PodSpec) { spec.Containers[0].VolumeDevices = []corev1.VolumeDevice{{Name: "v"}} }),
+		},
+		"Claim": {
+			reason: "a device of the node", wantRule: "RefusedDevice", wantPath: root + ".resourceClaims",
+			change: onPod(func(spec *corev1.PodSpec) { spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu"}} }),
+		},
+		"DevicePlugin": {
+			reason: "a device of the node, by the older way", wantRule: "RefusedDevice", wantPath: root + ".containers[0].resources.limits",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1"), "devices.kubevirt.io/kvm": resource.MustParse("1")}
+			}),
+		},
+		"HugePages": {
+			reason: "memory that the node set aside for others", wantRule: "RefusedDevice", wantPath: root + ".containers[0].resources.requests",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Containers[0].Resources.Requests = corev1.ResourceList{"hugepages-2Mi": resource.MustParse("1Gi")}
+			}),
+		},
+		"DeviceOfThePod": {
+			reason: "resources may be asked for the whole pod", wantRule: "RefusedDevice", wantPath: root + ".resources.limits",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/nic": resource.MustParse("1")}}
+			}),
+		},
+		"HugePagesOfThePod": {
+			reason: "resources may be asked for the whole pod", wantRule: "RefusedDevice", wantPath: root + ".resources.requests",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"hugepages-2Mi": resource.MustParse("1Gi")}}
+			}),
+		},
+		"Probe": {
+			reason: "the kubelet connects from the node's network", wantRule: "RefusedProbe", wantPath: root + ".containers[0].startupProbe.httpGet.host",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Containers[0].StartupProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1"}}}
+			}),
+		},
+		"Hook": {
+			reason: "a hook is a request of the kubelet too", wantRule: "RefusedProbe", wantPath: root + ".containers[0].lifecycle.postStart.tcpSocket.host",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{TCPSocket: &corev1.TCPSocketAction{Host: "169.254.169.254"}}}
+			}),
+		},
+		"SELinux": {
+			reason: "the type of super-privileged containers", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.seLinuxOptions.type",
+			change: secure(corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
+		},
+		"SELinuxOfThePod": {
+			reason: "the pod's is that of its containers", wantRule: "RefusedPodSecurity", wantPath: root + ".securityContext.seLinuxOptions.type",
+			change: securePod(corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
+		},
+		"Seccomp": {
+			reason: "every system call of the node", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.seccompProfile.type",
+			change: secure(corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+		},
+		"SeccompOfThePod": {
+			reason: "the pod's is that of its containers", wantRule: "RefusedPodSecurity", wantPath: root + ".securityContext.seccompProfile.type",
+			change: securePod(corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+		},
+		"AppArmor": {
+			reason: "every file of the node", wantRule: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.appArmorProfile.type",
+			change: secure(corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
+		},
+		"AppArmorOfThePod": {
+			reason: "the pod's is that of its containers", wantRule: "RefusedPodSecurity", wantPath: root + ".securityContext.appArmorProfile.type",
+			change: securePod(corev1.PodSecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
+		},
+		"AppArmorByAnnotation": {
+			reason: "the API server turns it into the field", wantRule: "RefusedAnnotation",
+			wantPath: "spec.template.metadata.annotations.container.apparmor.security.beta.kubernetes.io/check",
+			change:   annotate("container.apparmor.security.beta.kubernetes.io/check", "unconfined"),
+		},
+		"Network": {
+			reason: "another network than the cluster's", wantRule: "RefusedAnnotation", wantPath: "spec.template.metadata.annotations.k8s.v1.cni.cncf.io/networks",
+			change: annotate("k8s.v1.cni.cncf.io/networks", "storage"),
+		},
+		"RuntimeAnnotation": {
+			reason: "devices that the container runtime gives away", wantRule: "RefusedAnnotation", wantPath: "spec.template.metadata.annotations.io.kubernetes.cri-o.Devices/x",
+			change: annotate("io.kubernetes.cri-o.Devices/x", "/dev/fuse"),
+		},
+		"RuntimeClass": {
+			reason: "a runtime that confines less", wantRule: "RefusedPodSecurity", wantPath: root + ".runtimeClassName",
+			change: onPod(func(spec *corev1.PodSpec) { spec.RuntimeClassName = new("legacy") }),
+		},
+		"Node": {
+			reason: "the kubelet runs it whatever the node's taints", wantRule: "RefusedScheduling", wantPath: root + ".nodeName",
+			change: onPod(func(spec *corev1.PodSpec) { spec.NodeName = "master-0" }),
+		},
+		"Priority": {
+			reason: "others are evicted for it", wantRule: "RefusedScheduling", wantPath: root + ".priorityClassName",
+			change: onPod(func(spec *corev1.PodSpec) { spec.PriorityClassName = "system-node-critical" }),
+		},
+		"Preemption": {
+			reason: "others are evicted for it", wantRule: "RefusedScheduling", wantPath: root + ".preemptionPolicy",
+			change: onPod(func(spec *corev1.PodSpec) { spec.PreemptionPolicy = new(corev1.PreemptLowerPriority) }),
+		},
+		"SchedulingGate": {
+			reason: "it would never start", wantRule: "RefusedScheduling", wantPath: root + ".schedulingGates",
+			change: onPod(func(spec *corev1.PodSpec) { spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} }),
+		},
+		"Indexed": {
+			reason: "the names of its pods have an index, by which the guard would not know them", wantRule: "RefusedManifest", wantPath: "spec.completionMode",
+			change: func(job *batchv1.Job) { job.Spec.CompletionMode = new(batchv1.IndexedCompletion) },
 		},
 		"NoNamespace": {
 			reason: "the author chooses the namespace", wantRule: "RefusedManifest", wantPath: "metadata.namespace",
@@ -139,7 +278,11 @@ func TestJobsThatMayNotRun(t *testing.T) {
 			reason: "no such thing before the pod runs", wantRule: "RefusedManifest", wantPath: root + ".ephemeralContainers",
 			change: onPod(func(spec *corev1.PodSpec) { spec.EphemeralContainers = []corev1.EphemeralContainer{{}} }),
 		},
-	} {
+	}
+}
+
+func TestJobsThatMayNotRun(t *testing.T) {
+	for name, tc := range jobsThatMayNotRun() {
 		t.Run(name, func(t *testing.T) {
 			plan := launch.Build(aRun(), aRelease(aJob(tc.change)))
 			refused(t, plan, tc.wantRule, tc.wantPath)
@@ -182,7 +325,13 @@ func TestWhatJobsMayDo(t *testing.T) {
 	plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 		job.Spec.Completions, job.Spec.Parallelism, job.Spec.Suspend = new(int32(1)), new(int32(1)), new(false)
 		spec := &job.Spec.Template.Spec
-		spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: new(true)}
+		job.Spec.Template.Annotations = map[string]string{"openshift.io/required-scc": "restricted-v2", "description": "x"}
+		spec.PreemptionPolicy = new(corev1.PreemptNever)
+		spec.SecurityContext = &corev1.PodSecurityContext{
+			RunAsNonRoot: new(true), SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c1,c2"},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		}
+		spec.Containers[0].LivenessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/"}}}
 		spec.Containers[0].SecurityContext = &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		}
@@ -228,6 +377,57 @@ func TestRolesThatMayNotBeGiven(t *testing.T) {
 		"AnyVerb": {
 			reason: "any verb is writing too", objects: []payload.Object{account("checker"), role(rule("", "pods", "get"), rule("", "pods", "*")), bound},
 			wantRule: "RefusedRBAC", wantPath: "rules[1].verbs",
+		},
+		"Escalate": {
+			reason: "it writes itself any right", objects: []payload.Object{account("checker"), role(rule("rbac.authorization.k8s.io", "clusterroles", "escalate")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"Bind": {
+			reason: "it takes any role", objects: []payload.Object{account("checker"), role(rule("rbac.authorization.k8s.io", "clusterroles", "bind")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"Impersonate": {
+			reason: "it takes any identity, past the guard", objects: []payload.Object{account("checker"), role(rule("", "users", "impersonate")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"Use": {
+			reason:   "a security context constraint that allows more",
+			objects:  []payload.Object{account("checker"), role(rule("security.openshift.io", "securitycontextconstraints", "use")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"CapitalVerb": {
+			reason: "verbs are compared as they are written", objects: []payload.Object{account("checker"), role(rule("", "pods", "GET")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"AnyURL": {
+			reason:   "the API server's profiles among them",
+			objects:  []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
+		},
+		"PostToURL": {
+			reason:   "no path is created by reading",
+			objects:  []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].verbs",
+		},
+		"ExecByWildcard": {
+			reason: "a wildcard before the subresource", objects: []payload.Object{account("checker"), role(rule("*", "*/exec", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"AnySubresource": {
+			reason: "a wildcard behind the resource", objects: []payload.Object{account("checker"), role(rule("", "pods/*", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"ServiceProxy": {
+			reason: "a proxy passes on whatever it is sent", objects: []payload.Object{account("checker"), role(rule("", "services/proxy", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"VirtualMachine": {
+			reason: "a console of a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"AnyOfVirtualMachines": {
+			reason: "all of them are connections", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "*", "get")), bound},
+			wantRule: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"CreateOther": {
 			reason: "only reviews are created without leaving anything", objects: []payload.Object{account("checker"), role(rule("", "pods", "create")), bound},

@@ -18,6 +18,9 @@ func ruleFaults(rules []rbacv1.PolicyRule) []fault {
 		if verb, ok := writingVerb(rule); ok {
 			faults = append(faults, fault{ruleRBAC, path + ".verbs", fmt.Sprintf("%q is not reading: a preflight may get, list and watch", verb)})
 		}
+		if slices.Contains(rule.NonResourceURLs, "*") {
+			faults = append(faults, fault{ruleRBAC, path + ".nonResourceURLs", `"*" is everything that the API server serves, its profiles included: name the paths to read`})
+		}
 		if resource, ok := connectingResource(rule); ok {
 			faults = append(faults, fault{
 				ruleRBAC, path + ".resources",
@@ -60,24 +63,27 @@ func onlyReviews(rule rbacv1.PolicyRule) bool {
 }
 
 // connectingResource finds a subresource that is a connection rather than an
-// object, also where a wildcard covers it: "*" means all resources and their
-// subresources.
+// object, in whichever API group, also where a wildcard covers it: "*" means all
+// resources and their subresources. The whole group of KubeVirt's is connections
+// into virtual machines.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
-	core := slices.Contains(rule.APIGroups, "") || slices.Contains(rule.APIGroups, "*")
-	if !core {
-		return "", false
-	}
+	connections := []string{"*", "exec", "attach", "portforward", "proxy", "console", "vnc"}
+	everywhere := slices.ContainsFunc(rule.APIGroups, func(group string) bool {
+		return slices.Contains([]string{"", "*", "subresources.kubevirt.io"}, group)
+	})
 	for _, resource := range rule.Resources {
 		_, subresource, _ := strings.Cut(resource, "/")
-		if resource == "*" || slices.Contains([]string{"*", "exec", "attach", "portforward", "proxy"}, subresource) {
+		if everywhere && resource == "*" || slices.Contains(connections, subresource) {
 			return resource, true
 		}
 	}
 	return "", false
 }
 
-// readOnlyRole is true for the cluster roles that every cluster has, that only
-// read, and that a preflight may be bound to without bringing a copy.
+// knownRoles are the cluster roles that every cluster has, that only read, and
+// that a preflight may be bound to without bringing a copy.
+func knownRoles() []string { return []string{"cluster-reader", "view"} }
+
 func readOnlyRole(ref rbacv1.RoleRef) bool {
-	return ref.Kind == "ClusterRole" && (ref.Name == "cluster-reader" || ref.Name == "view")
+	return ref.Kind == "ClusterRole" && slices.Contains(knownRoles(), ref.Name)
 }

@@ -28,6 +28,7 @@ func (r reference) String() string {
 // entry is one supporting manifest of the release.
 type entry struct {
 	file   string
+	lines  payload.Lines
 	object payload.Object
 	// needs are what else must be there for it to do its work.
 	needs  []reference
@@ -55,7 +56,7 @@ func newCatalog(run Run, supporting []payload.Supporting) catalog {
 
 func (c catalog) add(manifest payload.Supporting) {
 	ref, object := c.copyOf(manifest)
-	added := &entry{file: manifest.File, object: object}
+	added := &entry{file: manifest.File, lines: manifest.Lines, object: object}
 	if object == nil {
 		added.faults = []fault{{ruleManifest, "kind", fmt.Sprintf("%s is not a kind that a preflight may bring", ref.kind)}}
 	}

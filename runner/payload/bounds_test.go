@@ -2,12 +2,17 @@ package payload_test
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -38,6 +43,10 @@ func TestExtractBoundsMemory(t *testing.T) {
 		"dense files":      manifests(8, "a: ["+strings.Repeat("a,", 99_000)+"]"),
 		"dense maps":       manifests(8, strings.Repeat("- {a: b}\n", 19_000)),
 		"deep files":       manifests(8, strings.Repeat("[", 9_000)),
+		"long name":        manifests(1, strings.Replace(jobIn("ns", "job"), "name: job", "name: "+strings.Repeat("a", 1<<20), 1)),
+		"many documents":   manifests(8, strings.Repeat("{kind: A, metadata: {name: a}}\n---\n", 1_001)),
+		"many lines":       manifests(16, annotated+"data: {"+strings.Repeat("a: b, ", 2_400)+"}"),
+		"aliases":          manifests(8, annotated+"x: &x [a]\ny: ["+strings.Repeat("*x,", 30_000)+"]"),
 		"large preflights": manifests(4, annotated+"data: {a: "+strings.Repeat("a", 2<<20-1000)+"}"),
 		"large jobs":       manifests(30, job),
 		"dense preflights": manifests(4, annotated+"x: ["+strings.Repeat("a,", 98_000)+"]"),
@@ -45,10 +54,50 @@ func TestExtractBoundsMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proof := forced(t, pushLayer(t, serve(t, nil), layer))
-			peak := peakOf(func() { _, _ = payload.Extract(t.Context(), proof) })
+			peak := peakOf(func() { _, _ = payload.Extract(t.Context(), proof, payload.Options{}) })
 			t.Logf("layer %d KiB, peak %d KiB", len(layer)>>10, peak>>10)
 			if peak > int64(2*len(layer))+maxMemory {
 				t.Errorf("%d MiB for a layer of %d MiB, and the registry in this test holds the layer too", peak>>20, len(layer)>>20)
+			}
+		})
+	}
+}
+
+// TestExtractBoundsMemoryOfImages is the same for what stands before the layer.
+func TestExtractBoundsMemoryOfImages(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	endless := func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+		for block := bytes.Repeat([]byte("{},"), 1<<18); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	}
+	dense := func(field string, size int) []byte {
+		return []byte(`{"schemaVersion":2,"` + field + `":[` + strings.Repeat("{},", size/3) + `{}]}`)
+	}
+	for name, test := range map[string]struct {
+		manifest []byte
+		wrap     func(http.Handler) http.Handler
+	}{
+		"dense layers":     {manifest: dense("layers", 255<<10)},
+		"dense index":      {manifest: dense("manifests", 255<<10)},
+		"dense, too large": {manifest: dense("layers", 2<<20)},
+		"annotations":      {manifest: []byte(`{"schemaVersion":2,"annotations":{"":""` + strings.Repeat(`,"":""`, 1<<15) + `}}`)},
+		"endless manifest": {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/manifests/", endless)},
+		"endless greeting": {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/v2/", endless)},
+		"endless layer":    {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/blobs/", endless)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proof := forced(t, putManifest(t, http.DefaultTransport, serve(t, test.wrap), types.DockerManifestSchema2, test.manifest))
+			peak := peakOf(func() {
+				if _, err := payload.Extract(t.Context(), proof, payload.Options{}); err == nil {
+					t.Error("taken for a release")
+				}
+			})
+			t.Logf("manifest %d KiB, peak %d KiB", len(test.manifest)>>10, peak>>10)
+			if peak > maxMemory {
+				t.Errorf("%d MiB for a manifest of %d KiB", peak>>20, len(test.manifest)>>10)
 			}
 		})
 	}
@@ -81,7 +130,8 @@ func peakOf(f func()) int64 {
 	return <-peak
 }
 
-// BenchmarkExtract reads a release of the size of a real one over loopback.
+// BenchmarkExtract reads a release of the size of a real one over loopback, and
+// once more with what the first run has kept.
 func BenchmarkExtract(b *testing.B) {
 	pushed := honest()
 	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
@@ -89,13 +139,27 @@ func BenchmarkExtract(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	proof := forced(b, pullSpec)
-	var got *payload.Release
-	for b.Loop() {
-		if got, err = payload.Extract(b.Context(), proof); err != nil {
-			b.Fatal(err)
-		}
+	kept, err := cache.Open(b.TempDir(), cache.DefaultLimit)
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
-	b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
+	proof := forced(b, pullSpec)
+	if _, err := payload.Extract(b.Context(), proof, payload.Options{Cache: kept}); err != nil {
+		b.Fatal(err)
+	}
+	for _, run := range []struct {
+		name    string
+		options payload.Options
+	}{{"registry", payload.Options{}}, {"cache", payload.Options{Cache: kept}}} {
+		b.Run(run.name, func(b *testing.B) {
+			var got *payload.Release
+			for b.Loop() {
+				if got, err = payload.Extract(b.Context(), proof, run.options); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
+			b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
+		})
+	}
 }

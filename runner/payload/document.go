@@ -184,16 +184,27 @@ func (d document) locate(err error) error {
 // child returns the value of the key in a mapping, nil when there is none. An
 // alias counts as what it stands for.
 func child(node *yaml.Node, key string) *yaml.Node {
+	_, value := entry(node, key)
+	return target(value)
+}
+
+// keyOf returns the key itself.
+func keyOf(node *yaml.Node, key string) *yaml.Node {
+	found, _ := entry(node, key)
+	return found
+}
+
+func entry(node *yaml.Node, key string) (found, value *yaml.Node) {
 	node = target(node)
 	if node == nil || node.Kind != yaml.MappingNode {
-		return nil
+		return nil, nil
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == key {
-			return target(node.Content[i+1])
+			return node.Content[i], node.Content[i+1]
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func target(node *yaml.Node) *yaml.Node {

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // maxText bounds, in bytes, what of outside text is repeated in a message.
 const maxText = 512
+
+// maxCause bounds what a cause below says: what each of several mirrors answered
+// has to fit.
+const maxCause = 1536
 
 // Error says why a release could not be read, in the terms of a finding.
 type Error struct {
@@ -36,7 +38,7 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
 	}
-	return e.Message + ": " + oneLine(e.Err.Error())
+	return e.Message + ": " + clip(e.Err.Error(), maxCause)
 }
 
 // Unwrap returns the cause below.
@@ -50,33 +52,34 @@ func refuse(reason, format string, args ...any) *Error {
 	}
 }
 
-// unreadable makes the error for what could not be had from the registry.
+// unreadable makes the error for what could not be had from anywhere.
 func unreadable(err error, what string) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
-	reason, remedy := "RegistryUnreachable", "Check that the registry can be reached from here, then run the preflight again."
-	var answer *transport.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		reason, remedy = "Interrupted", "Run the preflight again and let it finish."
-	case errors.Is(err, context.DeadlineExceeded):
-		reason, remedy = "Timeout", "Check the connection to the registry, then run the preflight again."
-	case errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound:
-		reason, remedy = "ImageNotFound", "Check the pull spec, and on a mirror that the release is mirrored: oc adm release mirror"
-	case errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		reason, remedy = "RegistryUnauthorized", "Log in to the registry with an account that may pull the image: podman login"
-	case errors.As(err, &answer):
-		reason, remedy = "RegistryError", "Try again; if it stays, ask the operators of the registry."
+	failure := &Error{
+		Reason: "RegistryUnreachable", Message: "cannot read " + what, Outcome: preflight.Unknown, Err: err,
+		Remediation: "Check that the registry can be reached from here, then run the preflight again.",
 	}
-	return &Error{Reason: reason, Message: "cannot read " + what, Remediation: remedy, Outcome: preflight.Unknown, Err: err}
+	refused, ok := errors.AsType[*registry.Error](err)
+	switch {
+	case ok:
+		failure.Reason, failure.Remediation = refused.Reason, refused.Remediation
+	case errors.Is(err, context.Canceled):
+		failure.Reason, failure.Remediation = "Interrupted", "Run the preflight again and let it finish."
+	case errors.Is(err, context.DeadlineExceeded):
+		failure.Reason, failure.Remediation = "Timeout", "Give the preflight more time, then run it again."
+	}
+	return failure
 }
 
 // oneLine makes text from outside fit for a message: printable, in one line,
 // and not longer than maxText.
-func oneLine(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText] + "..."
+func oneLine(text string) string { return clip(text, maxText) }
+
+func clip(text string, most int) string {
+	if len(text) > most {
+		text = text[:most] + "..."
 	}
 	text = strings.ToValidUTF8(text, "")
 	text = strings.Map(func(r rune) rune {

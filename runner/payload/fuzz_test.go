@@ -10,17 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/registry"
+	server "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // extractLayer reads a release with that layer from a registry without a
 // network. It asserts what must hold for any input.
 func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 	t.Helper()
-	client := direct{registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+	client := direct{server.New(server.Logger(log.New(io.Discard, "", 0)))}
 	if len(layer) > 0 {
 		putBlob(t, client, "127.0.0.1:1", layer)
 	}
@@ -31,8 +32,8 @@ func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 // extractTwice also asserts that the same input gives the same output.
 func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*payload.Release, error) {
 	t.Helper()
-	got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.WithTransport(client))
-	again, errAgain := payload.Extract(t.Context(), forced(t, pullSpec), payload.WithTransport(client))
+	got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Access: registry.Own(registry.Local{Transport: client})})
+	again, errAgain := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Access: registry.Own(registry.Local{Transport: client})})
 	if diff := cmp.Diff(got, again); diff != "" {
 		t.Errorf("the second time is another (-first +second):\n%s", diff)
 	}
@@ -124,7 +125,7 @@ func FuzzImageManifest(f *testing.F) {
 	f.Add(imageOf(f, nil, layer))
 	f.Add([]byte(`{"schemaVersion":2,"manifests":[{"platform":{"os":"linux"},"digest":"sha256:` + strings.Repeat("a", 64) + `","size":1}]}`))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
-		client := direct{registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
+		client := direct{server.New(server.Logger(log.New(io.Discard, "", 0)))}
 		putBlob(t, client, "127.0.0.1:1", layer)
 		pullSpec := putManifest(t, client, "127.0.0.1:1", types.DockerManifestSchema2, manifest)
 		if got, err := extractTwice(t, client, pullSpec); err == nil && got.Version != version {

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,8 +24,8 @@ type imageManifest struct {
 // manifestLayer finds the layer that holds the release's manifests: the last
 // one, which "oc adm release new" appends. In an index, every architecture has
 // the same (openshift/oc pkg/cli/image/append).
-func (r *registry) manifestLayer(ctx context.Context) (v1.Descriptor, error) {
-	content, err := r.manifest(ctx, r.image.DigestStr())
+func (f *fetcher) manifestLayer(ctx context.Context) (v1.Descriptor, error) {
+	content, err := f.manifest(ctx, f.image.DigestStr())
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
@@ -33,28 +34,28 @@ func (r *registry) manifestLayer(ctx context.Context) (v1.Descriptor, error) {
 		return v1.Descriptor{}, err
 	}
 	if len(manifest.Manifests) > 0 {
-		manifest, err = r.child(ctx, manifest)
+		manifest, err = f.child(ctx, manifest)
 	}
 	if err != nil {
 		return v1.Descriptor{}, err
 	}
 	if len(manifest.Layers) == 0 {
-		return v1.Descriptor{}, refuse("NotARelease", "the image %q has no layers", r.image.String())
+		return v1.Descriptor{}, refuse("NotARelease", "the image %q has no layers", f.image.String())
 	}
 	layer := manifest.Layers[len(manifest.Layers)-1]
 	return layer, checkDescriptor(layer, "the last layer", maxLayer)
 }
 
 // child reads the image of one architecture out of an index.
-func (r *registry) child(ctx context.Context, index imageManifest) (imageManifest, error) {
-	descriptor, err := choose(index.Manifests)
+func (f *fetcher) child(ctx context.Context, index imageManifest) (imageManifest, error) {
+	descriptor, err := choose(index.Manifests, f.architecture)
 	if err != nil {
 		return imageManifest{}, err
 	}
 	if err := checkDescriptor(descriptor, "the image in the index", maxManifest); err != nil {
 		return imageManifest{}, err
 	}
-	content, err := r.manifest(ctx, descriptor.Digest.String())
+	content, err := f.manifest(ctx, descriptor.Digest.String())
 	if err != nil {
 		return imageManifest{}, err
 	}
@@ -68,30 +69,34 @@ func (r *registry) child(ctx context.Context, index imageManifest) (imageManifes
 	return manifest, err
 }
 
-// choose takes linux/amd64, else the first image for linux.
-func choose(manifests []v1.Descriptor) (v1.Descriptor, error) {
+// choose takes the image for linux on the architecture; where none is asked
+// for, linux/amd64, else the first for linux.
+func choose(manifests []v1.Descriptor, architecture string) (v1.Descriptor, error) {
+	var images []v1.Descriptor
 	platforms := make([]string, 0, len(manifests))
-	chosen := -1
-	for i, manifest := range manifests {
-		platform := manifest.Platform
-		if platform == nil {
-			continue
+	for _, manifest := range manifests {
+		if manifest.Platform == nil {
+			continue // an attestation
 		}
-		platforms = append(platforms, platform.OS+"/"+platform.Architecture)
-		if platform.OS != "linux" {
-			continue
-		}
-		if platform.Architecture == "amd64" {
-			return manifest, nil
-		}
-		if chosen < 0 {
-			chosen = i
+		platforms = append(platforms, manifest.Platform.OS+"/"+manifest.Platform.Architecture)
+		if manifest.Platform.OS == "linux" {
+			images = append(images, manifest)
 		}
 	}
-	if chosen < 0 {
-		return v1.Descriptor{}, refuse("NoLinuxImage", "the index has no image for linux, only for: %s", oneLine(strings.Join(platforms, ", ")))
+	there := oneLine(strings.Join(platforms, ", "))
+	if len(images) == 0 {
+		return v1.Descriptor{}, refuse("NoLinuxImage", "the index has no image for linux, only for: %s", there)
 	}
-	return manifests[chosen], nil
+	chosen := slices.IndexFunc(images, func(image v1.Descriptor) bool { return image.Platform.Architecture == cmp.Or(architecture, "amd64") })
+	switch {
+	case chosen >= 0:
+		return images[chosen], nil
+	case architecture == "":
+		return images[0], nil
+	}
+	failure := refuse("ArchitectureMissing", "the index has no image for linux/%s, which this cluster's control plane has, only for: %s", architecture, there)
+	failure.Remediation = "Choose the release for this architecture, or the multi-architecture one; on a mirror, mirror it with all architectures: oc adm release mirror --keep-manifest-list"
+	return v1.Descriptor{}, failure
 }
 
 // parseImageManifest goes by the content alone, never by what a server says it

@@ -27,7 +27,8 @@ const (
 
 // manifests gathers what matters of all files of a release.
 type manifests struct {
-	profile    string
+	// cluster is what manifests are filtered for, nil when there is none.
+	cluster    *Cluster
 	scheme     *runtime.Scheme
 	references []byte
 	metadata   []byte
@@ -42,11 +43,13 @@ type manifests struct {
 type located[T any] struct {
 	file  string
 	place place
+	// lines are those of the fields, where the file was read as an object.
+	lines Lines
 	value T
 }
 
-func newManifests(profile string) *manifests {
-	return &manifests{profile: profile, scheme: newScheme()}
+func newManifests(cluster *Cluster) *manifests {
+	return &manifests{cluster: cluster, scheme: newScheme()}
 }
 
 // add looks at one file. Only YAML and JSON files are manifests, by the same
@@ -96,7 +99,7 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 	object, problem := m.preflight(doc, root, doc.line+line-1)
 	m.report(file, doc.place, problem)
 	if object != nil {
-		m.found = append(m.found, located[Object]{file: file, place: doc.place, value: object})
+		m.found = append(m.found, located[Object]{file: file, place: doc.place, lines: linesOf(root, doc.line), value: object})
 	}
 	return true
 }
@@ -181,10 +184,10 @@ func (m *manifests) gather(release *Release) error {
 
 func (r *Release) keep(each located[Object]) {
 	if job, ok := each.value.(*batchv1.Job); ok {
-		r.Jobs = append(r.Jobs, Job{File: each.file, Component: component(each.file), Job: job})
+		r.Jobs = append(r.Jobs, Job{File: each.file, Component: component(each.file), Lines: each.lines, Job: job})
 		return
 	}
-	r.Supporting = append(r.Supporting, Supporting{File: each.file, Component: component(each.file), Object: each.value})
+	r.Supporting = append(r.Supporting, Supporting{File: each.file, Component: component(each.file), Lines: each.lines, Object: each.value})
 }
 
 func sortLocated[T any](items []located[T]) {

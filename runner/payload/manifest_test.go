@@ -139,7 +139,7 @@ func TestExtractJudgesManifests(t *testing.T) {
 				file = "job.yaml"
 			}
 			pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/" + file, content: test.manifest}))
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec))
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,8 +173,8 @@ func checkFinding(t *testing.T, problem preflight.Finding, file string) {
 	if problem.Source != preflight.SourcePayload || problem.Remediation == "" || !strings.HasPrefix(problem.Name, "Payload.") {
 		t.Errorf("the problem is not fit for a report: %+v", problem)
 	}
-	if problem.Blocks != (problem.Outcome == preflight.Fail) || problem.Blocks != (len(problem.BlockedTargets) == 1) {
-		t.Errorf("a problem blocks this release exactly when it fails: %+v", problem)
+	if problem.Blocks != (problem.Outcome == preflight.Fail || problem.Outcome == preflight.Unknown) || problem.Blocks != (len(problem.BlockedTargets) == 1) {
+		t.Errorf("a problem blocks this release exactly when it fails or could not be told: %+v", problem)
 	}
 	if len(problem.Message) > 2048 || strings.ContainsAny(problem.Message, "\n\r") {
 		t.Errorf("the message is not one short line: %q", problem.Message)
@@ -202,7 +202,7 @@ func TestExtractNamesProblems(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/" + file, content: "broken: ["}))
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec))
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestExtractReadsReferences(t *testing.T) {
 		entry{name: "release-manifests/image-references", content: strings.Replace(references, `"tags":[`, tags, 1)},
 		entry{name: "release-manifests/release-metadata", content: strings.Replace(metadata, `"url":"`, `"number":1,"text":"`, 1)},
 	)
-	got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)))
+	got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)), payload.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestExtractSortsByFile(t *testing.T) {
 		entry{name: "release-manifests/below/c.yaml", content: jobIn("ns", "below")},
 		entry{name: "manifests/d.yaml", content: jobIn("ns", "elsewhere")},
 	)
-	got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)))
+	got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)), payload.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

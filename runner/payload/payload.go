@@ -9,26 +9,31 @@
 // # Bounds
 //
 // Whatever a registry or a release can choose is bounded: the manifests of the
-// image (4 MiB), the layer (64 MiB), what it unpacks to (512 MiB), each file in
+// image (256 KiB), the layer (64 MiB), what it unpacks to (512 MiB), each file in
 // it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
 // tokens), everything annotated (8 MiB and 80 000 nodes) and the number of
-// problems (1 000). All of it together takes no more than four minutes. The layer is held in memory
-// and written nowhere; beyond it, no more than one file is held while it is read.
+// problems (1 000). All of it together takes no more than four minutes. The layer
+// is held in memory, and written to the cache alone, if there is one; beyond it,
+// no more than one file is held while it is read.
+//
+// # Filters
+//
+// Manifests are filtered by feature set, feature gate, capability, exclude
+// annotation, cluster profile and ClusterVersion override as the cluster-version
+// operator does (openshift/library-go pkg/manifest), with three differences. The
+// cluster profile is required only where the manifest names one, since the
+// operator itself would apply a Job that does. A filter that cannot be read, for
+// a cluster of which that is not known or for anybody, does not exclude: it is
+// Unknown, so that no check is lost. And release.openshift.io/major-version,
+// which the operator lets no Job have, is Unknown too.
 //
 // # Limitations
 //
-// Manifests are not yet filtered by feature set, feature gate, capability,
-// major version, exclude annotation or ClusterVersion override as the
-// cluster-version operator does; only the cluster profile is looked at.
-// Credentials are found by go-containerregistry's rules, which know entries
-// for a host and for a full repository, not for a namespace. Mirrors of the
-// cluster are not consulted. Only the last layer is read, where "oc adm
-// release new" puts the manifests.
+// Only the last layer is read, where "oc adm release new" puts the manifests.
 package payload
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -36,6 +41,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
 
@@ -43,14 +49,9 @@ import (
 // objects, when its value is "true" (openshift/enhancements#363).
 const Annotation = "openshift.io/preflight-check"
 
-const (
-	// maxTime is what the cluster-version operator allows itself for the same
-	// (pkg/cvo/updatepayload.go).
-	maxTime = 4 * time.Minute
-	// defaultProfile is the cluster profile of a cluster that names none
-	// (cluster-version-operator pkg/payload/payload.go).
-	defaultProfile = "self-managed-high-availability"
-)
+// maxTime is what the cluster-version operator allows itself for the same
+// (pkg/cvo/updatepayload.go).
+const maxTime = 4 * time.Minute
 
 // Release is what a release says about itself and asks to be checked.
 type Release struct {
@@ -75,7 +76,8 @@ type Release struct {
 	// its file, and those that fail block the update to Version.
 	Problems []preflight.Finding
 	// ManifestLayerBytes is the compressed size of the layer that holds the
-	// manifests; BytesRead counts what the registry sent, all requests together.
+	// manifests; BytesRead counts what registries sent, all requests together,
+	// and is 0 when all of it was in the cache.
 	ManifestLayerBytes int64
 	BytesRead          int64
 }
@@ -86,7 +88,9 @@ type Job struct {
 	// the component that ships it.
 	File      string
 	Component string
-	Job       *batchv1.Job
+	// Lines are the lines of the Job's fields in the file.
+	Lines Lines
+	Job   *batchv1.Job
 }
 
 // Supporting is an annotated object that Jobs need: a ServiceAccount, Role,
@@ -94,6 +98,7 @@ type Job struct {
 type Supporting struct {
 	File      string
 	Component string
+	Lines     Lines
 	Object    Object
 }
 
@@ -103,50 +108,45 @@ type Object interface {
 	metav1.Object
 }
 
-// Option changes how Extract reads a release.
-type Option func(*options)
-
-type options struct {
-	transport http.RoundTripper
-	profile   string
+// Options say how a release is read. The zero value reads it from where the pull
+// spec says, as nobody, for a cluster of which nothing is known.
+type Options struct {
+	// Access is how the cluster's registries are reached.
+	Access *registry.Access
+	// Cache keeps what was read before; nil for none.
+	Cache Cache
+	// Cluster decides which manifests count.
+	Cluster Cluster
 }
 
-// WithTransport sets how the registry is reached; without it, through the
-// proxy of the environment and with time limits for each step.
-func WithTransport(transport http.RoundTripper) Option {
-	return func(o *options) { o.transport = transport }
-}
-
-// WithClusterProfile sets the cluster profile; without it, it is
-// self-managed-high-availability.
-func WithClusterProfile(profile string) Option {
-	return func(o *options) { o.profile = profile }
+// Cache keeps content by its digest ("sha256:<hex>").
+type Cache interface {
+	// Get returns content that has the digest, in no more than most bytes.
+	Get(digest string, most int64) ([]byte, bool)
+	// Put keeps the content. An error means that it is not kept.
+	Put(digest string, content []byte) error
 }
 
 // Extract reads the release that proof was given for. The error is always an
 // *Error, and then there is nothing to go by. Whatever is wrong with a single
 // manifest is among the Problems of the Release instead.
-func Extract(ctx context.Context, proof signature.Release, opts ...Option) (*Release, error) {
-	settings := options{profile: defaultProfile}
-	for _, option := range opts {
-		option(&settings)
-	}
+func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	registry, err := newRegistry(proof, settings)
+	access := options.Access
+	if access == nil {
+		access = registry.Own(registry.Local{})
+		defer access.Close()
+	}
+	fetcher, err := newFetcher(proof, options)
 	if err != nil {
 		return nil, err
 	}
-	defer registry.close()
-	descriptor, err := registry.manifestLayer(ctx)
+	layer, err := fetcher.layer(ctx, access)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := registry.blob(ctx, descriptor)
-	if err != nil {
-		return nil, err
-	}
-	manifests := newManifests(settings.profile)
+	manifests := newManifests(&options.Cluster)
 	if err := eachManifest(ctx, layer, manifests.add); err != nil {
 		return nil, err
 	}
@@ -155,6 +155,6 @@ func Extract(ctx context.Context, proof signature.Release, opts ...Option) (*Rel
 		return nil, err
 	}
 	release.Image, release.Digest = proof.PullSpec(), proof.Digest()
-	release.ManifestLayerBytes, release.BytesRead = descriptor.Size, registry.meter.read.Load()
+	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.meter.read.Load()
 	return release, nil
 }

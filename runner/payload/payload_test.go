@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -102,11 +103,17 @@ func TestExtract(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(*release.Release)
+		// architecture is the cluster's.
+		architecture string
 	}{
 		"image": {reason: "most releases are one image"},
 		"index": {
 			reason: "a multi-architecture release has the manifests in every image",
 			change: func(r *release.Release) { r.Architectures = []string{"arm64", "amd64"} },
+		},
+		"index with the cluster's": {
+			reason: "the cluster's architecture need not be the first", architecture: "arm64",
+			change: func(r *release.Release) { r.Architectures = []string{"amd64", "arm64"} },
 		},
 		"foreign index": {
 			reason: "any architecture will do, whatever this machine is",
@@ -124,7 +131,7 @@ func TestExtract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec))
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: payload.Cluster{Architecture: test.architecture}})
 			if err != nil {
 				t.Fatalf("Extract: %v; %s", err, test.reason)
 			}
@@ -160,7 +167,7 @@ func TestExtractCompression(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)))
+			got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), layer)), payload.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,6 +176,25 @@ func TestExtractCompression(t *testing.T) {
 				t.Errorf("the media type says gzip for all, the content counts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestExtractGoesByContent has a registry that says of everything that it is
+// something else.
+func TestExtractGoesByContent(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{"", "text/html", "application/vnd.docker.distribution.manifest.v1+json", "application/octet-stream"} {
+		host := serve(t, func(next http.Handler) http.Handler {
+			return answer("/", func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+				w.Header()["Content-Type"] = []string{contentType}
+				w.WriteHeader(honest.Code)
+				_, _ = w.Write(honest.Body.Bytes())
+			})(next)
+		})
+		got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
+		if err != nil || got.Version != version {
+			t.Errorf("Content-Type %q: %v; the digest says what it is", contentType, err)
+		}
 	}
 }
 
@@ -212,11 +238,7 @@ func TestExtractClusterProfile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/job.yaml", content: test.manifest}))
-			var options []payload.Option
-			if test.profile != "" {
-				options = append(options, payload.WithClusterProfile(test.profile))
-			}
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec), options...)
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: payload.Cluster{Profile: test.profile}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,7 +283,7 @@ func TestExtractEndsWithContext(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	_, err := payload.Extract(ctx, forced(t, pushLayer(t, host, releaseWith(t))))
+	_, err := payload.Extract(ctx, forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "Interrupted" || failure.Outcome != preflight.Unknown {
 		t.Errorf("got %s %s for a registry that hangs in a blob, want Unknown Interrupted: %v", failure.Outcome, failure.Reason, err)
 	}

@@ -2,7 +2,6 @@ package payload
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -13,18 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 const (
 	// deleteAnnotation makes the cluster-version operator delete the object
 	// (lib/resourcedelete/helper.go).
 	deleteAnnotation = "release.openshift.io/delete"
-	// includePrefix is followed by the name of a cluster profile
-	// (openshift/library-go pkg/manifest).
-	includePrefix = "include.release.openshift.io/"
-	toAuthors     = "Report it to the authors of the component: "
+	toAuthors        = "Report it to the authors of the component: "
 )
 
 // newScheme knows the kinds that may be annotated, and no other.
@@ -67,7 +61,13 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 	if invalid != nil {
 		return nil, invalid
 	}
-	return m.admit(object)
+	admitted, said := m.admit(object)
+	if said != nil && said.annotation != "" {
+		if key := keyOf(child(child(root, "metadata"), "annotations"), said.annotation); key != nil {
+			said.line = doc.line + key.Line - 1
+		}
+	}
+	return admitted, said
 }
 
 // misplaced finds annotations that no object has, or has not as a string. The
@@ -107,45 +107,41 @@ func (m *manifests) decode(doc document) (Object, *problem) {
 
 // admit applies the rules for what may be kept.
 func (m *manifests) admit(object Object) (Object, *problem) {
-	annotations := object.GetAnnotations()
 	if misnamed := misnamed(object); misnamed != nil {
 		return nil, misnamed
 	}
-	if _, ok := annotations[deleteAnnotation]; ok {
-		return nil, fail("DeleteAnnotation", identity(object)+" has the annotation "+deleteAnnotation,
-			toAuthors+"what is to be deleted cannot be a preflight.")
+	if _, ok := object.GetAnnotations()[deleteAnnotation]; ok {
+		refused := fail("DeleteAnnotation", identity(object)+" has the annotation "+deleteAnnotation, toAuthors+"what is to be deleted cannot be a preflight.")
+		refused.annotation = deleteAnnotation
+		return nil, refused
 	}
-	var profiles []string
-	for key := range annotations {
-		if profile, ok := strings.CutPrefix(key, includePrefix); ok {
-			profiles = append(profiles, oneLine(profile))
+	cluster := Cluster{}
+	if m.cluster != nil {
+		cluster = *m.cluster
+		if filtered := cluster.filter(object); filtered != nil {
+			return nil, filtered
 		}
 	}
-	if len(profiles) == 0 {
+	included, profiled := cluster.include(object)
+	if profiled != nil {
+		return nil, profiled
+	}
+	if included == "" {
 		return object, nil
 	}
-	slices.Sort(profiles)
-	switch value, ok := annotations[includePrefix+m.profile]; {
-	case !ok:
-		return nil, &problem{
-			preflight.Skipped, "OtherClusterProfile",
-			fmt.Sprintf("%s is for the cluster profiles %s, not for %s", identity(object), oneLine(strings.Join(profiles, ", ")), m.profile), "",
-		}
-	case value != "true":
-		return nil, fail("ClusterProfileValue", fmt.Sprintf("%s has the annotation %s%s with the value %q", identity(object), includePrefix, m.profile, oneLine(value)),
-			toAuthors+"the value must be \"true\".")
-	}
-	return object, appliedByOperator(object)
+	return object, appliedByOperator(object, included)
 }
 
 // appliedByOperator warns about a Job that the cluster-version operator, which
 // knows of no preflights, would run in the midst of an update.
-func appliedByOperator(object Object) *problem {
+func appliedByOperator(object Object, annotation string) *problem {
 	if _, ok := object.(*batchv1.Job); !ok {
 		return nil
 	}
-	return warn("AppliedByClusterVersionOperator", identity(object)+" has an annotation "+includePrefix+"*, with which the cluster-version operator runs it as part of the update too",
+	said := warn("AppliedByClusterVersionOperator", identity(object)+" has the annotation "+annotation+", with which the cluster-version operator runs it as part of the update too",
 		toAuthors+"a preflight must not have the annotation.")
+	said.annotation = annotation
+	return said
 }
 
 // misnamed checks the name, and the namespace of the kinds that have one. No

@@ -18,23 +18,33 @@ const maxName = 200
 type problem struct {
 	outcome                      preflight.Outcome
 	reason, message, remediation string
+	// annotation is the one that the problem is about, line its line in the
+	// file; "" and 0 when it is about the whole object.
+	annotation string
+	line       int
 }
 
 func fail(reason, message, remediation string) *problem {
-	return &problem{preflight.Fail, reason, message, remediation}
+	return &problem{outcome: preflight.Fail, reason: reason, message: message, remediation: remediation}
 }
 
 func warn(reason, message, remediation string) *problem {
-	return &problem{preflight.Warn, reason, message, remediation}
+	return &problem{outcome: preflight.Warn, reason: reason, message: message, remediation: remediation}
 }
 
 // at makes a finding of what is said about a place in a file. One that fails
-// blocks.
+// blocks, and so does one that could not be told.
 func (p *problem) at(file string, place place) preflight.Finding {
 	finding := preflight.Finding{
 		Name: problemName(file), Source: preflight.SourcePayload, Outcome: p.outcome, Reason: p.reason,
 		Message: oneLine(file) + ": " + p.message, Remediation: p.remediation,
-		Evidence: map[string]string{"file": oneLine(file)}, Blocks: p.outcome == preflight.Fail,
+		Evidence: map[string]string{"file": oneLine(file)}, Blocks: p.outcome == preflight.Fail || p.outcome == preflight.Unknown,
+	}
+	if p.annotation != "" {
+		finding.Evidence["annotation"] = oneLine(p.annotation)
+	}
+	if p.line > 0 {
+		place.line = p.line
 	}
 	if place.number > 0 {
 		finding.Evidence["document"] = strconv.Itoa(place.number)

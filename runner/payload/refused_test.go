@@ -140,7 +140,7 @@ func TestExtractRefusesLayers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), test.layer(t))))
+			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), test.layer(t))), payload.Options{})
 			failure := failureOf(t, err)
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s with %q: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.text, test.reason)
@@ -289,7 +289,7 @@ func TestExtractRefusesImages(t *testing.T) {
 			if test.raw != "" {
 				content, mediaType = []byte(test.raw), test.mediaType
 			}
-			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, mediaType, content)))
+			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, mediaType, content)), payload.Options{})
 			failure := failureOf(t, err)
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
@@ -304,9 +304,19 @@ func TestExtractRefusesIndexes(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		change func(index *v1.IndexManifest)
-		want   string
-		text   string
+		// architecture is the cluster's.
+		architecture string
+		want         string
+		text         string
 	}{
+		"other architecture": {
+			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, which this cluster's control plane has, only for: linux/arm64, windows/amd64",
+			change: func(index *v1.IndexManifest) {
+				other := index.Manifests[0]
+				other.Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
+				index.Manifests = append(index.Manifests, other)
+			},
+		},
 		"no linux": {
 			reason: "nodes run linux", want: "NoLinuxImage", text: "windows/amd64",
 			change: func(index *v1.IndexManifest) {
@@ -327,7 +337,7 @@ func TestExtractRefusesIndexes(t *testing.T) {
 		},
 		"large image": {
 			reason: "a manifest is bounded before it is asked for", want: "TooLarge",
-			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 4<<20 + 1 },
+			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 256<<10 + 1 },
 		},
 	}
 	for name, test := range tests {
@@ -339,7 +349,7 @@ func TestExtractRefusesIndexes(t *testing.T) {
 				{MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: linux},
 			}}
 			test.change(&index)
-			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index))))
+			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index))), payload.Options{Cluster: payload.Cluster{Architecture: test.architecture}})
 			failure := failureOf(t, err)
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
@@ -359,7 +369,7 @@ func TestExtractRefusesNestedIndexes(t *testing.T) {
 		content = toJSON(t, index)
 		descriptor = putManifest(t, http.DefaultTransport, host, types.DockerManifestList, content)
 	}
-	_, err := payload.Extract(t.Context(), forced(t, descriptor))
+	_, err := payload.Extract(t.Context(), forced(t, descriptor), payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "NestedIndex" {
 		t.Errorf("got %s, want NestedIndex: an index in an index could go on for ever", failure.Reason)
 	}
@@ -380,18 +390,20 @@ func answer(part string, change func(w http.ResponseWriter, honest *httptest.Res
 	}
 }
 
+// flipped serves as many bytes, and one other bit.
+func flipped(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+	body := honest.Body.Bytes()
+	body[len(body)/2] ^= 1
+	w.Header().Set("Content-Type", honest.Header().Get("Content-Type"))
+	_, _ = w.Write(body)
+}
+
 func TestExtractRefusesRegistries(t *testing.T) {
 	t.Parallel()
 	status := func(code int) func(http.ResponseWriter, *httptest.ResponseRecorder) {
 		return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 			http.Error(w, "not\nhere", code)
 		}
-	}
-	flipped := func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
-		body := honest.Body.Bytes()
-		body[len(body)/2] ^= 1
-		w.Header().Set("Content-Type", honest.Header().Get("Content-Type"))
-		_, _ = w.Write(body)
 	}
 	tests := map[string]struct {
 		reason  string
@@ -413,6 +425,32 @@ func TestExtractRefusesRegistries(t *testing.T) {
 			reason: "the connection may have broken", part: "/blobs/", want: "LayerTruncated", outcome: preflight.Unknown,
 			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
 				_, _ = w.Write(honest.Body.Bytes()[:honest.Body.Len()/2])
+			},
+		},
+		"tampered manifest": {reason: "one bit is enough", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"lying manifest": {
+			reason: "what the server says of its digest proves nothing", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+				w.Header().Set("Content-Type", string(types.DockerManifestSchema2))
+				w.Header().Set("Docker-Content-Digest", honest.Header().Get("Docker-Content-Digest"))
+				_, _ = w.Write([]byte(`{"schemaVersion":2,"layers":[]}`))
+			},
+		},
+		"web page": {
+			reason: "a portal may stand before the registry", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.Header().Set("Content-Type", "text/html")
+				_, _ = w.Write([]byte("<html>log in first</html>"))
+			},
+		},
+		"endless layer": {
+			reason: "no more is read than was promised", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				for block := make([]byte, 1<<20); ; {
+					if _, err := w.Write(block); err != nil {
+						return
+					}
+				}
 			},
 		},
 		"other manifest, called schema 1": {
@@ -442,7 +480,7 @@ func TestExtractRefusesRegistries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host := serve(t, answer(test.part, test.change))
-			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))))
+			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
 			if failure := failureOf(t, err); failure.Reason != test.want || failure.Outcome != test.outcome {
 				t.Errorf("got %s %s, want %s %s: %s (%v)", failure.Outcome, failure.Reason, test.outcome, test.want, test.reason, err)
 			}
@@ -452,7 +490,7 @@ func TestExtractRefusesRegistries(t *testing.T) {
 
 func TestExtractRefusesUnverified(t *testing.T) {
 	t.Parallel()
-	_, err := payload.Extract(t.Context(), signature.Release{})
+	_, err := payload.Extract(t.Context(), signature.Release{}, payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "NotVerified" {
 		t.Errorf("got %s for a proof that nobody gave, want NotVerified", failure.Reason)
 	}
@@ -463,7 +501,7 @@ func TestExtractUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	host := strings.TrimPrefix(server.URL, "http://")
 	server.Close()
-	_, err := payload.Extract(t.Context(), forced(t, host+"/release@sha256:"+strings.Repeat("a", 64)))
+	_, err := payload.Extract(t.Context(), forced(t, host+"/release@sha256:"+strings.Repeat("a", 64)), payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "RegistryUnreachable" || failure.Outcome != preflight.Unknown {
 		t.Errorf("got %s %s when nobody listens, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
 	}

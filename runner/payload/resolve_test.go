@@ -8,16 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	server "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/test/release"
 )
 
 func TestResolve(t *testing.T) {
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
-	host := strings.TrimPrefix(server.URL, "http://")
+	served := httptest.NewServer(server.New(server.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(served.Close)
+	host := strings.TrimPrefix(served.URL, "http://")
 	pushed, err := release.Push(t.Context(), host, release.Release{Version: "4.19.0"})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestResolve(t *testing.T) {
 		"Registry":  {reason: "nobody listens", pullSpec: "127.0.0.1:1/release:4.19.0", refused: "RegistryUnreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := payload.Resolve(t.Context(), tc.pullSpec)
+			got, err := payload.Resolve(t.Context(), tc.pullSpec, registry.Own(registry.Local{}))
 			if tc.refused == "" {
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)

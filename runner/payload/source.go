@@ -7,10 +7,10 @@ import (
 
 // ReadManifests reads manifests that are not part of a release yet, each by the
 // name of its file, by the same rules and in the same bounds as those of a
-// release. Of the Release it fills in Jobs, Supporting and Problems alone. The
-// error is an *Error.
+// release, but for the filters: there is no cluster that they are for. Of the
+// Release it fills in Jobs, Supporting and Problems alone. The error is an *Error.
 func ReadManifests(files map[string][]byte) (*Release, error) {
-	manifests := newManifests(defaultProfile)
+	manifests := newManifests(nil)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := manifests.add(name, files[name]); err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ import (
 func crdResources() map[string][]string {
 	return map[string][]string{
 		"config/v1": {
-			"apiservers", "authentications", "clusteroperators", "clusterversions", "dnses", "featuregates",
+			"apiservers", "authentications", "clusterimagepolicies", "clusteroperators", "clusterversions", "dnses", "featuregates",
 			"imagedigestmirrorsets", "images", "imagetagmirrorsets", "infrastructures", "ingresses", "networks",
 			"nodes", "oauths", "proxies", "schedulers",
 		},

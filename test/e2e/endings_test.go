@@ -45,7 +45,7 @@ func endings() map[string]ending {
 		},
 		"image-pull": {
 			reason: "an image that the registry does not have",
-			animal: animal{ending: "pass", image: "quay.io/openshift/origin-ghost:latest"}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
+			animal: animal{ending: "pass", image: ghostImage}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
 		},
 		"unschedulable": {
 			reason: "a pod that no node takes",

@@ -29,6 +29,7 @@ func TestStory(t *testing.T) {
 		"ReleasePayload":   preflight.Pass,
 		"ReadOnlyGuard":    preflight.Pass,
 		"Alerts":           preflight.Pass,
+		"Images":           preflight.Pass,
 		gate:               preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
 		"CloudCredentialOperator.CloudSecrets":            preflight.Pass,

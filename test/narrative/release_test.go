@@ -29,11 +29,16 @@ func (s *scene) publish(versions ...string) map[string]string {
 	s.state.Keys = map[string][]byte{"verifier-public-key-release": key}
 	s.state.Stores = map[string]string{"store-release": "file://" + s.t.TempDir()}
 	s.state.Signatures = release.Store{}
+	host := strings.TrimPrefix(server.URL, "http://")
+	etcd, err := release.BuildImage(s.t.Context(), host, "etcd", release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	pullSpecs := map[string]string{}
 	for _, version := range versions {
-		pullSpec, err := release.Push(s.t.Context(), strings.TrimPrefix(server.URL, "http://"), release.Release{
+		pullSpec, err := release.Push(s.t.Context(), host, release.Release{
 			Version: version, Previous: []string{s.state.Version},
-			Components: []release.Component{{Name: "etcd", Image: digested("e"), Source: "quay.io/openshift/origin-etcd"}},
+			Components: []release.Component{{Name: "etcd", Image: etcd, Source: "quay.io/openshift/origin-etcd"}},
 		})
 		if err != nil {
 			s.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/runner/access"
 )
 
 // acceptFlags are what "accept" can be told besides risks.
@@ -106,4 +107,13 @@ func (f acceptFlags) change(args []string) (acceptance.Change, error) {
 	}
 	change.Replace = f.replace
 	return change, nil
+}
+
+// acceptNeeds is what acceptance.Write asks of the API server.
+func acceptNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+		{Verb: "patch", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+	}}
 }

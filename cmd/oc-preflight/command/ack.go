@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/runner/access"
 )
 
 func newAck(client *client) *cobra.Command {
@@ -23,6 +24,9 @@ kept.`,
 			if err != nil {
 				return err
 			}
+			if err := ackNeeds().Check(c.Context(), reached.kubernetes.AuthorizationV1()); err != nil {
+				return err
+			}
 			done, err := gate.Acknowledge(c.Context(), reached.kubernetes.CoreV1(), args[0])
 			if err != nil {
 				return err
@@ -32,6 +36,12 @@ kept.`,
 			return nil
 		},
 	}
+}
+
+// ackNeeds is what "ack" asks of the API server.
+func ackNeeds() access.Needs {
+	always, rarely := gate.AcknowledgeRequests()
+	return access.Needs{Required: always, Optional: rarely}
 }
 
 // oneArgument demands exactly one argument and says what it is.

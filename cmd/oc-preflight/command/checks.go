@@ -27,6 +27,7 @@ signature. Nothing is created in the cluster.
 	}
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
+	flags.pullFlags.add(c)
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -45,6 +46,9 @@ func cleanup(ctx context.Context, client *client, runs []string) error {
 	if err != nil {
 		return err
 	}
+	if err := launch.CleanupNeeds().Check(ctx, reached.kubernetes.AuthorizationV1()); err != nil {
+		return err
+	}
 	launcher := launch.New(reached.kubernetes)
 	found, err := launcher.Runs(ctx)
 	if err != nil {
@@ -66,12 +70,26 @@ func cleanup(ctx context.Context, client *client, runs []string) error {
 func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	left, err := launcher.Cleanup(ctx, run)
-	for _, object := range left {
-		fmt.Fprintf(client.streams.ErrOut, "still there: %s %s/%s\n", object.Kind, object.Namespace, object.Name)
+	removal, err := launcher.Cleanup(ctx, run)
+	for _, object := range removal.Deleted {
+		fmt.Fprintf(client.streams.Out, "deleted %s\n", objectName(object))
+	}
+	for _, object := range removal.Left {
+		fmt.Fprintf(client.streams.ErrOut, "still there: %s\n", objectName(object))
+	}
+	for _, kind := range removal.Unseen {
+		fmt.Fprintf(client.streams.ErrOut, "warning: whether there is a %s of the run is not known: you may not list them\n", kind)
 	}
 	if err == nil {
 		fmt.Fprintf(client.streams.Out, "run %s has nothing in the cluster any more\n", run)
 	}
 	return err
+}
+
+// objectName is how an object reads in a list.
+func objectName(object preflight.Object) string {
+	if object.Namespace == "" {
+		return object.Kind + " " + object.Name
+	}
+	return object.Kind + " " + object.Namespace + "/" + object.Name
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/conformance"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/registry"
 )
 
 // conformanceFlags is everything that "conformance" can be told.
@@ -124,7 +125,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 		if len(f.images) > 0 {
 			return conformance.Subject{}, usageError(errors.New("--image goes with manifests, not with an image"))
 		}
-		return conformance.Program(c.Context(), argument), nil
+		return conformance.Program(c.Context(), argument, registry.Own(local())), nil
 	}
 	paths := []string{argument}
 	if info.IsDir() {
@@ -144,7 +145,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 		}
 		substitutions = append(substitutions, substitution)
 	}
-	subject, err := conformance.Manifests(c.Context(), files, substitutions)
+	subject, err := conformance.Manifests(c.Context(), files, substitutions, registry.Own(local()))
 	if err != nil {
 		return conformance.Subject{}, usageError(fmt.Errorf("%s: %w", argument, err))
 	}

@@ -3,10 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 )
@@ -16,11 +18,13 @@ type runFlags struct {
 	targetFlags
 	trustFlags
 	judgeFlags
+	pullFlags
 
 	only, skip   []string
 	parallelism  int
 	timeout      time.Duration
 	keep, noJobs bool
+	images       string
 	output       string
 }
 
@@ -33,7 +37,9 @@ func newRun(client *client) *cobra.Command {
 cluster, together with the gates, risks and health of the cluster, and give one verdict:
 Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
 
-The report goes to standard output, progress to standard error.
+The report goes to standard output, progress to standard error. It lists what the
+run created; that all of it is gone is said on standard error, and where it is
+not, the exit code is 1.
 ` + exitHelp,
 		Example: `  # Is it safe to go to the newest available update?
   oc preflight run --to-latest
@@ -52,12 +58,14 @@ The report goes to standard output, progress to standard error.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.judgeFlags.add(c)
+	flags.pullFlags.add(c)
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().IntVar(&flags.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
+	c.Flags().StringVar(&flags.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
 	return c
 }
@@ -87,15 +95,39 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	}
 	told, err := runner.Run(c.Context(), config)
 	display.close()
+	tellRemoval(client.streams.ErrOut, told)
 	if err := errors.Join(err, writeError); err != nil {
 		return err
 	}
 	return decided(told)
 }
 
+// tellRemoval says what became of the objects of a run. The report that was
+// written lists them; this comes after it.
+func tellRemoval(w io.Writer, told report.Report) {
+	switch {
+	case told.Removal == nil && len(told.Created) > 0:
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: oc preflight cleanup %s\n", len(told.Created), told.Run.ID)
+	case told.Removal == nil:
+	case len(told.Removal.Left) == 0 && len(told.Removal.Deleted) > 0:
+		fmt.Fprintf(w, "%d objects of the run were deleted, and listing everything again found none\n", len(told.Removal.Deleted))
+	default:
+		for _, object := range told.Removal.Left {
+			fmt.Fprintf(w, "still there: %s\n", objectName(object))
+		}
+	}
+}
+
 // config makes the runner's configuration, with clients for the cluster.
 func (f runFlags) config(client *client) (runner.Config, error) {
+	if err := f.validate(); err != nil {
+		return runner.Config{}, usageError(err)
+	}
 	keyrings, stores, err := f.read()
+	if err != nil {
+		return runner.Config{}, err
+	}
+	kept, err := f.cache(client)
 	if err != nil {
 		return runner.Config{}, err
 	}
@@ -104,7 +136,8 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 		return runner.Config{}, err
 	}
 	config.Target, config.Keyrings, config.Stores, config.Force = f.target, keyrings, stores, f.force
+	config.Repositories, config.Local, config.Cache = f.repositories, local(), kept
 	config.Only, config.Skip, config.NoJobs, config.Keep = f.only, f.skip, f.noJobs, f.keep
-	config.Parallelism, config.Timeout = f.parallelism, f.timeout
+	config.Parallelism, config.Timeout, config.Images = f.parallelism, f.timeout, image.Mode(f.images)
 	return config, nil
 }

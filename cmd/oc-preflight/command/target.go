@@ -25,12 +25,13 @@ func (f *targetFlags) add(c *cobra.Command) {
 
 // trustFlags override what the cluster trusts.
 type trustFlags struct {
-	keyrings, stores []string
+	keyrings, stores, repositories []string
 }
 
 func (f *trustFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with the public keys that may sign a release; each file given must have signed. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the stores that the cluster names.")
+	c.Flags().StringSliceVar(&f.repositories, "repository", nil, "Repository that a release may be signed as an image of, wherever the copy is. Default: quay.io/openshift-release-dev/ocp-release.")
 }
 
 // read opens what the flags name. A file that cannot be read is bad input.

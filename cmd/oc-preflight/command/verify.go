@@ -42,6 +42,9 @@ func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string)
 	if err != nil {
 		return unverified(client, err)
 	}
+	if err := release.CheckRepository(flags.repositories); err != nil {
+		return unverified(client, err)
+	}
 	for _, warning := range release.Warnings() {
 		fmt.Fprintf(client.streams.ErrOut, "warning: %s\n", warning)
 	}
@@ -62,7 +65,11 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	return runner.Trust(c.Context(), reached.kubernetes.CoreV1(), keyrings, stores)
+	if err := runner.TrustNeeds().Check(c.Context(), reached.kubernetes.AuthorizationV1()); err != nil {
+		return signature.Trust{}, err
+	}
+	given := signature.Trust{Keyrings: keyrings, Stores: stores}
+	return runner.Trust(c.Context(), reached.kubernetes.CoreV1(), reached.openshift.ConfigV1(), given)
 }
 
 // unverified tells why, and chooses the exit code: a signature that is wrong

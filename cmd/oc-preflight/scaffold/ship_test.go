@@ -179,7 +179,7 @@ func planned(t *testing.T, host string, component release.Component) launch.Plan
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := payload.Extract(t.Context(), forced)
+	got, err := payload.Extract(t.Context(), forced, payload.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,220 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/conformance"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// authFlags is everything that "auth" can be told.
+type authFlags struct {
+	runFlags
+
+	bind []string
+}
+
+func newAuth(client *client) *cobra.Command {
+	var flags authFlags
+	c := &cobra.Command{
+		Use:   "auth [COMMAND...]",
+		Short: "Print the roles that the commands need",
+		Long: `Print the ClusterRole and the Roles that have what a command asks of the API
+server, and nothing else; of every command when none is named. Nothing is created.
+
+A run gives the checks of a release temporary roles, which only read, and the API
+server lets nobody create a role that allows more than they may do themselves.
+With --to, --to-latest or --to-image the release is read, by the rights of whoever
+asks, and the roles are those for that release: what its roles allow is among the
+rules, and what is created is so in its namespaces only.`,
+		Example: `  # For whoever runs preflights of one release
+  oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
+
+  # For a ServiceAccount that only verifies
+  oc preflight auth verify --bind serviceaccount:ci:verifier`,
+		ValidArgs: commandNames(),
+		RunE:      func(c *cobra.Command, args []string) error { return auth(c, client, flags, args) },
+	}
+	flags.targetFlags.add(c)
+	flags.trustFlags.add(c)
+	flags.pullFlags.add(c)
+	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
+	return c
+}
+
+// duty is a command, and what it takes to do it.
+type duty struct {
+	command string
+	needs   access.Needs
+	// remarks are what else there is to know of the roles.
+	remarks []string
+}
+
+// jobsRunAs is what an administrator should know before giving the roles away.
+const jobsRunAs = "Whoever may create Jobs in a namespace may run them as each of its ServiceAccounts."
+
+// duties are all commands that ask a cluster.
+func duties() []duty {
+	const given = "The API server lets nobody create a role that allows more than they may do themselves, so what the roles of %s allow has to be added to these rules."
+	return []duty{
+		{"run", runner.RunNeeds(), []string{
+			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image this is done, and what is created is allowed in the namespaces of the release only.",
+			jobsRunAs,
+		}},
+		{"targets", runner.TargetsNeeds(), nil},
+		{"checks", runner.ChecksNeeds(), nil},
+		{"verify", runner.TrustNeeds(), nil},
+		{"ack", ackNeeds(), nil},
+		{"accept", acceptNeeds(), nil},
+		{"cleanup", launch.CleanupNeeds(), nil},
+		{"conformance", conformance.Needs(), []string{
+			fmt.Sprintf(given, "the manifest"),
+			jobsRunAs,
+		}},
+	}
+}
+
+func commandNames() []string {
+	var names []string
+	for _, each := range duties() {
+		names = append(names, each.command)
+	}
+	return names
+}
+
+func auth(c *cobra.Command, client *client, flags authFlags, commands []string) error {
+	subjects, err := subjects(flags.bind)
+	if err != nil {
+		return usageError(err)
+	}
+	chosen, err := choose(commands)
+	if err != nil {
+		return usageError(err)
+	}
+	if flags.target != (runner.Target{}) {
+		if !slices.Equal(commands, []string{"run"}) {
+			return usageError(errors.New("only the roles of \"run\" are those for a release"))
+		}
+		needs, err := flags.forRelease(c, client)
+		if err != nil {
+			return err
+		}
+		chosen = []duty{{"run", needs, []string{"They are those for one release only.", jobsRunAs}}}
+	}
+	for _, each := range chosen {
+		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose finds the commands, all of them when none is named.
+func choose(names []string) ([]duty, error) {
+	all := duties()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var chosen []duty
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(each duty) bool { return each.command == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%q asks nothing of a cluster; what does is %s", name, strings.Join(commandNames(), ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// subjects are those to bind the roles to.
+func subjects(texts []string) ([]rbacv1.Subject, error) {
+	var all []rbacv1.Subject
+	for _, text := range texts {
+		kind, name, _ := strings.Cut(text, ":")
+		namespace, account, placed := strings.Cut(name, ":")
+		switch {
+		case kind == "user" && name != "":
+			all = append(all, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name})
+		case kind == "group" && name != "":
+			all = append(all, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: name})
+		case kind == "serviceaccount" && placed && namespace != "" && account != "":
+			all = append(all, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account})
+		default:
+			return nil, fmt.Errorf("--bind: %q is none of user:NAME, group:NAME and serviceaccount:NAMESPACE:NAME", text)
+		}
+	}
+	return all, nil
+}
+
+// forRelease is what a run of one release needs.
+func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, error) {
+	config, err := f.config(client)
+	if err != nil {
+		return access.Needs{}, err
+	}
+	display := newDisplay(client.streams.ErrOut)
+	config.Progress = display.show
+	listing, err := runner.Checks(c.Context(), config)
+	display.close()
+	if err != nil {
+		return access.Needs{}, err
+	}
+	if len(listing.Needs.Required) > 0 {
+		return listing.Needs, nil
+	}
+	var causes []string
+	for _, finding := range listing.Findings {
+		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown {
+			causes = append(causes, fmt.Sprintf("%s (%s): %s", finding.Name, finding.Reason, finding.Message))
+		}
+	}
+	return access.Needs{}, errors.New("the release may not be read, so it is not known what its checks need: " + strings.Join(causes, "; "))
+}
+
+// write prints the roles of one command.
+func (d duty) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
+	var page bytes.Buffer
+	comment(&page, fmt.Sprintf("What %q asks of the API server, and nothing else.", tool+" "+d.command))
+	if len(d.needs.Optional) > 0 {
+		comment(&page, "It does without these, and says so where it matters: "+access.Summarize(d.needs.Optional, len(d.needs.Optional))+".")
+	}
+	for _, remark := range d.remarks {
+		comment(&page, remark)
+	}
+	for _, object := range d.needs.Roles("oc-preflight-"+d.command, subjects) {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return err
+		}
+		page.Write(text)
+		page.WriteString("---\n")
+	}
+	_, err := w.Write(page.Bytes())
+	return err
+}
+
+// comment writes text as a comment of YAML, in lines that fit a terminal.
+func comment(page *bytes.Buffer, text string) {
+	const width = 78
+	line := "#"
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+1+len(word) > width {
+			page.WriteString(line + "\n")
+			line = "#"
+		}
+		line += " " + word
+	}
+	page.WriteString(line + "\n")
+}

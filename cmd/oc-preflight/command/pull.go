@@ -1,0 +1,80 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
+)
+
+// pullFlags say how images are read.
+type pullFlags struct {
+	cacheDirectory string
+	noCache        bool
+}
+
+func (f *pullFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.cacheDirectory, "cache-dir", "", "Directory that keeps what was read of releases, verified each time that it is used. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.noCache, "no-cache", false, "Read the release from the registry, whatever was read before, and keep nothing.")
+}
+
+func (f *pullFlags) validate() error {
+	if f.noCache && f.cacheDirectory != "" {
+		return errors.New("--no-cache and --cache-dir exclude each other")
+	}
+	return nil
+}
+
+// cache opens the cache; nil is none. One that the user named must be there,
+// another one that cannot be is only told.
+func (f *pullFlags) cache(client *client) (payload.Cache, error) {
+	if f.noCache {
+		return nil, nil //nolint:nilnil // No cache is what was asked for.
+	}
+	path := f.cacheDirectory
+	if path == "" {
+		directory, err := os.UserCacheDir()
+		if err != nil {
+			return nil, nil //nolint:nilnil,nilerr // Without a home there is no cache, and nobody asked for one.
+		}
+		path = filepath.Join(directory, "oc-preflight")
+	}
+	opened, err := cache.Open(path, cache.DefaultLimit)
+	switch {
+	case err == nil:
+		return opened, nil
+	case f.cacheDirectory != "":
+		return nil, usageError(fmt.Errorf("--cache-dir: %w", err))
+	}
+	fmt.Fprintf(client.streams.ErrOut, "warning: the release is read from the registry each time: %v\n", err)
+	return nil, nil //nolint:nilnil // As above.
+}
+
+// local is what this machine brings to pull images with: the credentials of
+// podman and docker, where containers-auth.json(5) looks for them.
+func local() registry.Local {
+	if path := os.Getenv("REGISTRY_AUTH_FILE"); path != "" {
+		return registry.Local{AuthFiles: []string{path}}
+	}
+	var paths []string
+	if directory := os.Getenv("XDG_RUNTIME_DIR"); directory != "" {
+		paths = append(paths, filepath.Join(directory, "containers", "auth.json"))
+	}
+	paths = append(paths, filepath.Join("/run/containers", strconv.Itoa(os.Getuid()), "auth.json"))
+	if directory, err := os.UserConfigDir(); err == nil {
+		paths = append(paths, filepath.Join(directory, "containers", "auth.json"))
+	}
+	if directory := os.Getenv("DOCKER_CONFIG"); directory != "" {
+		paths = append(paths, filepath.Join(directory, "config.json"))
+	} else if directory, err := os.UserHomeDir(); err == nil {
+		paths = append(paths, filepath.Join(directory, ".docker", "config.json"))
+	}
+	return registry.Local{AuthFiles: paths}
+}

@@ -1,0 +1,16 @@
+package image_test
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// config reaches the API server that says where images are pulled from.
+var config *rest.Config
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) { config = c.Config }, cluster.ControlPlaneOnly())
+}

@@ -1,0 +1,98 @@
+package pull
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const mostNames = 5
+
+// group is all nodes that fare alike.
+type group struct {
+	nodes, components []string
+	trouble, remedy   string
+	detail            string
+	final             bool
+}
+
+// judge makes one finding for each way that nodes fared.
+func judge(attempts []attempt, images map[string]string) []preflight.Finding {
+	groups := map[string]*group{}
+	for _, each := range attempts {
+		one := groupOf(each, images)
+		key := strings.Join(one.components, ",") + " " + one.trouble
+		if groups[key] == nil {
+			groups[key] = &one
+			continue
+		}
+		groups[key].nodes = append(groups[key].nodes, each.node)
+		groups[key].final = groups[key].final || one.final
+	}
+	var findings []preflight.Finding
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		findings = append(findings, groups[key].finding(len(images)))
+	}
+	return findings
+}
+
+func groupOf(each attempt, images map[string]string) group {
+	one := group{nodes: []string{each.node}, trouble: each.trouble, remedy: each.remedy}
+	for _, component := range slices.Sorted(maps.Keys(images)) {
+		failure, failed := each.failed[images[component]]
+		if !failed {
+			continue
+		}
+		one.components = append(one.components, component)
+		one.detail, one.final = cmp.Or(one.detail, failure.Detail), one.final || failure.Final
+		one.remedy = cmp.Or(one.remedy, failure.Remedy)
+	}
+	return one
+}
+
+func (g *group) finding(images int) preflight.Finding {
+	slices.Sort(g.nodes)
+	finding := preflight.Finding{
+		Name: Name, Remediation: g.remedy, Objects: objects(g.nodes),
+		Evidence: map[string]string{"nodes": strconv.Itoa(len(g.nodes)), "images": strconv.Itoa(images), "failed": strconv.Itoa(len(g.components))},
+	}
+	switch {
+	case len(g.components) > 0:
+		finding.Outcome, finding.Reason = preflight.Unknown, "ImagePullFailing"
+		if g.final {
+			finding.Outcome, finding.Reason = preflight.Fail, "ImagePullFailed"
+		}
+		finding.Message = fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", some(g.nodes), len(g.components), images, some(g.components), g.detail)
+		if g.trouble != "" {
+			finding.Message += "; " + g.trouble
+		}
+	case g.trouble != "":
+		finding.Outcome, finding.Reason = preflight.Unknown, "ImagePullNotTried"
+		finding.Message = fmt.Sprintf("whether %s can pull the images is not known: %s", some(g.nodes), g.trouble)
+		finding.Remediation = cmp.Or(g.remedy, "Put right what the message names, or run the preflight again with a longer --timeout.")
+	default:
+		finding.Outcome, finding.Reason = preflight.Pass, "ImagesPulled"
+		finding.Message = fmt.Sprintf("%s: all %d images were pulled, or were there", some(g.nodes), images)
+	}
+	return finding
+}
+
+func objects(nodes []string) []preflight.Object {
+	var named []preflight.Object
+	for _, node := range nodes[:min(len(nodes), mostNames)] {
+		named = append(named, preflight.Object{APIVersion: "v1", Kind: "Node", Name: node})
+	}
+	return named
+}
+
+func some(names []string) string {
+	if len(names) > mostNames {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+	}
+	return strings.Join(names, ", ")
+}

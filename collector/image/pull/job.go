@@ -1,0 +1,60 @@
+package pull
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// command is not in any image.
+const command = "/preflight-image-pull"
+
+// plan has the Job of one node. It is made, and judged, like those of a release.
+func (n Nodes) plan(node string, images map[string]string) launch.Plan {
+	return launch.Build(n.Run, &payload.Release{
+		Version: n.Run.To, Image: n.Run.Image, Digest: n.Run.Digest, Images: images,
+		Jobs: []payload.Job{{File: "image-references", Component: "image-pull", Job: job(node, images)}},
+	})
+}
+
+// job pulls onto one node, whatever taints it has. Its containers need no more
+// than being created.
+func job(node string, images map[string]string) *batchv1.Job {
+	var containers []corev1.Container
+	for i, component := range slices.Sorted(maps.Keys(images)) {
+		containers = append(containers, corev1.Container{
+			Name: fmt.Sprintf("image-%d", i), Image: images[component], ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{command},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("1Mi")}},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), ReadOnlyRootFilesystem: new(true),
+				Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+		})
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "pull-" + node, Namespace: Namespace},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)),
+			Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever, Containers: containers, AutomountServiceAccountToken: new(false),
+					Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+					Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+						NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
+							Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+						}}}},
+					}}},
+				},
+			},
+		},
+	}
+}

@@ -1,0 +1,116 @@
+package access
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Roles are what has to be in a cluster for somebody to be allowed these needs
+// and nothing else: a ClusterRole, a Role for each namespace, all of the name
+// given, and where there are subjects their bindings. The same needs give the
+// same objects.
+func (n Needs) Roles(name string, subjects []rbacv1.Subject) []runtime.Object {
+	requests, given := map[string][]Request{}, map[string][]rbacv1.PolicyRule{}
+	for _, request := range essential(slices.Concat(n.Required, n.Optional)) {
+		requests[request.Namespace] = append(requests[request.Namespace], request)
+	}
+	for _, each := range n.Given {
+		given[each.Namespace] = append(given[each.Namespace], each.Rule)
+	}
+	namespaces := slices.Sorted(maps.Keys(requests))
+	namespaces = slices.AppendSeq(namespaces, maps.Keys(given))
+	slices.Sort(namespaces)
+	var objects []runtime.Object
+	for _, namespace := range slices.Compact(namespaces) {
+		rules := distinct(append(merge(requests[namespace]), given[namespace]...))
+		meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+		if namespace == "" {
+			objects = append(objects, clusterRole(meta, rules, subjects)...)
+			continue
+		}
+		objects = append(objects, role(meta, rules, subjects)...)
+	}
+	return objects
+}
+
+func clusterRole(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) []runtime.Object {
+	objects := []runtime.Object{&rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: rules}}
+	if len(subjects) > 0 {
+		objects = append(objects, &rbacv1.ClusterRoleBinding{
+			TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: refer("ClusterRole", meta.Name),
+		})
+	}
+	return objects
+}
+
+func role(meta metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) []runtime.Object {
+	objects := []runtime.Object{&rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: rules}}
+	if len(subjects) > 0 {
+		objects = append(objects, &rbacv1.RoleBinding{
+			TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, Subjects: subjects, RoleRef: refer("Role", meta.Name),
+		})
+	}
+	return objects
+}
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func refer(kind, name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
+}
+
+// merge makes rules of requests: those about one object each, and resources of
+// one API group that need the same verbs in one rule.
+func merge(requests []Request) []rbacv1.PolicyRule {
+	type about struct{ group, resource, name string }
+	verbs := map[about][]string{}
+	for _, request := range requests {
+		key := about{request.Group, resourceOf(request), request.Name}
+		verbs[key] = append(verbs[key], request.Verb)
+	}
+	var rules []rbacv1.PolicyRule
+	for _, key := range slices.SortedFunc(maps.Keys(verbs), func(a, b about) int {
+		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource), strings.Compare(a.name, b.name))
+	}) {
+		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: []string{key.resource}, Verbs: verbs[key]}
+		if key.name != "" {
+			rule.ResourceNames = []string{key.name}
+		}
+		rules = add(rules, rule)
+	}
+	return rules
+}
+
+// add gives the resource of a rule to a rule that is otherwise the same, if
+// there is one.
+func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for i := range rules {
+		same := slices.Equal(rules[i].APIGroups, rule.APIGroups) && slices.Equal(rules[i].Verbs, rule.Verbs) &&
+			slices.Equal(rules[i].ResourceNames, rule.ResourceNames)
+		if same {
+			rules[i].Resources = append(rules[i].Resources, rule.Resources...)
+			return rules
+		}
+	}
+	return append(rules, rule)
+}
+
+// distinct drops rules that are there already.
+func distinct(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var kept []rbacv1.PolicyRule
+	for _, rule := range rules {
+		if !slices.ContainsFunc(kept, func(other rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, other) }) {
+			kept = append(kept, rule)
+		}
+	}
+	return kept
+}

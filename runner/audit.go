@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// auditName is the name of the audit, and what the names of its findings begin
+// with.
+const auditName = "ReadOnlyAccess"
+
+// audit is a Source: what may the identities of the checks do? Of a copy that
+// goes with the run the plan knows it, of any other account the API server is
+// asked. What an account may write is a warning and does not block: the guard,
+// and not the account, keeps checks from writing.
+type audit struct {
+	client   kubernetes.Interface
+	accounts []launch.Account
+	// guarded is true when the guard denies what an account may write.
+	guarded bool
+}
+
+// Name implements collector.Source.
+func (audit) Name() string { return auditName }
+
+// Source implements collector.Source.
+func (audit) Source() preflight.Source { return preflight.SourceJob }
+
+// Collect implements collector.Source.
+func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
+	var findings []preflight.Finding
+	var unknown []launch.Account
+	var asked []types.NamespacedName
+	for _, account := range a.accounts {
+		if account.Known {
+			findings = append(findings, known(account))
+			continue
+		}
+		unknown = append(unknown, account)
+		asked = append(asked, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+	}
+	rights, err := access.Writes(ctx, a.client, asked)
+	if apierrors.IsForbidden(err) {
+		return append(findings, preflight.Finding{
+			Name: auditName, Outcome: preflight.Warn, Reason: "NotAudited",
+			Message:     "nobody could ask what the checks' accounts may change, and " + a.guard("what they do") + ": " + err.Error(),
+			Remediation: "Run the preflight as a user who may do what the message names; a role for that: oc preflight auth run",
+		}), nil
+	}
+	if err != nil {
+		return findings, err
+	}
+	for i, account := range unknown {
+		findings = append(findings, a.judge(account, rights[i]))
+	}
+	return findings, nil
+}
+
+// known is about an account whose rights are all in the release.
+func known(account launch.Account) preflight.Finding {
+	finding := about(account)
+	finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
+	finding.Message = fmt.Sprintf("%s is a copy for this run, which by the roles of the release may %s", subject(account), describeRules(account.Rules))
+	return finding
+}
+
+// judge is about an account that the API server was asked about.
+func (a audit) judge(account launch.Account, rights access.Rights) preflight.Finding {
+	finding := about(account)
+	switch {
+	case len(rights.Writes) > 0:
+		finding.Outcome, finding.Reason = preflight.Warn, "MayWrite"
+		finding.Message = fmt.Sprintf("%s may %s; %s", subject(account), access.Summarize(rights.Writes, 5), a.guard("that"))
+		finding.Remediation = fmt.Sprintf("Ask the owners of %s for an account that only reads. See all of it: oc auth can-i --list -n %s --as %s",
+			strings.Join(account.Checks, ", "), account.Namespace, access.User(rights.Account))
+	case len(rights.Unserved) > 0:
+		finding.Outcome, finding.Reason = preflight.Warn, "PartlyAudited"
+		finding.Message = fmt.Sprintf("%s may change nothing that could be asked about, but nobody could ask about %s, which the API server does not serve now; %s",
+			subject(account), strings.Join(rights.Unserved, ", "), a.guard("that"))
+		finding.Remediation = "See what is the matter with them: oc get apiservices"
+	default:
+		finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
+		finding.Message = fmt.Sprintf("%s may change nothing, says the API server to %d questions", subject(account), rights.Asked)
+	}
+	return finding
+}
+
+// guard says who denies something.
+func (a audit) guard(what string) string {
+	if a.guarded {
+		return "the read-only guard of the run denies " + what + " to the checks' pods if it writes"
+	}
+	return "the read-only guard, which would deny it, is not in place"
+}
+
+func about(account launch.Account) preflight.Finding {
+	return preflight.Finding{
+		Name:    auditName + "-" + account.Namespace + "." + account.Author,
+		Objects: []preflight.Object{{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
+	}
+}
+
+func subject(account launch.Account) string {
+	return fmt.Sprintf("ServiceAccount %s/%s", account.Namespace, account.Author)
+}
+
+// describeRules says the first few of some rules.
+func describeRules(rules []rbacv1.PolicyRule) string {
+	const most = 3
+	var texts []string
+	for _, rule := range rules {
+		texts = append(texts, strings.Join(rule.Verbs, ", ")+" "+shorten(slices.Concat(rule.Resources, rule.NonResourceURLs)))
+	}
+	switch {
+	case len(texts) == 0:
+		return "do nothing that not everybody may"
+	case len(texts) > most:
+		return strings.Join(texts[:most], "; ") + fmt.Sprintf("; and by %d rules more", len(texts)-most)
+	}
+	return strings.Join(texts, "; ")
+}
+
+func shorten(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

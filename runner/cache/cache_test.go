@@ -1,0 +1,236 @@
+package cache_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openshift/update-preflight/runner/cache"
+)
+
+const most = 1 << 20
+
+func open(t *testing.T, path string, limit int64) *cache.Directory {
+	t.Helper()
+	directory, err := cache.Open(path, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return directory
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func put(t *testing.T, directory *cache.Directory, content []byte) {
+	t.Helper()
+	if err := directory.Put(digestOf(content), content); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files are the names and sizes of all that is in the directory.
+func files(t *testing.T, path string) map[string]int64 {
+	t.Helper()
+	found := map[string]int64{}
+	entries, err := os.ReadDir(filepath.Join(path, "sha256"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[entry.Name()] = info.Size()
+	}
+	return found
+}
+
+func TestKept(t *testing.T) {
+	path, content := t.TempDir(), []byte("content")
+	put(t, open(t, path, most), content)
+	got, ok := open(t, path, most).Get(digestOf(content), most)
+	if !ok || !bytes.Equal(got, content) {
+		t.Errorf("got %q, %t; want what was put, also in another process", got, ok)
+	}
+	if _, ok := open(t, path, most).Get(digestOf([]byte("other")), most); ok {
+		t.Error("got what nobody put")
+	}
+	if _, ok := open(t, path, most).Get(digestOf(content), 6); ok {
+		t.Error("got more than was asked for at most")
+	}
+}
+
+// TestCorrupt shows that no other content is ever returned, whatever there is
+// in the directory.
+func TestCorrupt(t *testing.T) {
+	content := []byte("the right content")
+	for name, tc := range map[string]struct {
+		reason string
+		spoil  func(path string) error
+		left   bool
+	}{
+		"Flipped":   {reason: "one bit is enough", spoil: func(path string) error { return os.WriteFile(path, []byte("the wrong content"), 0o600) }},
+		"Cut":       {reason: "a disk may have been full", spoil: func(path string) error { return os.Truncate(path, 5) }},
+		"Empty":     {reason: "the machine may have lost its power", spoil: func(path string) error { return os.Truncate(path, 0) }},
+		"Longer":    {reason: "what follows would be read too", spoil: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
+		"Directory": {reason: "it is not a file", spoil: func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, left: true},
+		"Link": {reason: "it is not a file of ours", spoil: func(path string) error {
+			_ = os.Remove(path)
+			return os.Symlink("/dev/zero", path)
+		}, left: true},
+		"Unreadable": {reason: "it is gone", spoil: os.Remove},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			directory := open(t, path, most)
+			put(t, directory, content)
+			hash := strings.TrimPrefix(digestOf(content), "sha256:")
+			if err := tc.spoil(filepath.Join(path, "sha256", hash)); err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := directory.Get(digestOf(content), most); ok {
+				t.Errorf("%s: got %q", tc.reason, got)
+			}
+			if _, there := files(t, path)[hash]; there != tc.left {
+				t.Errorf("%s: still there: %t", tc.reason, there)
+			}
+		})
+	}
+}
+
+func TestPutRefuses(t *testing.T) {
+	content := []byte("content")
+	for name, tc := range map[string]struct {
+		reason  string
+		digest  string
+		content []byte
+	}{
+		"Other":     {reason: "what is kept has its digest", digest: digestOf([]byte("other")), content: content},
+		"Path":      {reason: "a digest is no path", digest: "sha256:../../../etc/passwd", content: content},
+		"Algorithm": {reason: "one algorithm is enough", digest: "sha512:" + strings.Repeat("a", 128), content: content},
+		"Large":     {reason: "the limit holds for one file too", digest: digestOf(make([]byte, 101)), content: make([]byte, 101)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			if err := open(t, path, 100).Put(tc.digest, tc.content); err == nil {
+				t.Errorf("kept: %s", tc.reason)
+			}
+			if left := files(t, path); len(left) > 0 {
+				t.Errorf("%s, and there is %v", tc.reason, left)
+			}
+		})
+	}
+}
+
+func TestLimit(t *testing.T) {
+	path := t.TempDir()
+	directory := open(t, path, 350)
+	contents := make([][]byte, 4)
+	for i := range contents {
+		contents[i] = bytes.Repeat([]byte{byte(i)}, 100)
+		put(t, directory, contents[i])
+		old := time.Now().Add(time.Duration(i-10) * time.Minute)
+		if i == 3 {
+			continue
+		}
+		if err := os.Chtimes(filepath.Join(path, "sha256", strings.TrimPrefix(digestOf(contents[i]), "sha256:")), old, old); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			directory.Get(digestOf(contents[0]), most) // the oldest is used again
+		}
+	}
+	for i, want := range []bool{true, false, true, true} {
+		if _, ok := directory.Get(digestOf(contents[i]), most); ok != want {
+			t.Errorf("content %d: kept %t, want %t: the one unused for the longest time goes", i, ok, want)
+		}
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	path := t.TempDir()
+	directory := open(t, path, most)
+	for name, age := range map[string]time.Duration{"unfinished-old": 2 * time.Hour, "unfinished-new": time.Minute} {
+		file := filepath.Join(path, "sha256", name)
+		if err := os.WriteFile(file, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Now(), time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, directory, []byte("content"))
+	left := files(t, path)
+	if _, ok := left["unfinished-old"]; ok {
+		t.Error("what a process that died left behind is still there")
+	}
+	if _, ok := left["unfinished-new"]; !ok {
+		t.Error("what another process may be writing now was deleted")
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for reason, path := range map[string]string{"a file is no directory": file, "nothing is in a file": filepath.Join(file, "below"), "there is no such place": "/proc/preflight"} {
+		if _, err := cache.Open(path, most); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one that says so", reason, err)
+		}
+	}
+}
+
+// TestConcurrent has several users of one directory put, get and evict the same
+// content. What is got must be right; whether it is there is chance.
+func TestConcurrent(t *testing.T) {
+	path := t.TempDir()
+	var users sync.WaitGroup
+	for range 8 {
+		directory := open(t, path, 3_500)
+		users.Go(func() {
+			for i := range 100 {
+				content := bytes.Repeat([]byte{byte(i % 5)}, 1000)
+				if err := directory.Put(digestOf(content), content); err != nil {
+					t.Error(err)
+				}
+				if got, ok := directory.Get(digestOf(content), most); ok && !bytes.Equal(got, content) {
+					t.Errorf("got %d other bytes", len(got))
+				}
+			}
+		})
+	}
+	users.Wait()
+	for name := range files(t, path) {
+		if strings.HasPrefix(name, "unfinished-") {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+func FuzzGet(f *testing.F) {
+	f.Add("sha256:"+strings.Repeat("a", 64), []byte("content"))
+	f.Fuzz(func(t *testing.T, digest string, content []byte) {
+		path := t.TempDir()
+		directory := open(t, path, most)
+		if err := directory.Put(digest, content); err == nil && digest != digestOf(content) {
+			t.Errorf("kept under the digest %q", digest)
+		}
+		if err := os.WriteFile(filepath.Join(path, "sha256", strings.TrimPrefix(digestOf(nil), "sha256:")), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := directory.Get(digestOf(nil), most); ok && len(got) > 0 {
+			t.Errorf("got %q for nothing", got)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package runner_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/image"
+	"github.com/openshift/update-preflight/collector/jobs"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+func TestImages(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		mode   image.Mode
+		accept []string
+		ghost  bool
+		want   preflight.Outcome
+		says   string
+		// decision is that of the whole run.
+		decision verdict.Decision
+	}{
+		"There":      {reason: "all images are there", want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
+		"With blobs": {reason: "and all of their layers", mode: image.Blobs, want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
+		"Missing":    {reason: "one is not", ghost: true, want: preflight.Fail, says: "ghost", decision: verdict.Blocked},
+		"Accepted":   {reason: "one is not, and somebody knows", ghost: true, accept: []string{image.Name}, want: preflight.Fail, says: "ghost", decision: verdict.Ready},
+		"Off":        {reason: "not looking is not a pass", mode: image.Off, want: preflight.Unknown, says: "NotSelected", decision: verdict.Undecided},
+		"Off, and accepted": {
+			reason: "unless somebody says so", mode: image.Off, accept: []string{image.Name},
+			want: preflight.Unknown, says: "NotSelected", decision: verdict.Ready,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]string{})
+			if tc.ghost {
+				w.haunt(t)
+			}
+			w.config.Images, w.config.Accept = tc.mode, append(w.config.Accept, tc.accept...)
+			told := w.run(t)
+			got := find(t, told, image.Name)
+			if got.Source != preflight.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
+				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.says)
+			}
+			if told.Verdict.Decision != tc.decision {
+				t.Errorf("%s: decision %s, want %s", tc.reason, told.Verdict.Decision, tc.decision)
+			}
+		})
+	}
+}
+
+// haunt has the cluster look at a release with an image that no registry has.
+func (w *world) haunt(t *testing.T) {
+	t.Helper()
+	ghost := w.registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64)
+	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Components: []release.Component{
+		{Name: "ghost", Image: ghost}, {Name: "release", Image: w.pullSpec},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pullSpec, w.config.Target = pullSpec, runner.Target{Image: pullSpec}
+	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
+}
+
+func TestImagesTellOfProgress(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	var details []string
+	w.config.Progress = func(event runner.Event) {
+		if event.Status != nil && event.Status.Check == image.Name {
+			details = append(details, string(event.Status.State)+" "+event.Status.Detail)
+		}
+	}
+	w.run(t)
+	want := []string{string(jobs.Running) + " ", string(jobs.Running) + " 1 of 1 images", string(jobs.Done) + " "}
+	if !slices.Equal(details, want) {
+		t.Errorf("progress %q, want %q", details, want)
+	}
+}
+
+func TestImagesInNoKnownWay(t *testing.T) {
+	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "--no-jobs"} {
+		w := newWorld(t, map[string]string{})
+		w.config.Images = mode
+		_, err := runner.Run(t.Context(), w.config)
+		if bad := (*runner.BadInputError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want bad input that says %s", mode, err, want)
+		}
+	}
+}

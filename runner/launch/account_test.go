@@ -1,0 +1,68 @@
+package launch_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+func TestAccounts(t *testing.T) {
+	as := func(name, account string) *batchv1.Job {
+		return aJob(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = name, account })
+	}
+	reading := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}
+	namespace := as("x", "").Namespace
+	suffix := "-" + aRun().Suffix()
+	for name, tc := range map[string]struct {
+		reason  string
+		jobs    []*batchv1.Job
+		objects []payload.Object
+		want    []launch.Account
+	}{
+		"Default": {
+			reason: "a Job that names none has that of its namespace", jobs: []*batchv1.Job{as("b", ""), as("a", "default")},
+			want: []launch.Account{{Namespace: namespace, Name: "default", Author: "default", Checks: []string{"Etcd.A", "Etcd.B"}}},
+		},
+		"Existing": {
+			reason: "nobody but the API server knows what it may do", jobs: []*batchv1.Job{as("a", "operator")},
+			want: []launch.Account{{Namespace: namespace, Name: "operator", Author: "operator", Checks: []string{"Etcd.A"}}},
+		},
+		"Copy": {
+			reason: "all that it may do is in the plan", jobs: []*batchv1.Job{as("a", "checker")},
+			objects: []payload.Object{account("checker"), role(reading), binding("Role", "reader", subject("checker"))},
+			want: []launch.Account{{
+				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
+				Temporary: true, Known: true, Rules: []rbacv1.PolicyRule{reading},
+			}},
+		},
+		"CopyWithARoleOfTheCluster": {
+			reason: "what view allows is up to the cluster", jobs: []*batchv1.Job{as("a", "checker")},
+			objects: []payload.Object{
+				account("checker"), role(reading), binding("Role", "reader", subject("checker")),
+				func() payload.Object {
+					viewing := binding("ClusterRole", "view", subject("checker"))
+					viewing.Name = "viewing"
+					return viewing
+				}(),
+			},
+			want: []launch.Account{{
+				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
+				Temporary: true, Rules: []rbacv1.PolicyRule{reading},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aRelease(tc.jobs...)
+			release.Supporting = supporting(tc.objects...)
+			plan := launch.Build(aRun(), release)
+			if diff := cmp.Diff(tc.want, plan.Accounts()); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

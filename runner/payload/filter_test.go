@@ -1,0 +1,185 @@
+package payload_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// TestExtractFilters goes by what the cluster-version operator would do with the
+// manifest, as openshift/library-go pkg/manifest has it.
+func TestExtractFilters(t *testing.T) {
+	t.Parallel()
+	const (
+		set, gate = "release.openshift.io/feature-set", "release.openshift.io/feature-gate"
+		exclude   = "exclude.release.openshift.io/"
+		capable   = "capability.openshift.io/name"
+	)
+	known := payload.Cluster{
+		Exclude:  "internal-openshift-hosted",
+		Features: &payload.Features{Enabled: []configv1.FeatureGateName{"On", "AlsoOn"}},
+		Capabilities: &configv1.ClusterVersionCapabilitiesStatus{
+			EnabledCapabilities: []configv1.ClusterVersionCapability{"Console", "Storage"},
+			KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "Storage", "Insights"},
+		},
+	}
+	preview := known
+	preview.Features = &payload.Features{Set: configv1.TechPreviewNoUpgrade}
+	overriding := func(override configv1.ComponentOverride) *payload.Cluster {
+		return &payload.Cluster{Overrides: []configv1.ComponentOverride{override}}
+	}
+	unmanaged := configv1.ComponentOverride{Group: "batch", Kind: "Job", Namespace: "ns", Name: "job", Unmanaged: true}
+	changed := func(change func(*configv1.ComponentOverride)) *payload.Cluster {
+		other := unmanaged
+		change(&other)
+		return overriding(other)
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations []string // key and value in turn
+		cluster     *payload.Cluster
+		outcome     preflight.Outcome
+		want        string
+		text        string
+	}{
+		"None": {reason: "nothing filters it"},
+
+		"Excluded":            {reason: "the cluster has this name", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
+		"Excluded elsewhere":  {reason: "the cluster has another name", annotations: []string{exclude + "other", "true"}},
+		"Excluded otherwise":  {reason: "only one value counts", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
+		"Excluded for nobody": {reason: "the operator looks at it for a cluster without a name too", annotations: []string{exclude, "true"}, cluster: &payload.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
+
+		"Default set":         {reason: "a cluster without a set has the default one", annotations: []string{set, "Default"}},
+		"Default among sets":  {reason: "one of several is enough", annotations: []string{set, "TechPreviewNoUpgrade,Default"}},
+		"Other set":           {reason: "it is for previews", annotations: []string{set, "TechPreviewNoUpgrade,DevPreviewNoUpgrade"}, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "the cluster has Default"},
+		"Preview":             {reason: "the cluster is one", annotations: []string{set, "TechPreviewNoUpgrade"}, cluster: &preview},
+		"Default of preview":  {reason: "it is not for previews", annotations: []string{set, "Default"}, cluster: &preview, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "TechPreviewNoUpgrade"},
+		"Unknown set":         {reason: "a mistyped set loses no check", annotations: []string{set, "Nope"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `"Nope"`},
+		"Blank before set":    {reason: "the operator does not trim", annotations: []string{set, "Default, TechPreviewNoUpgrade"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `" TechPreviewNoUpgrade"`},
+		"Empty set":           {reason: "it names none", annotations: []string{set, ""}, outcome: preflight.Unknown, want: "UnknownFeatureSet"},
+		"Set, nobody knows":   {reason: "what the cluster has could not be read", annotations: []string{set, "Default"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+		"Set and gate":        {reason: "the operator applies neither", annotations: []string{set, "Default", gate, "On"}, outcome: preflight.Unknown, want: "ContradictoryFilters"},
+		"Gate on":             {reason: "it is on", annotations: []string{gate, "On"}},
+		"Gates on":            {reason: "blanks are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
+		"Gate off":            {reason: "it is off", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped, want: "FeatureGateDisabled", text: "gate Off on"},
+		"Gate must be off":    {reason: "it is on", annotations: []string{gate, "-On"}, outcome: preflight.Skipped, want: "FeatureGateEnabled", text: "gate On off"},
+		"Gate without a name": {reason: "a list has items", annotations: []string{gate, "On,,"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
+		"Minus nothing":       {reason: "a gate has a name", annotations: []string{gate, "-"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
+		"Gate, nobody knows":  {reason: "what the cluster has could not be read", annotations: []string{gate, "On"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+
+		"Major version": {reason: "the operator lets no Job have it", annotations: []string{"release.openshift.io/major-version", "5"}, outcome: preflight.Unknown, want: "MajorVersionFilter"},
+
+		"Capability":                {reason: "it is enabled", annotations: []string{capable, "Console"}},
+		"Capabilities":              {reason: "all are enabled", annotations: []string{capable, "Console+Storage"}},
+		"Capability disabled":       {reason: "one is not", annotations: []string{capable, "Console+Insights"}, outcome: preflight.Skipped, want: "CapabilityDisabled", text: "Insights"},
+		"Capability new":            {reason: "the target has a new one, which is off", annotations: []string{capable, "Quantum"}, outcome: preflight.Skipped, want: "CapabilityNotKnown", text: "Quantum"},
+		"Capability without a name": {reason: "a list has items", annotations: []string{capable, "Console+"}, outcome: preflight.Unknown, want: "UnreadableCapability"},
+		"Capability, nobody knows":  {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
+
+		"Delete": {reason: "what is deleted is not run, whatever the value", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
+		"Create": {reason: "it is no filter", annotations: []string{"release.openshift.io/create-only", "true"}},
+
+		"Overridden":      {reason: "the administrator manages it", cluster: overriding(unmanaged), outcome: preflight.Skipped, want: "Overridden"},
+		"Managed":         {reason: "an override can say the opposite", cluster: changed(func(o *configv1.ComponentOverride) { o.Unmanaged = false })},
+		"Other kind":      {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Kind = "Deployment" })},
+		"Other group":     {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Group = "apps" })},
+		"Other namespace": {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Namespace = "other" })},
+		"Other name":      {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Name = "other" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := &known
+			if tc.cluster != nil {
+				cluster = tc.cluster
+			}
+			const before = "---\n# the first document is empty\n---\n"
+			var lines strings.Builder
+			for i := 0; i < len(tc.annotations); i += 2 {
+				lines.WriteString("    " + tc.annotations[i] + ": " + strconv.Quote(tc.annotations[i+1]) + "\n")
+			}
+			manifest := before + strings.Replace(jobIn("ns", "job"), "  annotations:\n", "  annotations:\n"+lines.String(), 1)
+			got := extractFor(t, *cluster, manifest)
+			if tc.want == "" {
+				if len(got.Jobs) != 1 || len(got.Problems) > 0 {
+					t.Errorf("%s: %+v, want it kept", tc.reason, got.Problems)
+				}
+				return
+			}
+			if len(got.Jobs) > 0 || len(got.Problems) != 1 {
+				t.Fatalf("%s: %d Jobs, %+v; want one problem", tc.reason, len(got.Jobs), got.Problems)
+			}
+			problem := got.Problems[0]
+			if problem.Outcome != tc.outcome || problem.Reason != tc.want || !strings.Contains(problem.Message, tc.text) || !strings.Contains(problem.Message, "Job.batch ns/job") {
+				t.Errorf("%s: %s %s %q, want %s %s with %q", tc.reason, problem.Outcome, problem.Reason, problem.Message, tc.outcome, tc.want, tc.text)
+			}
+			evidence := map[string]string{"file": "job.yaml", "document": "2", "line": "3"}
+			if len(tc.annotations) > 0 {
+				evidence["line"], evidence["annotation"] = "10", tc.annotations[0]
+			}
+			if diff := cmp.Diff(evidence, problem.Evidence); diff != "" {
+				t.Errorf("%s: the finding names file, line and rule (-want, +got):\n%s", tc.reason, diff)
+			}
+			checkFinding(t, problem, "job.yaml")
+		})
+	}
+}
+
+// extractFor reads a release with that manifest for a cluster.
+func extractFor(t *testing.T, cluster payload.Cluster, manifest string) *payload.Release {
+	t.Helper()
+	pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/job.yaml", content: manifest}))
+	got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestFiltersHoldForAll shows that what a filtered Job needs is filtered by the
+// same rules.
+func TestFiltersHoldForAll(t *testing.T) {
+	t.Parallel()
+	account := `apiVersion: v1
+kind: ServiceAccount
+metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: "true", capability.openshift.io/name: Console}}
+`
+	got := extractFor(t, payload.Cluster{Capabilities: &configv1.ClusterVersionCapabilitiesStatus{}}, account)
+	if len(got.Supporting) > 0 || len(got.Problems) != 1 || got.Problems[0].Reason != "CapabilityNotKnown" {
+		t.Errorf("kept %+v, problems %+v; want it skipped", got.Supporting, got.Problems)
+	}
+}
+
+// TestSourceIsNotFiltered shows that manifests of no release are for any
+// cluster.
+func TestSourceIsNotFiltered(t *testing.T) {
+	manifest := strings.Replace(jobIn("ns", "job"), "  annotations:\n", "  annotations:\n    release.openshift.io/feature-gate: Some\n", 1)
+	got, err := payload.ReadManifests(map[string][]byte{"job.yaml": []byte(manifest)})
+	if err != nil || len(got.Jobs) != 1 || len(got.Problems) > 0 {
+		t.Errorf("%+v, %v; want the Job", got, err)
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	got := extractFor(t, payload.Cluster{}, "# comment\n---\n"+jobIn("ns", "job"))
+	if len(got.Jobs) != 1 {
+		t.Fatalf("problems %+v", got.Problems)
+	}
+	for path, want := range map[string]int{
+		"": 3, "metadata.name": 6, "spec.template.spec.containers[0]": 15, "spec.template.spec.containers[0].image": 16,
+		"spec.template.spec.containers[0].securityContext.privileged": 15, "spec.suspend": 10, "nowhere": 3,
+	} {
+		if line := got.Jobs[0].Lines.Of(path); line != want {
+			t.Errorf("%q is in line %d, want %d", path, line, want)
+		}
+	}
+	if line := (payload.Job{}).Lines.Of("spec"); line != 0 {
+		t.Errorf("line %d of what was never in a file", line)
+	}
+}

@@ -1,0 +1,209 @@
+package runner_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector/image"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// until removes what a test has put into the cluster.
+func until(t *testing.T, err error, remove func(context.Context) error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := remove(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// mirror has the cluster pull what is at source from mirrors alone.
+func (w world) mirror(t *testing.T, source string, mirrors ...configv1.ImageMirror) {
+	t.Helper()
+	sets := w.config.OpenShift.ConfigV1().ImageDigestMirrorSets()
+	_, err := sets.Create(t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mirrors"}, Spec: configv1.ImageDigestMirrorSetSpec{
+		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: source, Mirrors: mirrors, MirrorSourcePolicy: configv1.NeverContactSource}},
+	}}, metav1.CreateOptions{})
+	until(t, err, func(ctx context.Context) error { return sets.Delete(ctx, "mirrors", metav1.DeleteOptions{}) })
+}
+
+const disconnected = "quay.example.com/openshift/release"
+
+func TestReleaseComesFromTheMirror(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), configv1.ImageMirror(w.registry+"/openshift/release"))
+	_, digest, _ := strings.Cut(w.pullSpec, "@")
+	w.config.Target = runner.Target{Image: disconnected + "@" + digest}
+	told := w.run(t)
+	if told.Verdict.Decision != verdict.Ready || told.Target.Image != w.config.Target.Image {
+		t.Errorf("decision %s for %s, want Ready for the release as it is called: %+v", told.Verdict.Decision, told.Target.Image, told.Findings)
+	}
+}
+
+func TestReleaseThatNoMirrorHas(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), "127.0.0.1:1")
+	_, digest, _ := strings.Cut(w.pullSpec, "@")
+	w.config.Target = runner.Target{Image: disconnected + "@" + digest}
+	_, err := runner.Run(t.Context(), w.config)
+	if err == nil {
+		t.Fatal("a release that is nowhere was read")
+	}
+	for _, want := range []string{
+		`mirror "` + w.registry + `/empty/release": 404 Not Found`, `mirror "127.0.0.1:1": `, `source "` + disconnected + `": never contacted by policy`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+}
+
+func TestReleaseIsReadOnce(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	directory, err := cache.Open(t.TempDir(), cache.DefaultLimit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.config.Cache = directory
+	w.config.Images, w.config.Accept = image.Off, append(w.config.Accept, image.Name)
+	w.run(t)
+	w.mirror(t, w.registry, "127.0.0.1:1") // from now on there is nowhere to read it from
+	if told := w.run(t); told.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: all of it had been read before", told.Verdict.Decision)
+	}
+	w.config.Cache = nil
+	if _, err := runner.Run(t.Context(), w.config); err == nil {
+		t.Error("the release was read from nowhere")
+	}
+}
+
+// annotated has the cluster look at a release whose check has the annotation.
+func (w *world) annotated(t *testing.T, annotation string) {
+	t.Helper()
+	manifest := strings.Replace(checkManifest, "  annotations:\n", "  annotations:\n    "+annotation+"\n", 1)
+	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Components: []release.Component{{
+		Name: "etcd", Image: w.registry + "/openshift/etcd" + "@sha256:" + strings.Repeat("e", 64), Source: "quay.io/openshift/etcd",
+		Manifests: map[string]string{"0000_50_etcd_11_quorum.yaml": manifest},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pullSpec = pullSpec
+	w.config.Target = runner.Target{Image: pullSpec}
+	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
+}
+
+// TestManifestsAreFiltered has a cluster with one feature gate and one
+// capability, whose operator was started for another profile.
+func TestManifestsAreFiltered(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	gates := w.config.OpenShift.ConfigV1().FeatureGates()
+	gate, err := gates.Create(t.Context(), &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, metav1.CreateOptions{})
+	until(t, err, func(ctx context.Context) error { return gates.Delete(ctx, "cluster", metav1.DeleteOptions{}) })
+	gate.Status.FeatureGates = []configv1.FeatureGateDetails{
+		{Version: "4.17.9", Enabled: []configv1.FeatureGateAttributes{{Name: "Past"}}},
+		{Version: current, Enabled: []configv1.FeatureGateAttributes{{Name: "Present"}}},
+	}
+	if _, err := gates.UpdateStatus(t.Context(), gate, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.status(t, func(status *configv1.ClusterVersionStatus) {
+		status.Capabilities.KnownCapabilities = []configv1.ClusterVersionCapability{"Console", "Storage"}
+		status.Capabilities.EnabledCapabilities = []configv1.ClusterVersionCapability{"Console"}
+	})
+	w.startOperator(t, corev1.EnvVar{Name: "CLUSTER_PROFILE", Value: "single-node-developer"}, corev1.EnvVar{Name: "EXCLUDE_MANIFESTS", Value: "small"})
+	for name, tc := range map[string]struct {
+		reason     string
+		annotation string
+		want       string
+		outcome    preflight.Outcome
+	}{
+		"Gate":             {reason: "it is on", annotation: `release.openshift.io/feature-gate: Present`},
+		"Past gate":        {reason: "it was on in another version", annotation: `release.openshift.io/feature-gate: Past`, want: "FeatureGateDisabled", outcome: preflight.Skipped},
+		"Set":              {reason: "it is the default one", annotation: `release.openshift.io/feature-set: Default`},
+		"Capability":       {reason: "it is enabled", annotation: `capability.openshift.io/name: Console`},
+		"Other capability": {reason: "it is not", annotation: `capability.openshift.io/name: Storage`, want: "CapabilityDisabled", outcome: preflight.Skipped},
+		"Profile":          {reason: "it is the operator's", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
+		"Other profile":    {reason: "it is not", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
+		"Excluded":         {reason: "the operator excludes it", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
+		"Unreadable":       {reason: "nobody can tell", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.annotated(t, tc.annotation)
+			listing, err := runner.Checks(t.Context(), w.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got preflight.Finding
+			for _, finding := range listing.Findings {
+				if strings.HasPrefix(finding.Name, "Payload.") {
+					got = finding
+				}
+			}
+			if got.Reason != tc.want || got.Outcome != tc.outcome {
+				t.Errorf("%s: %s %s (%s), want %s %s", tc.reason, got.Outcome, got.Reason, got.Message, tc.outcome, tc.want)
+			}
+			if kept := tc.want == "" || tc.outcome == preflight.Warn; (len(listing.Checks) == 1) != kept {
+				t.Errorf("%s: %d checks are left", tc.reason, len(listing.Checks))
+			}
+			if undecided := tc.outcome == preflight.Unknown; (listing.Verdict.Decision == verdict.Undecided) != undecided {
+				t.Errorf("%s: decision %s", tc.reason, listing.Verdict.Decision)
+			}
+		})
+	}
+}
+
+// startOperator makes the Deployment of a cluster-version operator with that
+// environment; no node runs it.
+func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
+	t.Helper()
+	deployments := w.config.Kubernetes.AppsV1().Deployments("openshift-cluster-version")
+	labels := map[string]string{"k8s-app": "cluster-version-operator"}
+	_, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "cluster-version-operator", Image: "quay.io/openshift/cvo:latest", Env: environment,
+		}}}},
+	}}, metav1.CreateOptions{})
+	until(t, err, func(ctx context.Context) error {
+		return deployments.Delete(ctx, "cluster-version-operator", metav1.DeleteOptions{})
+	})
+}
+
+// TestArchitectureOfTheControlPlane has a release without that of the cluster.
+func TestArchitectureOfTheControlPlane(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Architectures: []string{"amd64", "arm64"}, Components: []release.Component{{Name: "cli", Image: w.pullSpec}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pullSpec, w.config.Target = pullSpec, runner.Target{Image: pullSpec}
+	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
+	nodes := w.config.Kubernetes.CoreV1().Nodes()
+	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
+	until(t, err, func(ctx context.Context) error { return nodes.Delete(ctx, "master", metav1.DeleteOptions{}) })
+	for architecture, want := range map[string]string{"s390x": "ArchitectureMissing", "arm64": "Read"} {
+		patch := []byte(`{"status":{"nodeInfo":{"architecture":"` + architecture + `"}}}`)
+		if _, err := nodes.Patch(t.Context(), "master", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+		if finding := find(t, w.run(t), "ReleasePayload"); finding.Reason != want {
+			t.Errorf("a control plane of %s: %s (%s), want %s", architecture, finding.Reason, finding.Message, want)
+		}
+	}
+}

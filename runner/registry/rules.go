@@ -1,0 +1,286 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// settings are what the cluster's objects say about registries.
+type settings struct {
+	mirrors                    []mirrorSet
+	blocked, insecure, allowed []string
+	// release is the pull spec of the release that the cluster runs.
+	release string
+}
+
+// mirrorSet is one entry of one object.
+type mirrorSet struct {
+	source  string
+	mirrors []string
+	never   bool
+	// object is how messages call the object.
+	object string
+	// tags is true for mirrors of tags, which digests do not use.
+	tags bool
+}
+
+// rules are what a node's registries.conf says, and the allowed registries of
+// its policy.json.
+type rules struct {
+	entries           []entry
+	insecure, allowed []string
+}
+
+// entry is a [[registry]] of registries.conf. Only the one with the longest
+// scope counts for an image.
+type entry struct {
+	scope           string
+	digests, tags   []string
+	never           bool
+	blocked, unsafe bool
+}
+
+// newRules puts settings together as the machine-config operator does, and says
+// what it would not take.
+func newRules(s settings) (rules, []preflight.Finding) {
+	entries := map[string]*entry{}
+	at := func(scope string) *entry {
+		if entries[scope] == nil {
+			entries[scope] = &entry{scope: scope}
+		}
+		return entries[scope]
+	}
+	for _, set := range merge(s.mirrors) {
+		into := at(set.source)
+		into.never = into.never || set.never
+		if set.tags {
+			into.tags = set.mirrors
+		} else {
+			into.digests = set.mirrors
+		}
+	}
+	for _, scope := range slices.Concat(s.blocked, s.insecure) {
+		at(scope)
+	}
+	made := rules{insecure: s.insecure, allowed: s.allowed}
+	for _, scope := range slices.Sorted(maps.Keys(entries)) {
+		each := *entries[scope]
+		each.unsafe = inside(scope, s.insecure)
+		made.entries = append(made.entries, each)
+	}
+	blocked, ignored := made.blockable(s)
+	for i := range made.entries {
+		made.entries[i].blocked = inside(made.entries[i].scope, blocked)
+	}
+	return made, append(contradictions(s.mirrors), ignored...)
+}
+
+// blockable leaves out what the machine-config operator does not block: the
+// repository of the release that the cluster runs, unless there is a mirror of
+// it to pull from (pkg/controller/container-runtime-config/helpers.go,
+// getValidBlockedAndAllowedRegistries).
+func (r rules) blockable(s settings) ([]string, []preflight.Finding) {
+	reference, err := parse(s.release)
+	if err != nil {
+		return s.blocked, nil
+	}
+	repository := repositoryOf(reference)
+	places := r.of(reference)
+	open := slices.ContainsFunc(places, func(p Place) bool { return p.Closed == "" && !inside(p.Repository, s.blocked) })
+	var blocked []string
+	var ignored []preflight.Finding
+	for _, scope := range s.blocked {
+		if open || !nested(repository, scope) {
+			blocked = append(blocked, scope)
+			continue
+		}
+		ignored = append(ignored, finding("BlockedRegistryIgnored",
+			fmt.Sprintf("blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes do not block because the cluster's own release comes from there", scope),
+			"Remove the entry, or configure a mirror of the release first: oc edit image.config.openshift.io cluster"))
+	}
+	return blocked, ignored
+}
+
+// contradictions are the sources with two policies. The machine-config operator
+// refuses them all, and the nodes keep what they had before.
+func contradictions(sets []mirrorSet) []preflight.Finding {
+	first := map[string]mirrorSet{}
+	var findings []preflight.Finding
+	for _, set := range sets {
+		other, ok := first[set.source]
+		if !ok {
+			first[set.source] = set
+			continue
+		}
+		if other.never != set.never {
+			findings = append(findings, finding("ContradictoryMirrors",
+				fmt.Sprintf("%s and %s have different mirrorSourcePolicies for %q, so that the machine-config operator gives none of the cluster's mirrors to the nodes", other.object, set.object, set.source),
+				"Give both the same mirrorSourcePolicy: oc edit imagedigestmirrorset,imagetagmirrorset"))
+		}
+	}
+	return findings
+}
+
+func finding(reason, message, remediation string) preflight.Finding {
+	return preflight.Finding{
+		Name: "RegistryAccess", Source: preflight.SourcePayload, Outcome: preflight.Warn,
+		Reason: reason, Message: message, Remediation: remediation,
+	}
+}
+
+// merge makes one set of all that have the same source, once for digests and
+// once for tags, with their mirrors in an order that contradicts none of them
+// where there is one. A set that names no other place than its source is none.
+func merge(sets []mirrorSet) []mirrorSet {
+	type key struct {
+		source string
+		tags   bool
+	}
+	lists := map[key][][]string{}
+	never := map[key]bool{}
+	for _, set := range sets {
+		if !slices.ContainsFunc(set.mirrors, func(mirror string) bool { return mirror != set.source }) {
+			continue
+		}
+		at := key{set.source, set.tags}
+		lists[at] = append(lists[at], set.mirrors)
+		never[at] = never[at] || set.never
+	}
+	var merged []mirrorSet
+	for at, list := range lists {
+		merged = append(merged, mirrorSet{source: at.source, tags: at.tags, never: never[at], mirrors: interleave(list)})
+	}
+	slices.SortFunc(merged, func(a, b mirrorSet) int { return cmp.Compare(a.source, b.source) })
+	return merged
+}
+
+// interleave takes, again and again, the first name that no list has behind one
+// which is still to come. Where lists contradict each other the order is
+// unspecified (the API's own words), and here that of the first list.
+func interleave(lists [][]string) []string {
+	var names []string
+	for _, list := range lists {
+		for _, each := range list {
+			if !slices.Contains(names, each) {
+				names = append(names, each)
+			}
+		}
+	}
+	var ordered []string
+	for len(names) > 0 {
+		next := max(0, slices.IndexFunc(names, func(candidate string) bool { return !preceded(candidate, names, lists) }))
+		ordered = append(ordered, names[next])
+		names = slices.Delete(names, next, next+1)
+	}
+	return ordered
+}
+
+// preceded says whether a list has another of the names before the candidate.
+func preceded(candidate string, names []string, lists [][]string) bool {
+	for _, list := range lists {
+		at := slices.Index(list, candidate)
+		if at > 0 && slices.ContainsFunc(list[:at], func(before string) bool { return slices.Contains(names, before) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// places are where a node would look for an image. No place at all is an *Error.
+func (r rules) places(reference name.Reference) ([]Place, error) {
+	repository := repositoryOf(reference)
+	if len(r.allowed) > 0 && !inside(repository, r.allowed) {
+		return nil, &Error{
+			Reason:      "RegistryNotAllowed",
+			Message:     fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so that no node would pull it", repository),
+			Remediation: "Allow it: oc edit image.config.openshift.io cluster",
+		}
+	}
+	return r.of(reference), nil
+}
+
+func (r rules) of(reference name.Reference) []Place {
+	repository := repositoryOf(reference)
+	matched, length := r.find(repository)
+	mirrors := matched.tags
+	if _, ok := reference.(name.Digest); ok {
+		mirrors = matched.digests
+	}
+	places := make([]Place, 0, len(mirrors)+1)
+	for _, mirror := range mirrors {
+		at := mirror + repository[length:]
+		places = append(places, Place{Repository: at, Mirror: at != repository, Closed: r.closed(at), insecure: inside(mirror, r.insecure)})
+	}
+	if slices.ContainsFunc(places, func(p Place) bool { return !p.Mirror }) {
+		return places
+	}
+	return append(places, Place{Repository: repository, Closed: r.closed(repository), insecure: matched.unsafe})
+}
+
+// closed says why a node would not contact the repository.
+func (r rules) closed(repository string) string {
+	matched, _ := r.find(repository)
+	_, err := name.NewRepository(repository)
+	switch {
+	case err != nil:
+		return "not the name of a repository"
+	case matched.never:
+		return fmt.Sprintf("never contacted by policy: mirrorSourcePolicy of %q is NeverContactSource", matched.scope)
+	case matched.blocked:
+		return fmt.Sprintf("blocked by the cluster: blockedRegistries covers %q", matched.scope)
+	}
+	return ""
+}
+
+// find returns the entry with the longest match, and how much of the name of
+// the repository that is.
+func (r rules) find(repository string) (entry, int) {
+	var found entry
+	longest := 0
+	for _, each := range r.entries {
+		if length := match(repository, each.scope); length > longest {
+			found, longest = each, length
+		}
+	}
+	return found, longest
+}
+
+// match returns how much of the repository's name the scope covers, 0 for
+// nothing (containers/image pkg/sysregistriesv2, refMatchingPrefix). A host
+// without port does not stand for one with a port here: containers/image says
+// that it will not either.
+func match(repository, scope string) int {
+	if domain, ok := strings.CutPrefix(scope, "*"); ok {
+		host, _, _ := strings.Cut(repository, "/")
+		if nested(host, scope) && domain != "" {
+			return len(host)
+		}
+		return 0
+	}
+	if nested(repository, scope) {
+		return len(scope)
+	}
+	return 0
+}
+
+// nested says whether a scope or repository lies in another (runtime-utils
+// pkg/registries, ScopeIsNestedInsideScope).
+func nested(inner, outer string) bool {
+	if domain, ok := strings.CutPrefix(outer, "*"); ok && strings.HasPrefix(domain, ".") {
+		host, _, _ := strings.Cut(inner, "/")
+		bare, _, _ := strings.Cut(host, ":")
+		return inner == outer || strings.HasSuffix(bare, domain)
+	}
+	return outer != "" && (inner == outer || strings.HasPrefix(inner, outer+"/"))
+}
+
+func inside(inner string, scopes []string) bool {
+	return slices.ContainsFunc(scopes, func(scope string) bool { return nested(inner, scope) })
+}

@@ -1,0 +1,398 @@
+package registry_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/runner/registry"
+)
+
+// hosts are registries without a network, by host. One that is not there
+// cannot be reached.
+type hosts map[string]http.HandlerFunc
+
+func (h hosts) RoundTrip(request *http.Request) (*http.Response, error) {
+	handler, ok := h[request.URL.Host]
+	if !ok {
+		return nil, fmt.Errorf("lookup %s: no such host", request.URL.Host)
+	}
+	recorder := httptest.NewRecorder()
+	handler(recorder, request)
+	response := recorder.Result()
+	response.Request = request
+	return response, nil
+}
+
+func found(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+	w.Header().Set("Docker-Content-Digest", strings.TrimPrefix(digest, "@"))
+	w.Header().Set("Content-Length", "2")
+}
+
+// missing has no image.
+func missing(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/v2/" {
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// unauthorized knows nobody.
+func unauthorized(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+	w.WriteHeader(http.StatusUnauthorized)
+}
+
+// only knows one account.
+func only(account string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !ok || user+":"+password != account {
+			unauthorized(w, r)
+			return
+		}
+		found(w, r)
+	}
+}
+
+func head(ctx context.Context, visit registry.Visit) error {
+	_, err := remote.Head(visit.Reference, visit.Options(ctx)...)
+	return err
+}
+
+// failureOf asserts that err is an *registry.Error fit for a report.
+func failureOf(t *testing.T, err error) *registry.Error {
+	t.Helper()
+	failure, ok := errors.AsType[*registry.Error](err)
+	if !ok {
+		t.Fatalf("error %v, want an *registry.Error", err)
+	}
+	if failure.Reason == "" || failure.Message == "" || failure.Remediation == "" || strings.ContainsAny(failure.Error(), "\r\n") {
+		t.Errorf("not fit for a report: %+v", failure)
+	}
+	if strings.Contains(failure.Error()+failure.Remediation, "secret!") {
+		t.Errorf("a secret is repeated: %+v", failure)
+	}
+	return failure
+}
+
+func writeFile(t *testing.T, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "auth.json")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestTry asks the places of one cluster, whose mirrors are a and b and whose
+// source is never contacted.
+func TestTry(t *testing.T) {
+	c := apply(t, state{
+		digests: map[string][]configv1.ImageDigestMirrors{"a": {{
+			Source: "quay.io", Mirrors: []configv1.ImageMirror{"a.example.com", "b.example.com"}, MirrorSourcePolicy: configv1.NeverContactSource,
+		}}},
+		auths: map[string]string{
+			"a.example.com": "host:secret!", "a.example.com/openshift-release-dev": "namespace:secret!", "a.example.com/openshift-release": "part:secret!",
+			"quay.io": "source:secret!",
+		},
+	})
+	own := authFile(t, map[string]string{"a.example.com/openshift-release-dev/ocp-release": "own:secret!", "https://b.example.com/v1/": "old:secret!"})
+	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+	for name, tc := range map[string]struct {
+		reason string
+		hosts  hosts
+		own    string
+		want   string // who answered, or else the reason
+		text   string
+		remedy string
+	}{
+		"First":     {reason: "the first that has it", hosts: hosts{"a.example.com": found, "b.example.com": found}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`},
+		"Namespace": {reason: "the longest entry counts", hosts: hosts{"a.example.com": only("namespace:secret!")}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`, text: `the entry "a.example.com/openshift-release-dev" of Secret openshift-config/pull-secret`},
+		"Own":       {reason: "the user's own entry is tried after the cluster's", own: string(own), hosts: hosts{"a.example.com": only("own:secret!")}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`, text: `the entry "a.example.com/openshift-release-dev/ocp-release" of "`},
+		"Old key":   {reason: "older tools write keys as URLs", own: string(own), hosts: hosts{"a.example.com": missing, "b.example.com": only("old:secret!")}, want: `mirror "b.example.com/openshift-release-dev/ocp-release"`, text: `the entry "b.example.com" of`},
+		"Next":      {reason: "a mirror need not have everything", hosts: hosts{"a.example.com": missing, "b.example.com": found}, want: `mirror "b.example.com/openshift-release-dev/ocp-release"`},
+		"All": {
+			reason: "every answer is told", hosts: hosts{"a.example.com": missing, "b.example.com": unauthorized, "quay.io": found}, want: "RegistryUnauthorized",
+			text: `mirror "a.example.com/openshift-release-dev/ocp-release": 404 Not Found; mirror "b.example.com/openshift-release-dev/ocp-release": 401 Unauthorized with no credential; ` +
+				`source "quay.io/openshift-release-dev/ocp-release": never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
+			remedy: "podman login b.example.com",
+		},
+		"Refused":      {reason: "whose credential is refused is told", hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev" of Secret`, remedy: "renew the entry of the cluster's pull secret"},
+		"Refused both": {reason: "every credential is tried", own: string(own), hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev/ocp-release" of "`},
+		"Missing":      {reason: "nobody has it", hosts: hosts{"a.example.com": missing, "b.example.com": missing}, want: "ImageNotFound", remedy: "oc adm release mirror"},
+		"Unreachable":  {reason: "the image may be where nobody answers", hosts: hosts{"a.example.com": missing}, want: "RegistryUnreachable", text: "lookup b.example.com: no such host", remedy: "b.example.com can be reached"},
+		"Broken":       {reason: "a registry can have any trouble", hosts: hosts{"a.example.com": missing, "b.example.com": down}, want: "RegistryError", text: "418 I'm a teapot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			local := registry.Local{Transport: tc.hosts, AuthFiles: []string{filepath.Join(t.TempDir(), "none.json")}}
+			if tc.own != "" {
+				local.AuthFiles = append(local.AuthFiles, writeFile(t, []byte(tc.own)))
+			}
+			visit, err := registry.FromCluster(t.Context(), c, local).Try(t.Context(), payloadRepository+digest, head)
+			got, text := visit.String(), visit.Credential
+			if err != nil {
+				failure := failureOf(t, err)
+				got, text = failure.Reason, failure.Message
+				if !strings.Contains(failure.Remediation, tc.remedy) {
+					t.Errorf("%s: the remedy %q does not say %q", tc.reason, failure.Remediation, tc.remedy)
+				}
+			}
+			if got != tc.want || !strings.Contains(text, tc.text) {
+				t.Errorf("%s: %s, %s\nwant %s with %s", tc.reason, got, text, tc.want, tc.text)
+			}
+		})
+	}
+}
+
+func TestTryEndsWithOtherErrors(t *testing.T) {
+	tampered := errors.New("not what was promised")
+	asked := 0
+	_, err := registry.Own(registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { asked++; return tampered })
+	if !errors.Is(err, tampered) || asked != 1 {
+		t.Errorf("asked %d times, error %v; what is wrong with an image is not to be had from elsewhere", asked, err)
+	}
+}
+
+func TestEverythingBlocked(t *testing.T) {
+	c := apply(t, state{sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}}})
+	access := registry.FromCluster(t.Context(), c, registry.Local{Transport: hosts{"evil.example.com": found}})
+	_, err := access.Try(t.Context(), "evil.example.com/x"+digest, head)
+	if failure := failureOf(t, err); failure.Reason != "RegistryBlocked" || !strings.Contains(failure.Message, "blocked by the cluster") {
+		t.Errorf("%s: %s, want RegistryBlocked, and nobody asked", failure.Reason, failure.Message)
+	}
+}
+
+// TestBusy shows that a registry that is busy is waited for, and how long.
+func TestBusy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		busy   int
+		status int
+		after  string
+		want   string
+		took   time.Duration
+	}{
+		"Once":       {reason: "one answer may be chance", busy: 1, status: http.StatusServiceUnavailable, took: 500 * time.Millisecond},
+		"Backoff":    {reason: "each wait is twice the one before", busy: 3, status: http.StatusBadGateway, took: 3500 * time.Millisecond},
+		"Told":       {reason: "the registry may say how long", busy: 1, status: http.StatusTooManyRequests, after: "7", took: 7 * time.Second},
+		"Date":       {reason: "also as a date", busy: 1, status: http.StatusTooManyRequests, after: "Sat, 01 Jan 2000 00:00:09 GMT", took: 9 * time.Second},
+		"Too long":   {reason: "nobody waits for an hour", busy: 1, status: http.StatusTooManyRequests, after: "3600", want: "RegistryRateLimited"},
+		"Always":     {reason: "it ends", busy: 99, status: http.StatusInternalServerError, took: 3500 * time.Millisecond, want: "RegistryError"},
+		"Not passed": {reason: "what is not there now is not there later", busy: 99, status: http.StatusNotFound, want: "ImageNotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				left := tc.busy
+				handler := func(w http.ResponseWriter, r *http.Request) {
+					if left--; r.URL.Path == "/v2/" || left < 0 {
+						found(w, r)
+						return
+					}
+					if tc.after != "" {
+						w.Header().Set("Retry-After", tc.after)
+					}
+					w.WriteHeader(tc.status)
+				}
+				counted := func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/v2/" {
+						left++ // the greeting is no answer
+					}
+					handler(w, r)
+				}
+				start := time.Now()
+				_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest, head)
+				got := ""
+				if err != nil {
+					got = failureOf(t, err).Reason
+				}
+				if took := time.Since(start); got != tc.want || took != tc.took {
+					t.Errorf("%s: %q after %s, want %q after %s (%v)", tc.reason, got, took, tc.want, tc.took, err)
+				}
+			})
+		})
+	}
+}
+
+func TestBusyEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		busy := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "20")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		start := time.Now()
+		_, err := registry.Own(registry.Local{Transport: hosts{"quay.io": busy}}).Try(ctx, payloadRepository+digest, head)
+		if failure := failureOf(t, err); failure.Reason != "Timeout" || time.Since(start) != 2*time.Second {
+			t.Errorf("%s after %s, want Timeout after 2s", failure.Reason, time.Since(start))
+		}
+	})
+}
+
+// TestPlainHTTP shows that go-containerregistry's fallback for private networks
+// does not give away credentials.
+func TestPlainHTTP(t *testing.T) {
+	plain := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Scheme != "http" {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		found(w, r)
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		host     string
+		insecure []string
+		want     string
+	}{
+		"Private":  {reason: "whoever is in between could read along", host: "10.1.2.3:5000", want: "RegistryError"},
+		"Insecure": {reason: "the administrator listed it", host: "10.1.2.3:5000", insecure: []string{"10.1.2.3:5000"}},
+		"Public":   {reason: "any registry can be listed", host: "registry.example.com", insecure: []string{"*.example.com"}},
+		"Unlisted": {reason: "nobody listed it", host: "registry.example.com", want: "RegistryError"},
+		"Local":    {reason: "nobody is in between", host: "127.0.0.1:5000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := apply(t, state{sources: configv1.RegistrySources{InsecureRegistries: tc.insecure}})
+			access := registry.FromCluster(t.Context(), c, registry.Local{Transport: hosts{tc.host: plain}})
+			synctest.Test(t, func(t *testing.T) {
+				_, err := access.Try(t.Context(), tc.host+"/x"+digest, head)
+				got := ""
+				if err != nil {
+					got = failureOf(t, err).Reason
+				}
+				if got != tc.want {
+					t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
+				}
+			})
+		})
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(found))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "https://")
+	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for name, tc := range map[string]struct {
+		reason string
+		state  state
+		want   string
+	}{
+		"None":     {reason: "a CA that nobody named is not trusted", want: "RegistryUntrusted"},
+		"Own":      {reason: "the registry has a CA of its own", state: state{trusted: map[string]string{strings.Replace(host, ":", "..", 1): ca}}},
+		"Other":    {reason: "a CA is for its registry alone", state: state{trusted: map[string]string{"registry.example.com": ca}}, want: "RegistryUntrusted"},
+		"Bundle":   {reason: "the cluster's bundle is for all", state: state{bundle: ca}},
+		"Insecure": {reason: "its certificate is not looked at", state: state{sources: configv1.RegistrySources{InsecureRegistries: []string{host}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{})
+			defer access.Close()
+			_, err := access.Try(t.Context(), host+"/x"+digest, head)
+			got := ""
+			if err != nil {
+				got = failureOf(t, err).Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func TestProxy(t *testing.T) {
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Host)
+		found(w, r)
+	}))
+	defer proxy.Close()
+	c := apply(t, state{
+		proxy:   configv1.ProxyStatus{HTTPProxy: proxy.URL, HTTPSProxy: "http://127.0.0.1:1", NoProxy: "not.example.com"},
+		sources: configv1.RegistrySources{InsecureRegistries: []string{"registry.example.com"}},
+	})
+	access := registry.FromCluster(t.Context(), c, registry.Local{})
+	defer access.Close()
+	if _, err := access.Try(t.Context(), "registry.example.com/x"+digest, head); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"registry.example.com", "registry.example.com"}, asked); diff != "" {
+		t.Errorf("the proxy was asked (-want, +got):\n%s", diff)
+	}
+}
+
+func TestHelper(t *testing.T) {
+	directory := t.TempDir()
+	t.Setenv("PATH", directory+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for helper, script := range map[string]string{
+		"good": `read -r host; [ "$host" = quay.io ] && echo '{"Username":"helped","Secret":"secret!"}'`,
+		"none": `echo "credentials not found in native keychain"; exit 1`,
+		"bad":  `echo "secret!" >&2; exit 3`,
+		"junk": `echo "secret!"`,
+	} {
+		if err := os.WriteFile(filepath.Join(directory, "docker-credential-"+helper), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		file   string
+		want   string
+	}{
+		"For all":  {reason: "a helper can know all hosts", file: `{"credsStore":"good"}`},
+		"For one":  {reason: "or one", file: `{"credsStore":"bad","credHelpers":{"quay.io":"good"}}`},
+		"Entry":    {reason: "an entry in the file comes first", file: `{"credsStore":"bad","auths":{"quay.io":{"username":"helped","password":"secret!"}}}`},
+		"Empty":    {reason: "an entry without a credential says that the helper has it", file: `{"credsStore":"good","auths":{"quay.io":{}}}`},
+		"Unknown":  {reason: "a helper that has none is nobody's fault", file: `{"credsStore":"none"}`, want: "RegistryUnauthorized"},
+		"Fails":    {reason: "a helper can fail", file: `{"credsStore":"bad"}`, want: "CredentialHelperFailed"},
+		"Junk":     {reason: "its answer is not repeated", file: `{"credsStore":"junk"}`, want: "CredentialHelperFailed"},
+		"Missing":  {reason: "there is no such program", file: `{"credsStore":"nowhere"}`, want: "CredentialHelperFailed"},
+		"Path":     {reason: "a name is no path", file: `{"credsStore":"/../../good"}`, want: "CredentialHelperFailed"},
+		"No helps": {reason: "nobody knows an account", file: `{}`, want: "RegistryUnauthorized"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			local := registry.Local{AuthFiles: []string{writeFile(t, []byte(tc.file))}, Transport: hosts{"quay.io": only("helped:secret!")}}
+			_, err := registry.Own(local).Try(t.Context(), payloadRepository+digest, head)
+			got := ""
+			if err != nil {
+				got = failureOf(t, err).Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q, want %q (%v)", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+func FuzzAuthFile(f *testing.F) {
+	f.Add([]byte(`{"auths":{"https://quay.io/v1/":{"auth":"YTpi"},"quay.io/openshift-release-dev":{"username":"a","password":"b"}}}`))
+	f.Add([]byte(`{"auths":{"":{"auth":"Og"},"/":{"identitytoken":"x"}},"credHelpers":{}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if strings.Contains(strings.ToLower(string(content)), "cred") {
+			return // no programs are run here
+		}
+		local := registry.Local{AuthFiles: []string{writeFile(t, content)}, Transport: hosts{"quay.io": unauthorized}}
+		access := registry.Own(local)
+		_, err := access.Try(t.Context(), payloadRepository+digest, head)
+		if failure := failureOf(t, err); failure.Reason != "RegistryUnauthorized" {
+			t.Errorf("%s, want RegistryUnauthorized whatever the file says: %v", failure.Reason, err)
+		}
+		for _, warning := range access.Warnings() {
+			if strings.ContainsAny(warning.Message, "\r\n") || len(warning.Message) > 2048 {
+				t.Errorf("not one short line: %q", warning.Message)
+			}
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package imagepolicy
+
+import (
+	"bytes"
+	"crypto"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// requirement is what one policy asks of an image.
+type requirement struct {
+	policy   string
+	key      signature.Verifier
+	identity *configv1.PolicyIdentity
+}
+
+// newRequirements reads the policies. One that cannot be decided here is a
+// finding.
+func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []preflight.Finding) {
+	var requirements []requirement
+	var failures []preflight.Finding
+	for _, policy := range policies {
+		key, failure := newKey(policy)
+		if failure != nil {
+			failures = append(failures, *failure)
+			continue
+		}
+		requirements = append(requirements, requirement{policy: policy.Name, key: key, identity: policy.Spec.Policy.SignedIdentity})
+	}
+	return requirements, failures
+}
+
+// newKey is the one key that a policy trusts. Nodes hash with SHA-256, whatever
+// the key (containers/image signature/policy_eval_sigstore.go).
+func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *preflight.Finding) {
+	root := policy.Spec.Policy.RootOfTrust
+	kind := string(root.PolicyType)
+	if root.PublicKey != nil && len(root.PublicKey.RekorKeyData) > 0 {
+		kind += " with rekorKeyData"
+	}
+	if kind != string(configv1.PublicKeyRootOfTrust) || root.PublicKey == nil {
+		failure := unknown("UnsupportedRootOfTrust", "ClusterImagePolicy %q has the root of trust %s, which cannot be verified here", policy.Name, kind)
+		return nil, &failure
+	}
+	public, err := cryptoutils.UnmarshalPEMToPublicKey(root.PublicKey.KeyData)
+	if err == nil {
+		var key signature.Verifier
+		if key, err = signature.LoadVerifier(public, crypto.SHA256); err == nil {
+			return key, nil
+		}
+	}
+	failure := unknown("InvalidImagePolicy", "the public key of ClusterImagePolicy %q cannot be used: %v", policy.Name, err)
+	return nil, &failure
+}
+
+// judge holds one signature of a manifest against the requirement.
+func (r requirement) judge(s attached, image name.Digest, digest string) *refusal {
+	signed, err := base64.StdEncoding.DecodeString(s.signature)
+	if err != nil {
+		return refuse("InvalidSigstoreSignature", "its signature is not base64")
+	}
+	if err := r.key.VerifySignature(bytes.NewReader(signed), bytes.NewReader(s.payload)); err != nil {
+		return refuse("InvalidSigstoreSignature", "it is not made by the key of the policy over this content")
+	}
+	claim, refused := readClaim(s.payload)
+	switch {
+	case refused != nil:
+		return refused
+	case claim.digest != digest:
+		return refuse("WrongSigstoreDigest", "it signs %q", quotable(claim.digest))
+	}
+	return r.identify(claim.identity, image)
+}
+
+// identify compares what the signer calls the image with what the policy wants,
+// for an image that is pulled by digest (containers/image
+// signature/policy_reference_match.go).
+func (r requirement) identify(signed string, image name.Digest) *refusal {
+	wanted := repositoryOf(image)
+	if r.identity != nil {
+		switch r.identity.MatchPolicy {
+		case configv1.IdentityMatchPolicyMatchRepoDigestOrExact, configv1.IdentityMatchPolicyMatchRepository:
+		case configv1.IdentityMatchPolicyExactRepository:
+			if r.identity.PolicyMatchExactRepository == nil {
+				return undecided("ClusterImagePolicy %q has no exactRepository", r.policy)
+			}
+			wanted = string(r.identity.PolicyMatchExactRepository.Repository)
+		case configv1.IdentityMatchPolicyRemapIdentity:
+			if r.identity.PolicyMatchRemapIdentity == nil {
+				return undecided("ClusterImagePolicy %q has no remapIdentity", r.policy)
+			}
+			wanted = remap(wanted, *r.identity.PolicyMatchRemapIdentity)
+		default:
+			return undecided("ClusterImagePolicy %q compares identities by %q, which is not known here", r.policy, quotable(string(r.identity.MatchPolicy)))
+		}
+	}
+	reference, err := name.ParseReference(signed)
+	if err != nil {
+		return refuse("WrongSigstoreIdentity", "it signs %q, which is not an image", quotable(signed))
+	}
+	repository, err := name.NewRepository(wanted)
+	if err != nil || reference.Context().Name() != repository.Name() {
+		return refuse("WrongSigstoreIdentity", "it signs %q, and the policy wants an image of %q", quotable(signed), wanted)
+	}
+	return nil
+}
+
+// remap replaces the prefix of a repository, where it has it.
+func remap(repository string, rule configv1.PolicyMatchRemapIdentity) string {
+	rest, ok := strings.CutPrefix(repository, string(rule.Prefix))
+	if !ok || rest != "" && rest[0] != '/' {
+		return repository
+	}
+	return string(rule.SignedPrefix) + rest
+}
+
+// refusal says why one signature does not do.
+type refusal struct {
+	reason, message string
+	outcome         preflight.Outcome
+}
+
+func refuse(reason, format string, args ...any) *refusal {
+	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), outcome: preflight.Fail}
+}
+
+func undecided(format string, args ...any) *refusal {
+	return &refusal{reason: "InvalidImagePolicy", message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
+}

@@ -1,0 +1,48 @@
+package imagepolicy
+
+import (
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// covering are the policies with the most specific scope that matches an image,
+// and that scope.
+func (p Policies) covering(pullSpec string) (string, []configv1.ClusterImagePolicy) {
+	for _, scope := range scopes(pullSpec) {
+		covering := slices.DeleteFunc(slices.Clone(p.policies), func(policy configv1.ClusterImagePolicy) bool {
+			return !slices.Contains(policy.Spec.Scopes, configv1.ImageScope(scope))
+		})
+		if len(covering) > 0 {
+			return scope, covering
+		}
+	}
+	return "", nil
+}
+
+// scopes are all that match an image, the most specific one first: the image,
+// its repository, the namespaces above, the host with its port, and wildcards
+// for the domains above the host, without port (containers/image
+// docs/containers-policy.json.5.md, section docker).
+func scopes(pullSpec string) []string {
+	all := []string{pullSpec}
+	above, _, _ := strings.Cut(pullSpec, "@")
+	for {
+		all = append(all, above)
+		slash := strings.LastIndexByte(above, '/')
+		if slash < 0 {
+			break
+		}
+		above = above[:slash]
+	}
+	domain, _, _ := strings.Cut(above, ":")
+	for {
+		_, parent, ok := strings.Cut(domain, ".")
+		if !ok {
+			return all
+		}
+		all = append(all, "*."+parent)
+		domain = parent
+	}
+}
