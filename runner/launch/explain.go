@@ -77,14 +77,24 @@ const (
 func Ungrantable(findings []preflight.Finding) error {
 	var texts []string
 	for _, finding := range findings {
-		if finding.Reason == reasonUngrantable && !slices.Contains(texts, finding.Message) {
-			texts = append(texts, finding.Message)
+		if text := fewLines(finding.Message); finding.Reason == reasonUngrantable && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
 	}
 	if len(texts) == 0 {
 		return nil
 	}
-	return errors.New("you may not give the checks of the release what they need: " + strings.Join(texts, "; "))
+	return fmt.Errorf("you may not give the checks of the release what they need; a role with all of it: oc preflight auth run --to VERSION: %s", strings.Join(texts, "; "))
+}
+
+// fewLines is the beginning of a message that has a line for every rule.
+func fewLines(text string) string {
+	const most = 5
+	lines := strings.Split(text, "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, " ")
 }
 
 // missingKind is the resource that a NotFound error is about.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	server "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -32,8 +33,12 @@ func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 // extractTwice also asserts that the same input gives the same output.
 func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*payload.Release, error) {
 	t.Helper()
-	got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Access: registry.Own(registry.Local{Transport: client})})
-	again, errAgain := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Access: registry.Own(registry.Local{Transport: client})})
+	options := payload.Options{Access: registry.Own(registry.Local{Transport: client}), Cluster: payload.Cluster{
+		Features:     &payload.Features{Enabled: []configv1.FeatureGateName{"On"}},
+		Capabilities: &configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}},
+	}}
+	got, err := payload.Extract(t.Context(), forced(t, pullSpec), options)
+	again, errAgain := payload.Extract(t.Context(), forced(t, pullSpec), options)
 	if diff := cmp.Diff(got, again); diff != "" {
 		t.Errorf("the second time is another (-first +second):\n%s", diff)
 	}
@@ -65,6 +70,12 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(jobIn("ns", "job")))
 	f.Add([]byte(supporting))
 	f.Add([]byte(bomb()))
+	for _, filter := range []string{
+		`release.openshift.io/feature-gate: "On,-Off"`, `release.openshift.io/feature-set: Default`, `capability.openshift.io/name: Console+Other`,
+		`exclude.release.openshift.io/: "true"`, `include.release.openshift.io/other: "true"`, `release.openshift.io/major-version: ""`,
+	} {
+		f.Add([]byte(strings.Replace(jobIn("ns", "job"), "  annotations:\n", "  annotations:\n    "+filter+"\n", 1)))
+	}
 	f.Add([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"ns","annotations":{"openshift.io\/preflight-check":"true"}}}{}`))
 	f.Add([]byte("a: b\n...\n--- !!map {? &a openshift.io/preflight-check : yes, <<: *a}\n"))
 	f.Fuzz(func(t *testing.T, manifest []byte) {

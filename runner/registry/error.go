@@ -16,8 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// maxText bounds, in bytes, what of outside text is repeated in a message.
-const maxText = 512
+// maxText bounds, in bytes, what of outside text is repeated of one answer:
+// those of several mirrors have to fit into one message.
+const maxText = 200
 
 // Error says why an image could not be had from anywhere, in the terms of a
 // finding. It never holds a credential.

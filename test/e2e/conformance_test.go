@@ -46,8 +46,6 @@ func conformed(t *testing.T, code int, args ...string) map[string]conformance.Re
 // captive is an animal whose manifest is not in a release yet.
 type captive struct {
 	animal
-	// beside are more documents of its manifest.
-	beside string
 	// root has the image run as root.
 	root bool
 	// endless ones are not waited for as long as for others.
@@ -188,12 +186,12 @@ func tellWhatIsWrong(t *testing.T) {
 		},
 		"FailsOpen": {
 			reason:  "an error of the API server that is taken for good news",
-			captive: captive{animal: animal{ending: "open", change: asCaptive}, beside: access("get, list", marked)},
+			captive: captive{animal: animal{ending: "open", change: asCaptive, beside: access("get, list", marked)}},
 			want:    map[string]string{"FailsClosed": "FailsOpen"}, says: map[string]string{"FailsClosed": "Zoo.Animal Pass"},
 		},
 		"WritingRole": {
 			reason:  "a role of the manifest that writes",
-			captive: captive{animal: animal{ending: "writer", change: asCaptive}, beside: access("create", marked)},
+			captive: captive{animal: animal{ending: "writer", change: asCaptive, beside: access("create", marked)}},
 			want:    map[string]string{"Manifest": "RefusedRBAC"}, says: map[string]string{"Manifest": "\"create\" is not reading"},
 		},
 		"Privileged": {
@@ -203,7 +201,7 @@ func tellWhatIsWrong(t *testing.T) {
 		},
 		"UnknownField": {
 			reason:  "a manifest with a slip of the pen",
-			captive: captive{animal: animal{ending: "pass"}, beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`},
+			captive: captive{animal: animal{ending: "pass", beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`}},
 			want:    map[string]string{"Manifest": "InvalidPreflight"}, says: map[string]string{"Manifest": "dato"},
 		},
 	} {
@@ -273,7 +271,7 @@ func takeWhatIsGood(t *testing.T) {
 		"Sleep": {reason: "a check that is at work when it is ended is honest", captive: captive{animal: animal{ending: "sleep"}, endless: true}, passes: []string{"Killed", "Terminated"}},
 		"Reader": {
 			reason:  "a check that reads, and says so when it cannot",
-			captive: captive{animal: animal{ending: "reader", change: asCaptive}, beside: access("get, list", marked)},
+			captive: captive{animal: animal{ending: "reader", change: asCaptive, beside: access("get, list", marked)}},
 			passes:  []string{"ReadOnlyAccess", "FailsClosed", "Killed", "Terminated"},
 		},
 	} {

@@ -28,6 +28,10 @@ func TestChecksCannotWrite(t *testing.T) {
 	if guard := byName(told)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
 		t.Errorf("the guard is %+v, want it in place", guard)
 	}
+	audit := byName(told)["ReadOnlyAccess-"+zooNamespace+".writer"]
+	if audit.Outcome != preflight.Warn || !strings.Contains(audit.Message, "the read-only guard of the run denies that") {
+		t.Errorf("the account is %+v, want a warning of what it may, and who denies it", audit)
+	}
 	finding := byName(told)["Zoo.Animal"]
 	if finding.Outcome != preflight.Unknown || !strings.Contains(finding.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
 		t.Errorf("%s: %q; want Unknown, and what it tried", finding.Outcome, finding.Message)

@@ -39,10 +39,15 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
+	said := ""
 	for lines.Scan() {
 		t.Log(lines.Text())
+		said += lines.Text() + "\n"
 	}
 	_ = command.Wait() // the exit code says it
+	if !strings.Contains(said, "objects of the run were deleted, and listing everything again found none") {
+		t.Error("that nothing is left is not said")
+	}
 	if got := command.ProcessState.ExitCode(); got != 130 {
 		t.Errorf("exit code %d, want 130", got)
 	}
@@ -67,8 +72,18 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job is gone:\n%s", out)
 	}
-	if got := call(t, "cleanup", told.Run.ID); got.code != 0 || !strings.Contains(got.stdout, told.Run.ID) {
+	got := call(t, "cleanup", told.Run.ID)
+	if got.code != 0 || !strings.Contains(got.stdout, told.Run.ID) {
 		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+	// The report lists what there is to delete: Job and guard.
+	if len(told.Created) != 3 {
+		t.Errorf("created %+v, want a Job, a policy and its binding", told.Created)
+	}
+	for _, object := range told.Created {
+		if !strings.Contains(got.stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.stdout, object.Name+"\n") {
+			t.Errorf("%s %s was created, and is not said to be deleted:\n%s", object.Kind, object.Name, got.stdout)
+		}
 	}
 	expectNoResidue(t)
 }
@@ -96,7 +111,8 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 	if out := kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
 		t.Fatalf("the killed run left nothing, so this proves nothing:\n%s", out)
 	}
-	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "has nothing in the cluster any more") {
+	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "has nothing in the cluster any more") ||
+		!strings.Contains(got.stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
 		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
 	}
 	expectNoResidue(t)

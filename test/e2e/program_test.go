@@ -6,9 +6,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -85,30 +85,9 @@ func client(tb testing.TB) kubernetes.Interface {
 // expectNoResidue fails when anything that a run creates is left.
 func expectNoResidue(tb testing.TB) {
 	tb.Helper()
-	c, ctx := client(tb), tb.Context()
-	ours := metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"}
-	jobs, err := c.BatchV1().Jobs("").List(ctx, ours)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pods, err := c.CoreV1().Pods("").List(ctx, ours)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	accounts, err := c.CoreV1().ServiceAccounts("").List(ctx, ours)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	roles, err := c.RbacV1().ClusterRoles().List(ctx, ours)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	guards, err := c.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(ctx, ours)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if left := len(jobs.Items) + len(pods.Items) + len(accounts.Items) + len(roles.Items) + len(guards.Items); left > 0 {
-		tb.Errorf("%d Jobs, %d Pods, %d ServiceAccounts, %d ClusterRoles and %d guards are left",
-			len(jobs.Items), len(pods.Items), len(accounts.Items), len(roles.Items), len(guards.Items))
+	const kinds = "jobs,pods,serviceaccounts,configmaps,roles,rolebindings,clusterroles,clusterrolebindings," +
+		"validatingadmissionpolicies,validatingadmissionpolicybindings"
+	if left := kubectl(tb, "get", kinds, "-A", "-l", "preflight.openshift.io/run", "-o", "name"); strings.Contains(left, "/") {
+		tb.Errorf("a run left\n%s", left)
 	}
 }

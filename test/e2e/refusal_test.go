@@ -120,7 +120,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			reason: "all permissions that are missing are named at once",
 			args:   []string{"--to", to, "--as", "nobody"}, code: 1,
 			want: []string{
-				"get clusterversions.config.openshift.io", "list configmaps in namespace openshift-config-managed",
+				"get clusterversions.config.openshift.io", "release-verification in namespace openshift-config-managed",
 				"watch jobs.batch", "get pods/log",
 			},
 		},

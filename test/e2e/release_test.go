@@ -40,6 +40,9 @@ type animal struct {
 	// namespace and image are those of the zoo unless given.
 	namespace, image string
 	change           func(*batchv1.Job)
+	// beside are more documents of its manifest, where CAGE stands for its
+	// namespace.
+	beside string
 }
 
 // job is the manifest of an animal, as an operator's author would write it.
@@ -103,7 +106,8 @@ func publish(tb testing.TB, animals map[string]animal) world {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text)
+		beside := strings.ReplaceAll(animal.beside, "CAGE", zooNamespace)
+		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text) + "---\n" + beside
 	}
 	pullSpec, err := release.Push(ctx, local.Registry, release.Release{
 		Version: to, Previous: []string{from},

@@ -30,7 +30,10 @@ func TestStory(t *testing.T) {
 		"ReadOnlyGuard":    preflight.Pass,
 		"Alerts":           preflight.Pass,
 		"Images":           preflight.Pass,
-		gate:               preflight.Fail,
+		"ReadOnlyAccess-openshift-cloud-credential-operator.cloud-credential-preflight": preflight.Pass,
+		"ReadOnlyAccess-openshift-ingress-operator.ingress-preflight":                   preflight.Pass,
+		"ReadOnlyAccess-openshift-machine-config-operator.machine-config-preflight":     preflight.Pass,
+		gate: preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
 		"CloudCredentialOperator.CloudSecrets":            preflight.Pass,
 		"ClusterIngressOperator.DefaultCertificate":       preflight.Fail,
@@ -90,7 +93,7 @@ func TestReportHasItsShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	shape := map[string][]string{
-		"":         {"apiVersion", "cluster", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
+		"":         {"apiVersion", "cluster", "created", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
 		"run":      {"completionTime", "id", "phase", "startTime", "toolVersion"},
 		"cluster":  {"id", "image", "kubernetes", "version"},
 		"target":   {"image", "signers", "updateKind", "verified", "version"},

@@ -1,0 +1,338 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// viewer binds the captive to a role that every cluster has.
+const viewer = `---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + marked + `},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view},
+ subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
+`
+
+// Every command works for somebody who has the roles that "auth" prints for it.
+// With any rule of them taken away, it names what is missing before it does
+// anything, or does without, as "auth" says.
+func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
+	captive := animal{ending: "pass", change: asCaptive, beside: access("get, list", marked) + viewer}
+	w := publish(t, map[string]animal{"captive": captive})
+	for name, tc := range map[string]struct {
+		reason        string
+		auth, command []string
+		prepare       func()
+	}{
+		"Run": {
+			reason: "with copies of accounts, roles and bindings", auth: []string{"run", "--to", to}, command: []string{"run", "--to", to},
+		},
+		"Checks": {
+			reason: "what would be run", auth: []string{"checks"}, command: []string{"checks", "--to", to},
+		},
+		"Verify": {
+			reason: "the signature alone", auth: []string{"verify"}, command: []string{"verify", w.pullSpec},
+		},
+		"Ack": {
+			reason: "an acknowledgement", auth: []string{"ack"}, command: []string{"ack", "ack-4.18-zoo"},
+			prepare: func() {
+				w.state.Gates = map[string]string{"ack-4.18-zoo": "Feed all animals."}
+				w.apply(t)
+			},
+		},
+		"Cleanup": {
+			reason: "whatever any run left", auth: []string{"cleanup"}, command: []string{"cleanup", "--all"},
+			prepare: func() { reported(t, 0, "--to", to, "--keep") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.prepare != nil {
+				tc.prepare()
+			}
+			o := appoint(t, tc.auth...)
+			if got := o.call(t, tc.command...); got.code != 0 {
+				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.code, got.stderr, got.stdout)
+			}
+			for _, rule := range o.rules() {
+				t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, tc.command) })
+			}
+			expectNoResidue(t)
+		})
+	}
+}
+
+// Without a release to read, the roles are for every one that brings no rights
+// of its own; for others they lack just those.
+func TestRolesForAnyRelease(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	o := appoint(t, "run")
+	if got := o.call(t, "run", "--to", to); got.code != 0 {
+		t.Errorf("exit code %d under the roles for any release\n%s%s", got.code, got.stderr, got.stdout)
+	}
+	beside := strings.ReplaceAll(access("get, list", marked), "configmaps", "limitranges")
+	publish(t, map[string]animal{"captive": {ending: "pass", change: asCaptive, beside: beside}})
+	got := o.call(t, "run", "--to", to)
+	complaint := errorLine(got.stderr)
+	if got.code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
+		t.Errorf("exit code %d, %q; want 1, and which rights nobody can give who has them not", got.code, complaint)
+	}
+	expectNoResidue(t)
+}
+
+// Conformance is held to its roles too; it is too slow to do without each rule
+// in turn.
+func TestConformanceUnderItsRoles(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cage(t)}}
+	if _, err := client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o := appoint(t, "conformance")
+	command := append([]string{"conformance"}, captive{animal: animal{ending: "pass"}}.manifest(t)...)
+	if got := o.call(t, command...); got.code != 0 {
+		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
+	}
+	for _, rule := range o.rules() {
+		if slices.Contains([]string{"pods", "jobs", "subjectaccessreviews"}, rule.Resources[0]) {
+			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
+		}
+	}
+	kubectl(t, "delete", "namespace", cage(t), "--wait")
+}
+
+// A run without the optional rights goes on, and tells.
+func TestRunWithoutWhatIsOptional(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	o := appoint(t, "run", "--to", to)
+	for _, rule := range o.rules() {
+		if slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, rule.Resources[0]) {
+			o.take(t, rule)
+		}
+	}
+	told := reported(t, 0, "--to", to, "--as", o.user)
+	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
+		if finding := byName(told)[name]; finding.Outcome != preflight.Warn || finding.Reason != reason || finding.Remediation == "" {
+			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, finding, reason)
+		}
+	}
+	expectNoResidue(t)
+}
+
+// officer is somebody who has the roles that "auth" prints, and no other.
+type officer struct {
+	user string
+	// text is what was printed.
+	text  string
+	roles []*rbacv1.Role // without a namespace for ClusterRoles
+}
+
+// rule is one of an officer's roles.
+type rule struct {
+	rbacv1.PolicyRule
+	role  *rbacv1.Role
+	index int
+}
+
+func (r rule) String() string {
+	return fmt.Sprintf("%s %s in %q", strings.Join(r.Verbs, ","), strings.Join(r.Resources, ","), r.role.Namespace)
+}
+
+// appoint makes an officer for a command.
+func appoint(t *testing.T, args ...string) officer {
+	t.Helper()
+	o := officer{user: "officer-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
+	got := call(t, append([]string{"auth", "--bind", "user:" + o.user}, args...)...)
+	if got.code != 0 {
+		t.Fatalf("auth %v: exit code %d\n%s", args, got.code, got.stderr)
+	}
+	o.text = got.stdout
+	file := filepath.Join(t.TempDir(), "roles.yaml")
+	if err := os.WriteFile(file, []byte(got.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", file)
+	cleanUp(t, "delete", "-f", file, "--wait=false")
+	for document := range strings.SplitSeq(got.stdout, "---\n") {
+		var role rbacv1.Role // a ClusterRole has nothing else in it
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		if role.Kind == "Role" || role.Kind == "ClusterRole" {
+			o.roles = append(o.roles, &role)
+		}
+	}
+	for _, rule := range o.rules() {
+		o.settle(t, rule, true)
+	}
+	return o
+}
+
+// cleanUp runs kubectl when the test has ended.
+func cleanUp(t *testing.T, args ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		command := exec.CommandContext(context.Background(), filepath.Join(root, "bin", "kubectl"), args...)
+		command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("kubectl %s: %v\n%s", args[0], err, out)
+		}
+	})
+}
+
+func (o officer) call(t *testing.T, args ...string) ended {
+	t.Helper()
+	return call(t, append(slices.Clone(args), "--as", o.user)...)
+}
+
+func (o officer) rules() []rule {
+	var all []rule
+	for _, role := range o.roles {
+		for i, each := range role.Rules {
+			all = append(all, rule{each, role, i})
+		}
+	}
+	return all
+}
+
+// goWithout runs the command without one rule.
+func (o officer) goWithout(t *testing.T, missing rule, command []string) {
+	t.Helper()
+	o.take(t, missing)
+	defer o.give(t, missing)
+	got := o.call(t, command...)
+	complaint := errorLine(got.stderr)
+	optional := strings.Join(strings.Fields(strings.ReplaceAll(o.text, "\n#", " ")), " ")
+	optional, _, _ = strings.Cut(optional, "apiVersion:")
+	named := func(text string) bool {
+		return slices.ContainsFunc(missing.Resources, func(resource string) bool { return strings.Contains(text, resource) })
+	}
+	switch {
+	case got.code == 0 && named(optional):
+	case got.code == 1 && (named(complaint) || missing.Verbs[0] == "bind" && strings.Contains(complaint, "RBAC permissions not currently held")):
+		if strings.Contains(got.stderr, "running the checks") || strings.Contains(got.stderr, "running the check ") {
+			t.Errorf("something was started all the same:\n%s", got.stderr)
+		}
+	default:
+		t.Errorf("exit code %d, %q; want what is missing, or that it is not needed", got.code, got.stderr)
+	}
+}
+
+// give gives an officer a rule.
+func (o officer) give(t *testing.T, of rule) {
+	t.Helper()
+	o.change(t, of.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule { return append(rules, of.PolicyRule) })
+	o.settle(t, of, true)
+}
+
+// take takes a rule away.
+func (o officer) take(t *testing.T, of rule) {
+	t.Helper()
+	o.change(t, of.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+		return slices.DeleteFunc(rules, func(each rbacv1.PolicyRule) bool { return each.String() == of.PolicyRule.String() })
+	})
+	o.settle(t, of, false)
+}
+
+func (officer) change(t *testing.T, role *rbacv1.Role, change func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) {
+	t.Helper()
+	api, ctx := client(t).RbacV1(), t.Context()
+	if role.Namespace == "" {
+		found, err := api.ClusterRoles().Get(ctx, role.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found.Rules = change(found.Rules)
+		if _, err := api.ClusterRoles().Update(ctx, found, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	found, err := api.Roles(role.Namespace).Get(ctx, role.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Rules = change(found.Rules)
+	if _, err := api.Roles(role.Namespace).Update(ctx, found, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle waits until the API server goes by a rule that was given or taken away.
+func (o officer) settle(t *testing.T, of rule, given bool) {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(of.Resources[0], "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: o.user, Groups: []string{"system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: of.Verbs[0], Group: of.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: of.role.Namespace,
+		},
+	}}
+	if len(of.ResourceNames) > 0 {
+		review.Spec.ResourceAttributes.Name = of.ResourceNames[0]
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		answer, err := client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed == given, err
+	})
+	if err != nil {
+		t.Fatalf("%s: allowed is not %t: %v", of, given, err)
+	}
+}
+
+// What an account that the cluster has may write is told, and that the guard
+// denies it; of a copy, what the roles of the release allow.
+func TestIdentitiesAreAudited(t *testing.T) {
+	writing := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
+	publish(t, map[string]animal{
+		"captive": {ending: "pass", change: asCaptive, beside: access("get, list", marked)},
+		"writer":  {ending: "plain-pass", plain: true, change: writing},
+		"healthy": {ending: "plain-pass", plain: true},
+	})
+	createAccount(t, client(t), "auditor")
+	kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
+	cleanUp(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
+	told := byName(reported(t, 0, "--to", to))
+	for name, want := range map[string]struct {
+		reason, says string
+		outcome      preflight.Outcome
+	}{
+		"ReadOnlyAccess-" + zooNamespace + ".captive": {reason: "ReadOnly", outcome: preflight.Pass, says: "is a copy for this run, which by the roles of the release may get, list configmaps"},
+		"ReadOnlyAccess-" + zooNamespace + ".default": {reason: "ReadOnly", outcome: preflight.Pass, says: "may change nothing, says the API server to"},
+		"ReadOnlyAccess-" + zooNamespace + ".auditor": {reason: "MayWrite", outcome: preflight.Warn, says: "in namespace kube-public"},
+	} {
+		finding := told[name]
+		if finding.Outcome != want.outcome || finding.Reason != want.reason || !strings.Contains(finding.Message, want.says) || finding.Blocks {
+			t.Errorf("%s is %+v; want %s (%s) that says %q", name, finding, want.outcome, want.reason, want.says)
+		}
+	}
+	if message := told["ReadOnlyAccess-"+zooNamespace+".auditor"].Message; !strings.Contains(message, "the read-only guard of the run denies that") {
+		t.Errorf("who denies what it may write is not in %q", message)
+	}
+	expectNoResidue(t)
+}
+
+func createAccount(t *testing.T, api kubernetes.Interface, name string) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: zooNamespace}}
+	_, err := api.CoreV1().ServiceAccounts(zooNamespace).Create(t.Context(), account, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}
