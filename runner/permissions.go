@@ -1,15 +1,10 @@
 package runner
 
 import (
-	authorizationv1 "k8s.io/api/authorization/v1"
-
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 )
-
-// permission is one request that the run is going to make.
-type permission = authorizationv1.ResourceAttributes
 
 // builtinNeeds is what the built-in checks read of the cluster. None of it is
 // required: a check that may not look is Unknown, which can be accepted or put
