@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -144,6 +145,9 @@ func (a attempt) final(check launch.Check, log []byte) bool {
 	framed := check.Framed || a.messageError == nil || !errors.Is(a.messageError, preflight.ErrNoFrame)
 	return !framed && a.end.ExitCode < 126 // from there on the exit codes are those of signals and of what could not be run
 }
+
+// took is how long the check was at work; it has ended.
+func (a attempt) took() time.Duration { return a.end.FinishedAt.Sub(a.end.StartedAt.Time) }
 
 // killed tells SIGKILL from other ends.
 func (a attempt) killed() bool { return a.end != nil && a.end.ExitCode == 137 }

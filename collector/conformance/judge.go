@@ -128,7 +128,7 @@ func (e evidence) time() Result {
 	if a.end == nil {
 		return skip("NotTried", "it did not run to an end")
 	}
-	took := a.end.FinishedAt.Sub(a.end.StartedAt.Time)
+	took := a.took()
 	if took > maxTime {
 		return fail("Slow", "A whole preflight has ten minutes: ask for less, or ask for it at once.", "it took %s", took).asWarning()
 	}
@@ -162,6 +162,8 @@ func (e evidence) killed() Result {
 	}
 	const remedy = "Say that you run before the first question, and take nothing for answered that is not: link preflight.Main, or follow WIRE.md."
 	switch {
+	case a.said(preflight.Pass) && e.endedByItself(a):
+		return a.tooFast()
 	case a.said(preflight.Pass):
 		return fail("PassesWhenKilled", remedy, "%s, it is taken for a pass", how)
 	case a.messageError != nil && e.check.Framed:
@@ -172,6 +174,14 @@ func (e evidence) killed() Result {
 	return pass("%s, it left a result in the state %q, which is not taken for a pass", how, a.message.State)
 }
 
+// endedByItself is true where a check that was to be ended may have been at its
+// end all the same: it took hardly longer than when it was left alone. The
+// kubelet tells times to the second.
+func (e evidence) endedByItself(a attempt) bool {
+	alone := e.tried[asIs]
+	return alone.answered && a.took() <= alone.took()+time.Second
+}
+
 func (e evidence) terminated() Result {
 	a := e.tried[terminated]
 	if unended, ok := a.unended(); ok {
@@ -180,6 +190,9 @@ func (e evidence) terminated() Result {
 	if a.killed() {
 		return fail("IgnoresSIGTERM", "Stop at SIGTERM: link preflight.Main, which ends the context that Run is given, or trap it in a shell script.",
 			"it did not end within %d seconds of SIGTERM, and was killed", patience)
+	}
+	if a.said(preflight.Pass) && e.endedByItself(a) {
+		return a.tooFast()
 	}
 	if a.said(preflight.Pass) {
 		return fail("PassesWhenTerminated", "What was not looked at is Unknown, also at SIGTERM.", "ended by SIGTERM, it is taken for a pass")

@@ -31,7 +31,7 @@ const (
 	patience = 5
 	// settle is how long a check is at work before it is ended, so that it had
 	// time to say that it runs.
-	settle = time.Second
+	settle = 2 * time.Second
 	// tidyTime bounds the reading and the deleting after an attempt.
 	tidyTime = time.Minute
 )

@@ -71,7 +71,7 @@ func Apply(ctx context.Context, config *rest.Config, state State) error {
 	if err != nil {
 		return err
 	}
-	namespaces := append([]string{"openshift-config", "openshift-config-managed", "openshift-cluster-version"}, state.Namespaces...)
+	namespaces := append([]string{"openshift-config", "openshift-config-managed", "openshift-cluster-version", "openshift-monitoring"}, state.Namespaces...)
 	for _, name := range namespaces {
 		if err := createNamespace(ctx, core, name); err != nil {
 			return err
