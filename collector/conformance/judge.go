@@ -162,9 +162,9 @@ func (e evidence) killed() Result {
 	}
 	const remedy = "Say that you run before the first question, and take nothing for answered that is not: link preflight.Main, or follow WIRE.md."
 	switch {
-	case a.said(preflight.Pass) && e.endedByItself(a):
+	case a.passed() && e.endedByItself(a):
 		return a.tooFast()
-	case a.said(preflight.Pass):
+	case a.passed():
 		return fail("PassesWhenKilled", remedy, "%s, it is taken for a pass", how)
 	case a.messageError != nil && e.check.Framed:
 		return fail("NothingLeft", remedy, "%s, it left no result that it was at work: %v", how, a.messageError)
@@ -191,10 +191,10 @@ func (e evidence) terminated() Result {
 		return fail("IgnoresSIGTERM", "Stop at SIGTERM: link preflight.Main, which ends the context that Run is given, or trap it in a shell script.",
 			"it did not end within %d seconds of SIGTERM, and was killed", patience)
 	}
-	if a.said(preflight.Pass) && e.endedByItself(a) {
+	if a.passed() && e.endedByItself(a) {
 		return a.tooFast()
 	}
-	if a.said(preflight.Pass) {
+	if a.passed() {
 		return fail("PassesWhenTerminated", "What was not looked at is Unknown, also at SIGTERM.", "ended by SIGTERM, it is taken for a pass")
 	}
 	return pass("it ended within %d seconds of SIGTERM, with exit code %d", patience, a.end.ExitCode)

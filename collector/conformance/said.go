@@ -71,9 +71,9 @@ func (a attempt) outcomes() string {
 	return strings.Join(said, ", ")
 }
 
-// said is true when all findings have that outcome.
-func (a attempt) said(outcome preflight.Outcome) bool {
-	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(finding preflight.Finding) bool { return finding.Outcome != outcome })
+// passed is true when there are findings and all of them pass.
+func (a attempt) passed() bool {
+	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(finding preflight.Finding) bool { return finding.Outcome != preflight.Pass })
 }
 
 // unended is the result where the node did not put an end to the check.
