@@ -49,8 +49,17 @@ func writeHead(w io.Writer, report Report) {
 		row(w, "Created", kinds(report.Created))
 	}
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
+	if report.Run.ChecksFrom != "" {
+		row(w, "", "the results of the release's checks are those of run "+report.Run.ChecksFrom)
+	}
+	if report.Verdict.ValidUntil != "" {
+		row(w, "Holds", "until "+report.Verdict.ValidUntil+", or until "+endedBy)
+	}
 	fmt.Fprintln(w)
 }
+
+// endedBy is what ends a verdict before its time (package basis).
+const endedBy = "a node, the version of its kubelet, of an operator or of the cluster, or a CustomResourceDefinition changes"
 
 func headline(report Report) string {
 	target := report.Target.Version
