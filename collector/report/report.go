@@ -60,6 +60,9 @@ type Report struct {
 	// Removal is nil in a report that was told before the objects were deleted,
 	// and where they were kept, or there were none.
 	Removal *Removal `json:"removal,omitempty"`
+	// Standing is nil in the report that a run tells, and set where it is told
+	// again later: whoever shows an old verdict says so.
+	Standing *Standing `json:"standing,omitempty"`
 }
 
 // Removal says what became of the objects of the run. Where Left is empty, the

@@ -54,6 +54,7 @@ func writeHead(w io.Writer, report Report) {
 		row(w, "Created", kinds(report.Created))
 	}
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
+	writeEnded(w, report)
 	fmt.Fprintln(w)
 }
 
@@ -66,6 +67,9 @@ func writeProgress(w io.Writer, report Report) {
 	}
 	row(w, "Findings", cmp.Or(tally(report.Findings), "none so far"))
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" since "+report.Run.StartTime)
+	if by := holder(report); by != "" {
+		row(w, "Held by", by)
+	}
 	fmt.Fprintln(w)
 }
 
@@ -83,8 +87,11 @@ func headline(report Report) string {
 	if target == "" {
 		target = "that release"
 	}
-	if report.Run.Phase == PhaseRunning {
+	switch {
+	case report.Run.Phase == PhaseRunning:
 		return clean(headlineSoFar(report.Verdict.Decision, target))
+	case !report.Holds():
+		return clean(headlineOutdated(report, target))
 	}
 	said := map[verdict.Decision]string{
 		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
@@ -106,9 +113,9 @@ func headline(report Report) string {
 // headlineSoFar promises nothing: what is still awaited may block.
 func headlineSoFar(decision verdict.Decision, target string) string {
 	if decision == verdict.Blocked {
-		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run is still going on.", target)
+		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
 	}
-	return fmt.Sprintf("No verdict yet on the update to %s: the run is still going on.", target)
+	return fmt.Sprintf("No verdict yet on the update to %s: the run has not ended.", target)
 }
 
 func signature(target Target) string {
@@ -295,11 +302,15 @@ func writeNext(w io.Writer, report Report) {
 	if names := acceptable(report.Findings); len(names) > 0 {
 		fmt.Fprintf(w, "Or accept what may be accepted: --accept %s\n", strings.Join(names, ","))
 	}
-	if report.Run.Phase == PhaseRunning {
-		fmt.Fprintf(w, "Verdict so far: %s\n", clean(string(report.Verdict.Decision)))
-		return
+	decision := clean(string(report.Verdict.Decision))
+	switch {
+	case report.Run.Phase == PhaseRunning:
+		fmt.Fprintf(w, "Verdict so far: %s\n", decision)
+	case !report.Holds():
+		fmt.Fprintf(w, "Verdict: none that holds (it was %s); run the preflight again\n", decision)
+	default:
+		fmt.Fprintf(w, "Verdict: %s\n", decision)
 	}
-	fmt.Fprintf(w, "Verdict: %s\n", clean(string(report.Verdict.Decision)))
 }
 
 // acceptable names the open findings that an administrator may accept.
