@@ -16,7 +16,7 @@ func WriteChanges(w io.Writer, format string, changes Changes) error {
 		return err
 	}
 	if format != formatText {
-		return writeDocument(w, format, changes)
+		return WriteDocument(w, format, changes)
 	}
 	var page bytes.Buffer
 	writeSides(&page, changes)

@@ -140,5 +140,5 @@ func Write(w io.Writer, format string, report Report) error {
 	if format == formatText {
 		return writeText(w, report)
 	}
-	return writeDocument(w, format, report)
+	return WriteDocument(w, format, report)
 }

@@ -70,5 +70,5 @@ func WriteTargets(w io.Writer, format string, targets Targets) error {
 	if format == formatText {
 		return writeTargetsText(w, targets)
 	}
-	return writeDocument(w, format, targets)
+	return WriteDocument(w, format, targets)
 }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writeDocument renders what scripts read, as YAML or JSON: the same document.
-func writeDocument(w io.Writer, format string, document any) error {
+// WriteDocument renders what scripts read, as YAML or JSON: the same document.
+func WriteDocument(w io.Writer, format string, document any) error {
 	if format != formatYAML {
 		return writeJSON(w, document)
 	}
