@@ -12,8 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
+
+// errVanished means that an object was in the way, and has just gone.
+var errVanished = errors.New("there was one of that name, which has just gone")
 
 // parallel bounds the requests that are under way at one time.
 const parallel = 32
@@ -97,7 +101,7 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return err
 	}
-	err = insist(ctx, func(ctx context.Context) error {
+	err = insist.On(ctx, func(ctx context.Context) error {
 		err := k.create(ctx, object, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return l.adopt(ctx, k, object)
@@ -120,7 +124,7 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) err
 	found, err := k.get(ctx, object.GetNamespace(), object.GetName())
 	switch {
 	case apierrors.IsNotFound(err):
-		return errVanished
+		return insist.Again(errVanished)
 	case err != nil:
 		return err
 	case found.GetLabels()[LabelRun] != object.GetLabels()[LabelRun]:

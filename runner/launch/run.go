@@ -65,6 +65,12 @@ func (r Run) Suffix() string {
 	return head(strings.ReplaceAll(r.ID, "-", ""), suffixDigits)
 }
 
+// Release is what the runs of one release have in common, short enough for a
+// name or a label: the first 12 hex digits of its digest.
+func (r Run) Release() string {
+	return head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
+}
+
 // labels are the author's, and over them the run's. Those that the Job
 // controller sets, or that only a runner may set, are not the author's to give.
 func (r Run) labels(author map[string]string, component string) map[string]string {
@@ -75,7 +81,7 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 		}
 	}
 	labels[LabelRun] = r.ID
-	labels[LabelRelease] = head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
+	labels[LabelRelease] = r.Release()
 	labels[LabelComponent] = labelValue(component)
 	return labels
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -109,7 +110,7 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return err
 	}
-	err = insist(ctx, func(ctx context.Context) error {
+	err = insist.On(ctx, func(ctx context.Context) error {
 		return k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	})
 	if err == nil || apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
@@ -125,7 +126,7 @@ func roleToCome(object payload.Object, err error) bool {
 }
 
 func (l *Launcher) accountExists(ctx context.Context, account reference) error {
-	err := insist(ctx, func(ctx context.Context) error {
+	err := insist.On(ctx, func(ctx context.Context) error {
 		_, err := l.client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
 		return err
 	})
