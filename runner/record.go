@@ -12,10 +12,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/basis"
 	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -182,7 +184,7 @@ func (s *session) take(held *record.Held) {
 	taken := held.Record()
 	left := time.Until(s.deadline.Add(-s.skew))
 	s.held, s.id, s.start = held, taken.ID, taken.StartTime
-	s.skew = held.Skew()
+	s.skew = skew(held.Now().Sub(time.Now()))
 	s.deadline = s.now().Add(left)
 	s.answers = map[string][]preflight.Finding{}
 	for _, result := range taken.Results {
@@ -197,10 +199,39 @@ func (s *session) take(held *record.Held) {
 	s.replan()
 }
 
+// skew is how far the cluster's clock is ahead, where that is more than the
+// second to which it is known.
+func skew(ahead time.Duration) time.Duration {
+	const exact = 2 * time.Second
+	if ahead.Abs() < exact {
+		return 0
+	}
+	return ahead
+}
+
 // settled results are not asked for again. What could not be told may be known
 // by now.
 func settled(findings []preflight.Finding) bool {
 	return len(findings) > 0 && !slices.ContainsFunc(findings, func(finding preflight.Finding) bool { return finding.Outcome == preflight.Unknown })
+}
+
+// answered records what one source said, and passes it on. An interruption is no
+// result.
+func (s *session) answered(source collector.Source, findings []preflight.Finding) {
+	if s.held != nil && s.planned(source) && !interruption(findings) {
+		s.held.Put(record.Result{Check: source.Name(), Findings: findings})
+	}
+	s.look.answered(source, findings)
+}
+
+// planned says whether a source is one of the release's checks.
+func (s *session) planned(source collector.Source) bool {
+	return source.Source() == preflight.SourceJob &&
+		slices.ContainsFunc(s.plan.Checks, func(check launch.Check) bool { return check.Name == source.Name() })
+}
+
+func interruption(findings []preflight.Finding) bool {
+	return slices.ContainsFunc(findings, func(finding preflight.Finding) bool { return finding.Reason == "Interrupted" })
 }
 
 // interrupted asks what is to become of the run.

@@ -66,8 +66,13 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if s.held == nil {
 		return append(s.told, s.taken()...), nil
 	}
-	s.step("validating the checks of the release: %d", len(s.plan.Checks))
 	launcher := launch.New(s.config.Kubernetes)
+	if s.held.Resumed() {
+		if err := launcher.Resume(ctx, s.id); err != nil {
+			return nil, err
+		}
+	}
+	s.step("validating the checks of the release: %d", len(s.plan.Checks))
 	refused, plan := launcher.Validate(ctx, s.plan)
 	if err := launch.Ungrantable(refused); err != nil {
 		return nil, err

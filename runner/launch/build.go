@@ -130,6 +130,7 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 	faults = located(faults, manifest.Lines)
 
 	check.Job = b.job(manifest)
+	check.Job.Annotations[AnnotationCheck] = check.Name
 	for _, need := range b.catalog.closure(b.catalog.follow(job.Namespace, &check.Job.Spec.Template.Spec)) {
 		entry := b.catalog.entries[need]
 		for _, f := range located(entry.faults, entry.lines) {

@@ -28,6 +28,10 @@ const (
 	LabelComponent = "preflight.openshift.io/component"
 )
 
+// AnnotationCheck holds the name of the check, on its Job: names of Jobs are cut,
+// and those of checks are made of what is not on the Job.
+const AnnotationCheck = ownPrefix + "check"
+
 const (
 	ownPrefix = "preflight.openshift.io/"
 	// annotationResult is set by authors: with the value "framed" the check
