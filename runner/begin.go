@@ -56,6 +56,8 @@ type session struct {
 	// where earlier is set.
 	answers map[string][]preflight.Finding
 	earlier *record.Record
+	// awaited has the names of the checks that are launched.
+	awaited map[string]bool
 }
 
 // begin reads the cluster and finds the target. It creates nothing, and names

@@ -17,7 +17,6 @@ import (
 	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -218,16 +217,10 @@ func settled(findings []preflight.Finding) bool {
 // answered records what one source said, and passes it on. An interruption is no
 // result.
 func (s *session) answered(source collector.Source, findings []preflight.Finding) {
-	if s.held != nil && s.planned(source) && !interruption(findings) {
+	if _, known := s.answers[source.Name()]; s.held != nil && s.awaited[source.Name()] && !known && !interruption(findings) {
 		s.held.Put(record.Result{Check: source.Name(), Findings: findings})
 	}
 	s.look.answered(source, findings)
-}
-
-// planned says whether a source is one of the release's checks.
-func (s *session) planned(source collector.Source) bool {
-	return source.Source() == preflight.SourceJob &&
-		slices.ContainsFunc(s.plan.Checks, func(check launch.Check) bool { return check.Name == source.Name() })
 }
 
 func interruption(findings []preflight.Finding) bool {
@@ -279,7 +272,9 @@ func (s *session) attached(finished record.Record) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	told = s.refold(told)
+	if len(finished.Report) > 0 {
+		told = s.refold(told)
+	}
 	if s.config.Verdict != nil {
 		s.config.Verdict(told)
 	}

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,8 +21,12 @@ func (s *session) reuse(ctx context.Context) bool {
 	if err != nil || !found || !s.covers(last) {
 		return false
 	}
-	if changes := s.sinceThen(ctx, last); len(changes) > 0 {
-		s.step("run %s of %s does not hold any more: %s", last.ID, last.CompletionTime.Format(time.RFC3339), changes[0])
+	told, err := Stored(last)
+	if err != nil {
+		return false
+	}
+	if causes := ended(ctx, last, told, s.snapshot, s.now()); len(causes) > 0 {
+		s.step("run %s of %s does not hold any more: %s", last.ID, told.Run.CompletionTime, causes[0])
 		return false
 	}
 	s.answers = map[string][]preflight.Finding{}
@@ -31,7 +34,7 @@ func (s *session) reuse(ctx context.Context) bool {
 		s.answers[result.Check] = result.Findings
 	}
 	s.earlier = &last
-	s.step("the checks of the release passed in run %s of %s, which still holds; --rerun runs them again", last.ID, last.CompletionTime.Format(time.RFC3339))
+	s.step("the checks of the release passed in run %s of %s, which still holds; --rerun runs them again", last.ID, told.Run.CompletionTime)
 	return true
 }
 
@@ -52,14 +55,6 @@ func (s *session) covers(last record.Record) bool {
 		}
 	}
 	return true
-}
-
-// sinceThen says what has ended the validity of a run.
-func (s *session) sinceThen(ctx context.Context, last record.Record) []string {
-	if age := s.now().Sub(last.CompletionTime); age > basis.MaxAge {
-		return []string{fmt.Sprintf("it is %s old", age.Round(time.Minute))}
-	}
-	return basis.Basis(last.Basis).Changes(basis.Read(ctx, s.snapshot))
 }
 
 // taken are the results that were taken over, as sources of this run.

@@ -49,12 +49,12 @@ func (s *session) replan() {
 	if s.payload == nil {
 		return
 	}
-	drafted := map[string]bool{}
+	s.awaited = map[string]bool{}
 	for _, check := range s.plan.Checks {
-		drafted[check.Name] = true
+		s.awaited[check.Name] = true
 	}
 	s.plan = launch.Build(s.run(), s.payload)
-	s.plan.Checks = slices.DeleteFunc(s.plan.Checks, func(check launch.Check) bool { return !drafted[check.Name] })
+	s.plan.Checks = slices.DeleteFunc(s.plan.Checks, func(check launch.Check) bool { return !s.awaited[check.Name] })
 }
 
 // launch has the API server validate the planned checks, creates what they need,
