@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 // check is one image on its way.
@@ -65,7 +66,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) prefl
 	switch {
 	case errors.Is(err, errMalformed):
 		return c.fail("MalformedAttachment", "the tag %s of %s is not what it should be: %s", signatureTag(digest), visit.place.Repository, quotable(err.Error()))
-	case isMissing(err):
+	case repository.IsMissing(err):
 		return c.missing(visit.place, digest)
 	case err != nil:
 		return unknown("SigstoreUnavailable", "the signatures of %s cannot be read, tag %s: %s", quotable(c.image.PullSpec), signatureTag(digest), quotable(err.Error()))
