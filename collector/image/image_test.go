@@ -158,6 +158,21 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Unknown ManifestTooLarge"},
 			text: []string{"1 of 4 images are not known to be at SOURCE/", "256 KiB"},
 		},
+		"Redirects without end": {
+			reason: "nobody follows for ever, and another place may have it",
+			prepare: func(t *testing.T, w world) {
+				t.Helper()
+				w.mirrored(t, configv1.AllowContactingSource)
+				w.pushToSource(t, "cli", "etcd", "ingress")
+				w.mirror.answer("*", func(rw http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/v2/" {
+						http.Redirect(rw, r, r.URL.Path, http.StatusTemporaryRedirect)
+					}
+				})
+			},
+			want: []string{"Images Unknown RegistryUnreachable"},
+			text: []string{"1 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", ": kubelet (", "more than 5 redirects"},
+		},
 		"Index": {
 			reason: "the image for the nodes is looked at, too",
 			prepare: func(t *testing.T, w world) {

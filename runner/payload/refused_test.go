@@ -462,8 +462,33 @@ func TestExtractRefusesRegistries(t *testing.T) {
 			},
 		},
 		"endless manifest": {
-			reason: "an answer is bounded", part: "/manifests/", want: "TooMuchData", outcome: preflight.Fail,
+			reason: "an answer is bounded", part: "/manifests/", want: "ManifestTooLarge", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				for block := make([]byte, 1<<20); ; {
+					if _, err := w.Write(block); err != nil {
+						return
+					}
+				}
+			},
+		},
+		"redirects without end": {
+			reason: "nobody follows for ever", part: "/manifests/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.Header().Set("Location", "?again")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
+		},
+		"redirects without end, layer": {
+			reason: "nobody follows for ever", part: "/blobs/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.Header().Set("Location", "?again")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
+		},
+		"endless trouble": {
+			reason: "an error is bounded too", part: "/manifests/", want: "RegistryError", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.WriteHeader(http.StatusTeapot)
 				for block := make([]byte, 1<<20); ; {
 					if _, err := w.Write(block); err != nil {
 						return
