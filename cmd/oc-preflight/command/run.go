@@ -65,9 +65,13 @@ not, the exit code is 1.
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
-	c.Flags().StringVar(&flags.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
+	flags.addImages(c)
 	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
 	return c
+}
+
+func (f *runFlags) addImages(c *cobra.Command) {
+	c.Flags().StringVar(&f.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
 }
 
 // noArguments refuses arguments as wrong usage.
