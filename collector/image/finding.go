@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/quote"
 )
 
 // The reasons of findings, beside those of registry.Error.
@@ -292,15 +292,4 @@ func humanSize(bytes int64) string {
 }
 
 // oneLine makes text from outside fit for a message.
-func oneLine(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText] + "..."
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(text), " ")
-}
+func oneLine(text string) string { return quote.Line(text, maxText) }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/signature/quote"
 	"github.com/openshift/update-preflight/signature/repository"
 )
 
@@ -178,10 +179,5 @@ func rank(outcome preflight.Outcome) int {
 // maxQuoted bounds, in bytes, what is quoted from outside.
 const maxQuoted = 512
 
-// quotable is text from outside in one line, and not too long.
-func quotable(text string) string {
-	if len(text) > maxQuoted {
-		text = text[:maxQuoted] + "..."
-	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-}
+// quotable makes text from outside fit for a message.
+func quotable(text string) string { return quote.Line(text, maxQuoted) }
