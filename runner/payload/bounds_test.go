@@ -12,9 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
-	"github.com/openshift/update-preflight/test/release"
 )
 
 // maxMemory is what Extract may hold beyond the layer itself.
@@ -128,38 +126,4 @@ func peakOf(f func()) int64 {
 	f()
 	close(done)
 	return <-peak
-}
-
-// BenchmarkExtract reads a release of the size of a real one over loopback, and
-// once more with what the first run has kept.
-func BenchmarkExtract(b *testing.B) {
-	pushed := honest()
-	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
-	pullSpec, err := release.Push(b.Context(), serve(b, nil), pushed)
-	if err != nil {
-		b.Fatal(err)
-	}
-	kept, err := cache.Open(b.TempDir(), cache.DefaultLimit)
-	if err != nil {
-		b.Fatal(err)
-	}
-	proof := forced(b, pullSpec)
-	if _, err := payload.Extract(b.Context(), proof, payload.Options{Cache: kept}); err != nil {
-		b.Fatal(err)
-	}
-	for _, run := range []struct {
-		name    string
-		options payload.Options
-	}{{"registry", payload.Options{}}, {"cache", payload.Options{Cache: kept}}} {
-		b.Run(run.name, func(b *testing.B) {
-			var got *payload.Release
-			for b.Loop() {
-				if got, err = payload.Extract(b.Context(), proof, run.options); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
-			b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
-		})
-	}
 }
