@@ -101,6 +101,39 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 	}
 }
 
+// TestExtractBoundsMemoryOfAll is the same for everything that other tests have
+// refused or judged.
+func TestExtractBoundsMemoryOfAll(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	bounded := func(kind, name string, read func(*testing.T) (extract func() error, layer int)) {
+		t.Run(kind+", "+name, func(t *testing.T) {
+			extract, layer := read(t)
+			if peak := peakOf(func() { _ = extract() }); peak > int64(2*layer)+maxMemory {
+				t.Errorf("%d MiB for a layer of %d KiB, and the registry in this test holds the layer too", peak>>20, layer>>10)
+			}
+		})
+	}
+	for name, test := range refusedLayers() {
+		bounded("layer", name, test.read)
+	}
+	for name, test := range refusedImages() {
+		bounded("image", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedIndexes() {
+		bounded("index", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedRegistries() {
+		bounded("registry", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range judgedManifests() {
+		bounded("manifest", name, func(t *testing.T) (func() error, int) {
+			t.Helper()
+			pullSpec, _ := test.pushed(t)
+			return extracting(t, pullSpec, payload.Cluster{}), len(test.manifest)
+		})
+	}
+}
+
 // peakOf returns by how much the heap grew at most while f ran.
 func peakOf(f func()) int64 {
 	debug.FreeOSMemory()
