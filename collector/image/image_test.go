@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,10 @@ import (
 	"github.com/openshift/update-preflight/collector/image"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+// maxMemory is what looking at images may allocate, given back or not, the
+// registries of the test included: they run in the same process.
+const maxMemory = 64 << 20
 
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -266,7 +271,14 @@ func TestCheck(t *testing.T) {
 			}
 			var got []string
 			var said strings.Builder
-			for _, finding := range collect(t, check) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			findings := collect(t, check)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > maxMemory {
+				t.Errorf("%s: %d bytes allocated, want at most %d", tc.reason, n, maxMemory)
+			}
+			for _, finding := range findings {
 				got = append(got, fmt.Sprintf("%s %s %s", finding.Name, finding.Outcome, finding.Reason))
 				said.WriteString(finding.Message + "\n" + finding.Remediation + "\n")
 				stops := finding.Outcome != preflight.Pass
