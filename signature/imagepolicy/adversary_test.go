@@ -230,10 +230,14 @@ func TestRegistryMisbehaves(t *testing.T) {
 func TestRegistryLiesAboutTheImage(t *testing.T) {
 	known := read(t, policy("a", newKey(t).pem(), repository))
 	digest := "sha256:" + strings.Repeat("0", 64)
-	for name, tc := range map[string]struct{ reason, contentType, body string }{
-		"Other":   {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf("")},
-		"Schema1": {reason: "a kind whose digest go-containerregistry does not look at", contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf("")},
-		"Large":   {reason: "20 MiB", contentType: "application/vnd.oci.image.manifest.v1+json", body: strings.Repeat(" ", 20<<20)},
+	lie := want{outcome: preflight.Fail, reason: "DigestMismatch"}
+	for name, tc := range map[string]struct {
+		reason, contentType, body string
+		want                      want
+	}{
+		"Other":   {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf(""), want: lie},
+		"Schema1": {reason: "a kind whose digest go-containerregistry does not look at", contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf(""), want: lie},
+		"Large":   {reason: "20 MiB", contentType: "application/vnd.oci.image.manifest.v1+json", body: strings.Repeat(" ", 20<<20), want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -243,7 +247,7 @@ func TestRegistryLiesAboutTheImage(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			got := frugal(t, known, imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, strings.TrimPrefix(server.URL, "http://")+"/mirror"))
-			want{outcome: preflight.Unknown, reason: "ImageUnavailable"}.check(t, tc.reason, got)
+			tc.want.check(t, tc.reason, got)
 		})
 	}
 }

@@ -33,6 +33,10 @@ func (c *check) at(ctx context.Context, place Place) error {
 	}
 	digest := c.reference.DigestStr()
 	top, err := visit.manifest(ctx, digest)
+	if errors.Is(err, repository.ErrMismatch) {
+		c.findings = append(c.findings, c.fail("DigestMismatch", "%s serves something else as the image %s", place.Repository, digest))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
