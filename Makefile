@@ -80,7 +80,7 @@ test: tools build ## run every test, on real clusters
 	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race -timeout 45m ./...) || exit 1; done
 
 .PHONY: bench
-bench: tools build ## print the numbers: time to verdict against kubectl, bytes read of a release, what 500 targets cost
+bench: tools build ## print the numbers: time to verdict against kubectl, what a release costs to verify and read, what 500 targets cost
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./runner/payload ./test/e2e ./test/narrative
 
 .PHONY: lint
