@@ -23,9 +23,6 @@ import (
 // threshold that openshift/enhancements#363 suggests.
 const MaxAge = 24 * time.Hour
 
-// EndedBy says in words what ends a verdict before its time.
-const EndedBy = "a node or its kubelet, the version of a cluster operator or of the cluster, or a CustomResourceDefinition changes"
-
 // Basis is what a verdict rests on: the kind and name of each thing, as in
 // "Node worker-3", with its state.
 type Basis map[string]string

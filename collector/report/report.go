@@ -82,6 +82,9 @@ type Run struct {
 	// Phase is Running, Complete, Interrupted or Canceled.
 	Phase       string `json:"phase"`
 	ToolVersion string `json:"toolVersion"`
+	// ChecksFrom is the ID of the earlier run whose results of Jobs these are;
+	// empty when they are this run's own.
+	ChecksFrom string `json:"checksFrom,omitempty"`
 }
 
 // Cluster says what would be updated.

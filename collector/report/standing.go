@@ -28,12 +28,9 @@ func headlineOutdated(report Report, target string) string {
 	return fmt.Sprintf("Outdated: the verdict on the update to %s was %s, and does not hold any more.", target, decision(side(report)))
 }
 
-// writeEnded says why the verdict does not hold any more.
+// writeEnded says why the verdict of an outdated report does not hold any more.
 func writeEnded(w io.Writer, report Report) {
 	const most = 10
-	if report.Holds() {
-		return
-	}
 	ended := report.Standing.Ended
 	if len(ended) > most {
 		ended = append(slices.Clone(ended[:most]), fmt.Sprintf("and %d more", len(ended)-most))

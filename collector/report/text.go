@@ -54,8 +54,25 @@ func writeHead(w io.Writer, report Report) {
 		row(w, "Created", kinds(report.Created))
 	}
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
-	writeEnded(w, report)
+	if report.Run.ChecksFrom != "" {
+		row(w, "", "the results of the release's checks are those of run "+report.Run.ChecksFrom)
+	}
+	writeValidity(w, report)
 	fmt.Fprintln(w)
+}
+
+// endedBy is what ends a verdict before its time (package basis).
+const endedBy = "a node, the version of its kubelet, of an operator or of the cluster, or a CustomResourceDefinition changes"
+
+// writeValidity says until when the verdict holds, or what has ended that.
+func writeValidity(w io.Writer, report Report) {
+	if !report.Holds() {
+		writeEnded(w, report)
+		return
+	}
+	if report.Verdict.ValidUntil != "" && report.Holds() {
+		row(w, "Holds", "until "+report.Verdict.ValidUntil+", or until "+endedBy)
+	}
 }
 
 // writeProgress says how far a run has come that is not at its end. The signature

@@ -36,6 +36,8 @@ type book struct {
 	object *corev1.ConfigMap
 	// kept counts the full chunks that are in parts of that head.
 	kept int
+	// closed is set when the last word has been written.
+	closed bool
 }
 
 // clock is that of the API server, as far as its answers tell.
@@ -90,6 +92,24 @@ func (b *book) write(ctx context.Context) error {
 		return err
 	}
 	defer b.turn.pass()
+	return b.update(ctx)
+}
+
+// leave is write, for the last time.
+func (b *book) leave(ctx context.Context) error {
+	if err := b.turn.take(ctx); err != nil {
+		return err
+	}
+	defer b.turn.pass()
+	err := b.update(ctx)
+	b.closed = true
+	return err
+}
+
+func (b *book) update(ctx context.Context) error {
+	if b.closed {
+		return nil
+	}
 	if err := b.journal.add(b.queue.take()); err != nil {
 		return err
 	}
@@ -108,11 +128,14 @@ func (b *book) finish(ctx context.Context, phase Phase, decision string, report 
 	last := b.content
 	last.record.Phase, last.record.Decision = phase, decision
 	last.record.CompletionTime = b.clock.now().Truncate(time.Second)
-	if len(report) <= maxChunk {
-		last.report = report
-		return b.save(ctx, last, nil)
+	var chunks [][]byte
+	if len(report) > maxChunk {
+		chunks, report = slices.Collect(slices.Chunk(report, maxChunk)), nil
 	}
-	return b.save(ctx, last, slices.Collect(slices.Chunk(report, maxChunk)))
+	last.report = report
+	err := b.save(ctx, last, chunks)
+	b.closed = err == nil
+	return err
 }
 
 // save writes the parts and then the head, since that says how many there are:

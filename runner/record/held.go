@@ -204,7 +204,7 @@ func (h *Held) Detach(ctx context.Context) error {
 	if err := h.gone(); err != nil {
 		return err
 	}
-	written := h.judge(h.book.write(ctx))
+	written := h.judge(h.book.leave(ctx))
 	h.stop(errGivenUp)
 	return errors.Join(written, h.claim.release(ctx))
 }

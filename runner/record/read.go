@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -164,8 +166,17 @@ func (s *Store) prune(ctx context.Context) {
 	}
 }
 
+// sortNewest puts the runs first that have ended last: one that took long is not
+// old yet.
 func sortNewest(heads []corev1.ConfigMap) {
+	ends := make(map[types.UID]time.Time, len(heads))
+	for i := range heads {
+		ends[heads[i].UID] = heads[i].CreationTimestamp.Time
+		if found, err := parse(&heads[i]); err == nil {
+			ends[heads[i].UID] = found.record.CompletionTime
+		}
+	}
 	slices.SortFunc(heads, func(a, b corev1.ConfigMap) int {
-		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(b.Name, a.Name))
+		return cmp.Or(ends[b.UID].Compare(ends[a.UID]), strings.Compare(b.Name, a.Name))
 	})
 }

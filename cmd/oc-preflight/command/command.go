@@ -90,7 +90,7 @@ folds it all into one verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
-		newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
+		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
 		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
