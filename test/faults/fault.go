@@ -86,7 +86,27 @@ func AtWrite(k int, moment Moment, hook func()) Fault {
 				next.ServeHTTP(httptest.NewRecorder(), r)
 			}
 			hook()
-			panic(http.ErrAbortHandler)
+			lose()
+		})
+	}
+}
+
+// lose breaks the connection that a request came on, without an answer.
+func lose() { panic(http.ErrAbortHandler) }
+
+// Lossy loses each write once: of any two in a row the first, before it arrives
+// or after it was done. The connection breaks.
+func Lossy(moment Moment) Fault {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if requestOf(r).Write%2 == 0 {
+				next.ServeHTTP(w, r)
+				return
+			}
+			if moment == After {
+				next.ServeHTTP(httptest.NewRecorder(), r)
+			}
+			lose()
 		})
 	}
 }

@@ -1,0 +1,87 @@
+package faults_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/faults"
+)
+
+// spare is how many more writes than an undisturbed run a slow one may take,
+// which renews its claim more often.
+const spare = 6
+
+// killScenes is how many scenes killEverywhere needs.
+func killScenes(writes int) int { return 2 * (writes + spare) }
+
+// killEverywhere kills the runner before and after each of its writes, whatever
+// they are: it begins with the first, and ends with the first that is not
+// reached. Each time the next runner must come to the same answer without
+// running a check again.
+func (s *stage) killEverywhere(t *testing.T, undisturbed answer, writes int) {
+	t.Helper()
+	for _, moment := range []faults.Moment{faults.Before, faults.After} {
+		t.Run(string(moment), func(t *testing.T) {
+			t.Parallel()
+			points := make(chan int)
+			var all sync.WaitGroup
+			for range workers / 2 {
+				all.Go(func() {
+					for k := range points {
+						t.Run(fmt.Sprintf("write %d", k), func(t *testing.T) { s.killAt(t, k, moment, undisturbed) })
+					}
+				})
+			}
+			for k := range writes + spare {
+				points <- k + 1
+			}
+			close(points)
+			all.Wait()
+		})
+	}
+}
+
+// killAt kills a runner at one moment, and has another one come.
+func (s *stage) killAt(t *testing.T, k int, moment faults.Moment, undisturbed answer) {
+	t.Helper()
+	scene := s.take(t)
+	victims := make(chan *program, 1)
+	killed := make(chan struct{})
+	proxy, kubeconfig := behind(t, faults.AtWrite(k, moment, func() {
+		(<-victims).kill()
+		close(killed)
+	}))
+	victim := scene.run(t, kubeconfig)
+	victims <- victim
+	select {
+	case <-killed:
+	case <-victim.ended: // there are not as many writes, or the kill is what ended it
+	}
+	requests := proxy.Requests()
+	reached := slices.IndexFunc(requests, func(request faults.Request) bool { return request.Write == k })
+	if reached < 0 {
+		t.Logf("the run has no write %d", k)
+		return
+	}
+	<-killed
+	point := fmt.Sprintf("%s %s %s", moment, requests[reached].Method, requests[reached].Path)
+
+	next := scene.run(t, local.Kubeconfig)
+	var got answer
+	t.Cleanup(func() {
+		s.table.enter(t, fmt.Sprintf("runner killed %s one of its writes", moment), got, since(victim.started))
+	})
+	got, _ = next.answer(t)
+	if diff := cmp.Diff(undisturbed, got); diff != "" {
+		t.Errorf("%s: the answer is another than without the kill: -want, +got:\n%s", point, diff)
+	}
+	scene.expectExecutions(t, once())
+	scene.expectNoResidue(t)
+	if t.Failed() {
+		t.Logf("killed %s. It had said:\n%s\nThe next one said:\n%s", point, victim.stderr.text(), next.stderr.text())
+	}
+}
