@@ -17,10 +17,9 @@ func componentFaults() []fault {
 }
 
 func crash(name, component string, gone time.Duration) fault {
-	return fault{name: name, args: []string{"--parallelism", "1"}, during: func(t *testing.T, _ scene, w work) {
+	return fault{name: name, args: []string{"--parallelism", "1"}, during: whenFirstRuns(func(t *testing.T, _ scene, w work) {
 		t.Helper()
-		w.until(t, firstRuns)
-		if err := local.Crash(t.Context(), component); err != nil {
+			if err := local.Crash(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -31,5 +30,5 @@ func crash(name, component string, gone time.Duration) fault {
 		if err := local.Revive(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}
-	}}
+	})}
 }

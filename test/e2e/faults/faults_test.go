@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,13 +22,24 @@ type fault struct {
 	args []string
 	// wrong is what goes wrong between the run and its API server by itself.
 	wrong []faults.Fault
-	// before happens before the run, during while it is at work; optional.
+	// before happens before the run; optional.
 	before func(t *testing.T, s scene)
-	during func(t *testing.T, s scene, w work)
+	// during happens while the run is at work: its first check is not let go
+	// before that is over. after happens then. Both are optional.
+	during, after func(t *testing.T, s scene, w work)
 	// want judges the answer; that of an undisturbed run unless given.
 	want func(t *testing.T, got answer)
 	// pods is how often each check runs; once unless given.
 	pods map[string]int
+}
+
+// whenFirstRuns has something happen as soon as the first check is at work.
+func whenFirstRuns(happens func(t *testing.T, s scene, w work)) func(*testing.T, scene, work) {
+	return func(t *testing.T, s scene, w work) {
+		t.Helper()
+		w.until(t, "Zoo.First: running")
+		happens(t, s, w)
+	}
 }
 
 // work is a run, and the proxy that it goes through.
@@ -42,10 +54,11 @@ func TestFaults(t *testing.T) {
 	t.Cleanup(func() { t.Log(s.table) })
 	undisturbed, writes := s.undisturbed(t)
 	oneByOne := append(componentFaults(), nodeFaults()...)
-	s.furnish(t, len(oneByOne)+len(connectionFaults())+len(objectFaults())+killScenes(writes))
+	aside := append(connectionFaults(), objectFaults()...)
+	s.furnish(t, append(slices.Repeat([]string{slow}, killScenes(writes)), slices.Repeat([]string{patient}, len(oneByOne)+len(aside))...)...)
 	t.Run("Killed", func(t *testing.T) { s.killEverywhere(t, undisturbed, writes) })
 	t.Run("Aside", func(t *testing.T) {
-		for _, f := range append(connectionFaults(), objectFaults()...) {
+		for _, f := range aside {
 			t.Run(f.name, func(t *testing.T) {
 				t.Parallel()
 				s.try(t, f, undisturbed)
@@ -61,8 +74,8 @@ func TestFaults(t *testing.T) {
 // writes it takes.
 func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
 	t.Helper()
-	s.furnish(t, 2)
-	first := s.take(t)
+	s.furnish(t, slow, slow)
+	first := s.take(t, slow)
 	want, _ = first.run(t, local.Kubeconfig).answer(t)
 	if len(want.Checks) != len(once()) || want.Decision != "Ready" {
 		t.Fatalf("without a fault there has to be an answer of each check: %+v", want)
@@ -70,7 +83,7 @@ func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
 	first.expectExecutions(t, once())
 	first.expectNoResidue(t)
 
-	second := s.take(t)
+	second := s.take(t, slow)
 	proxy, kubeconfig := behind(t)
 	run := second.run(t, kubeconfig)
 	got, _ := run.answer(t)
@@ -89,7 +102,7 @@ func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
 // try has a run meet a fault.
 func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	t.Helper()
-	scene := s.take(t)
+	scene := s.take(t, patient)
 	proxy, kubeconfig := behind(t, f.wrong...)
 	if f.before != nil {
 		f.before(t, scene)
@@ -99,6 +112,10 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	t.Cleanup(func() { s.table.enter(t, f.name, got, s.cost(run, scene)) })
 	if f.during != nil {
 		f.during(t, scene, run)
+	}
+	scene.letGo(t)
+	if f.after != nil {
+		f.after(t, scene, run)
 	}
 	got, _ = run.answer(t)
 	if f.want != nil {

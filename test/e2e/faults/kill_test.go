@@ -48,7 +48,7 @@ func (s *stage) killEverywhere(t *testing.T, undisturbed answer, writes int) {
 // killAt kills a runner at one moment, and has another one come.
 func (s *stage) killAt(t *testing.T, k int, moment faults.Moment, undisturbed answer) {
 	t.Helper()
-	scene := s.take(t)
+	scene := s.take(t, slow)
 	victims := make(chan *program, 1)
 	killed := make(chan struct{})
 	proxy, kubeconfig := behind(t, faults.AtWrite(k, moment, func() {

@@ -11,16 +11,15 @@ import (
 // nodeFaults take the node from under a check.
 func nodeFaults() []fault {
 	return []fault{
-		{name: "node drained", during: drain, pods: map[string]int{"first": 2, "second": 1}},
-		{name: "node deleted, and back", during: deleteNode},
+		{name: "node drained", during: whenFirstRuns(drain), pods: map[string]int{"first": 2, "second": 1}},
+		{name: "node deleted, and back", during: whenFirstRuns(deleteNode)},
 	}
 }
 
 // drain evicts the check that is at work, and lets nothing new onto the node
 // until another pod waits for it.
-func drain(t *testing.T, s scene, w work) {
+func drain(t *testing.T, s scene, _ work) {
 	t.Helper()
-	w.until(t, firstRuns)
 	s.cordon(t, "true")
 	for _, pod := range s.witness.running(s.namespace, "first") {
 		err := s.client.PolicyV1().Evictions(s.namespace).Evict(t.Context(), &policyv1.Eviction{
@@ -53,9 +52,8 @@ func (s scene) node(t *testing.T) string {
 }
 
 // deleteNode has the cluster forget its node, which comes back with its kubelet.
-func deleteNode(t *testing.T, s scene, w work) {
+func deleteNode(t *testing.T, s scene, _ work) {
 	t.Helper()
-	w.until(t, firstRuns)
 	if err := local.Crash(t.Context(), "kubelet"); err != nil {
 		t.Fatal(err)
 	}

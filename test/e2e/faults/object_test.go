@@ -27,11 +27,11 @@ func objectFaults() []fault {
 			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
 		},
 		{
-			name: "Jobs deleted by somebody else", during: deleteJobs,
+			name: "Jobs deleted by somebody else", during: whenFirstRuns(deleteJobs),
 			pods: map[string]int{"first": 2},
 		},
 		{
-			name: "namespace deleted", during: deleteNamespace,
+			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
 			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
 		},
 	}
@@ -49,10 +49,9 @@ func fill(t *testing.T, s scene) {
 	}
 }
 
-// deleteJobs deletes the Job of the slow check, which has not answered.
-func deleteJobs(t *testing.T, s scene, w work) {
+// deleteJobs deletes the Job of the first check, which has not answered.
+func deleteJobs(t *testing.T, s scene, _ work) {
 	t.Helper()
-	w.until(t, firstRuns)
 	jobs, err := s.client.BatchV1().Jobs(s.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +67,8 @@ func deleteJobs(t *testing.T, s scene, w work) {
 	}
 }
 
-func deleteNamespace(t *testing.T, s scene, w work) {
+func deleteNamespace(t *testing.T, s scene, _ work) {
 	t.Helper()
-	w.until(t, firstRuns)
 	if err := s.client.CoreV1().Namespaces().Delete(t.Context(), s.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -26,7 +28,7 @@ type stage struct {
 	table      *table
 
 	mutex sync.Mutex
-	free  []scene
+	free  map[string][]scene
 	made  int
 }
 
@@ -36,7 +38,16 @@ type scene struct {
 	version, namespace, pullSpec string
 }
 
-// second depends on objects that the release brings, as checks do that read.
+// How the first check of a scene ends.
+const (
+	// slow: after three seconds.
+	slow = "slow"
+	// patient: when the test lets it, see letGo.
+	patient = "patient"
+)
+
+// keeper is what the checks run as. It comes with the release, as for all checks
+// that read.
 const keeper = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}}}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}},
@@ -47,14 +58,13 @@ const keeper = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: keeper, 
  subjects: [{kind: ServiceAccount, name: keeper, namespace: CAGE}]}
 `
 
-// animals are the checks of every release: one that takes a while, and one that
+// animals are the checks of a release: one that takes a while, and one that
 // answers at once.
-func animals(namespace string) map[string]zoo.Animal {
+func animals(namespace, first string) map[string]zoo.Animal {
+	asKeeper := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "keeper" }
 	return map[string]zoo.Animal{
-		"first": {Ending: "slow", Namespace: namespace},
-		"second": {Ending: "pass", Namespace: namespace, Beside: keeper, Change: func(job *batchv1.Job) {
-			job.Spec.Template.Spec.ServiceAccountName = "keeper"
-		}},
+		"first":  {Ending: first, Namespace: namespace, Change: asKeeper},
+		"second": {Ending: "pass", Namespace: namespace, Change: asKeeper, Beside: keeper},
 	}
 }
 
@@ -70,41 +80,51 @@ func newStage(t *testing.T) *stage {
 	}
 }
 
-// furnish makes that many more scenes. What the cluster says of itself changes
-// with it, so nothing may run meanwhile.
-func (s *stage) furnish(t *testing.T, more int) {
+// furnish makes new scenes, whose first checks end like that. What the cluster
+// says of itself changes with it, so nothing may run meanwhile.
+func (s *stage) furnish(t *testing.T, endings ...string) {
 	t.Helper()
-	s.free = nil // what was offered before is not any more
+	s.free = map[string][]scene{} // what was offered before is not any more
 	releases, namespaces := map[string]string{}, []string{}
-	for range more {
+	for _, ending := range endings {
 		s.made++
 		made := scene{stage: s, version: fmt.Sprintf("5.1.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
-		made.pullSpec = house.Push(t, made.version, animals(made.namespace))
+		made.pullSpec = house.Push(t, made.version, animals(made.namespace, ending))
 		releases[made.version] = made.pullSpec
 		namespaces = append(namespaces, made.namespace)
-		s.free = append(s.free, made)
+		s.free[ending] = append(s.free[ending], made)
 	}
 	house.Offer(t, releases, namespaces...)
 }
 
-// take hands out a scene.
-func (s *stage) take(t *testing.T) scene {
+// take hands out a scene whose first check ends like that.
+func (s *stage) take(t *testing.T, ending string) scene {
 	t.Helper()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if len(s.free) == 0 {
-		t.Fatal("all scenes are taken: furnish more")
+	free := s.free[ending]
+	if len(free) == 0 {
+		t.Fatalf("all scenes with a %s check are taken: furnish more", ending)
 	}
-	taken := s.free[0]
-	s.free = s.free[1:]
-	return taken
+	s.free[ending] = free[1:]
+	return free[0]
+}
+
+// letGo lets a patient check end.
+func (s scene) letGo(t *testing.T) {
+	t.Helper()
+	sign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "go"}}
+	_, err := s.client.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), sign, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) { // the namespace may be going, or gone
+		t.Fatal(err)
+	}
 }
 
 // run starts a preflight of the scene's release.
 func (s scene) run(t *testing.T, kubeconfig string, args ...string) *program {
 	t.Helper()
 	return launch(t, kubeconfig, append([]string{
-		"run", "--to", s.version, "-o", "json", "--prometheus", s.monitoring, "--timeout", "3m",
+		"run", "--to", s.version, "-o", "json", "--prometheus", s.monitoring, "--timeout", "4m",
 	}, args...)...)
 }
 
