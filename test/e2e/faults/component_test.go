@@ -19,7 +19,7 @@ func componentFaults() []fault {
 func crash(name, component string, gone time.Duration) fault {
 	return fault{name: name, args: []string{"--parallelism", "1"}, during: whenFirstRuns(func(t *testing.T, _ scene, w work) {
 		t.Helper()
-			if err := local.Crash(t.Context(), component); err != nil {
+		if err := local.Crash(t.Context(), component); err != nil {
 			t.Fatal(err)
 		}
 		select {
