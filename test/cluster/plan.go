@@ -39,8 +39,14 @@ type plan struct {
 	etcd     string // host:port
 	api      string // host:port
 	kubelet  string // port on the gateway
-	fail     context.CancelCauseFunc
 	identity *authority
+
+	// fail ends the start, or the revival, that is under way.
+	fail context.CancelCauseFunc
+	// reviving is held by the one revival that is under way.
+	reviving  sync.Mutex
+	mutex     sync.Mutex
+	processes map[string]process // by the name of the component
 }
 
 func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
@@ -48,7 +54,7 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet}
+	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet, processes: map[string]process{}}
 	for _, option := range options {
 		option(p)
 	}
