@@ -7,6 +7,10 @@
 // temporary copies of the supporting objects, Start creates one Job, and
 // Cleanup deletes everything that carries the label of a run, knowing nothing
 // but its ID.
+//
+// The names of all objects follow from the release and the ID of the run. So a
+// runner that takes over the run of another one does what that did: what is
+// there already is adopted.
 package launch
 
 import (
@@ -30,6 +34,10 @@ const (
 	// promises a result of the SDK's form.
 	annotationResult = ownPrefix + "result"
 	resultFramed     = "framed"
+	// annotationSerial is set by authors: of the Jobs of a component that have
+	// it with the value "true", one runs at a time. Any other value means no.
+	annotationSerial = ownPrefix + "serial"
+	serialTrue       = "true"
 
 	annotationStart    = ownPrefix + "start-time"
 	annotationDigest   = ownPrefix + "payload-digest"
@@ -87,7 +95,7 @@ func reserved(key string) bool {
 func (r Run) annotations(author map[string]string, file string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range author {
-		if key == annotationResult || !strings.HasPrefix(key, ownPrefix) {
+		if key == annotationResult || key == annotationSerial || !strings.HasPrefix(key, ownPrefix) {
 			annotations[key] = value
 		}
 	}

@@ -16,6 +16,8 @@ import (
 // becomes a finding per Job and leaves the returned plan. Canceling ctx makes
 // the rest findings that could not tell.
 //
+// What this run has in the cluster already is valid: it is going to be adopted.
+//
 // A dry run does not see what depends on objects that are not there yet: the
 // pods of the Jobs, and the rights to bind a role that the plan brings.
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]preflight.Finding, Plan) {
@@ -109,10 +111,17 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return err
 	}
+	if l.there(k, object) {
+		return nil
+	}
 	err = insist(ctx, func(ctx context.Context) error {
-		return k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		err := k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
+			return nil
+		}
+		return l.orAdopt(ctx, k, object, err)
 	})
-	if err == nil || apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("the API server does not take %s: %w", referenceTo(object), err)
