@@ -37,6 +37,8 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 		return s.told, nil
 	}
 	s.plan = launch.Build(s.run(), s.payload)
+	// The plan has its own copies, and there may be thousands.
+	s.payload.Jobs, s.payload.Supporting = nil, nil
 	s.refused(s.plan.Refused)
 	if err := s.choose(); err != nil {
 		return nil, err
