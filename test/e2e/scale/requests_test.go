@@ -18,13 +18,13 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// rest is what the administrator asks by any other verb.
-const rest = "rest"
+// others is what the administrator asks by any other verb.
+const others = "others"
 
 // verbs are all that API servers know of resources (k8s.io/apiserver
-// pkg/endpoints/request, RequestInfoFactory), and rest, which is to stay 0.
+// pkg/endpoints/request, RequestInfoFactory), and others, which is to stay 0.
 func verbs() []string {
-	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", rest}
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", others}
 }
 
 // countRequests has the API server itself count what the administrator asks, by
@@ -35,7 +35,7 @@ func (p *place) countRequests() {
 	flows := p.client.FlowcontrolV1().FlowSchemas()
 	for i, verb := range verbs() {
 		asked := verb
-		if verb == rest {
+		if verb == others {
 			asked = flowcontrolv1.VerbAll
 		}
 		_, err := flows.Create(p.tb.Context(), &flowcontrolv1.FlowSchema{
@@ -87,22 +87,23 @@ func (p *place) awaitFlow(name string) {
 	}
 }
 
-// metrics are what an API server has counted since it started.
-type metrics struct {
-	// asked counts the requests of the administrator, by verb.
+// counts are what an API server has counted since it started.
+type counts struct {
+	// asked counts the requests of the administrator, by verb, with those that
+	// the API server had no time for.
 	asked map[string]float64
 	// served counts those of everybody: "POST pods/binding".
 	served map[string]float64
 }
 
-// metrics reads them.
-func (p *place) metrics() metrics {
+// counts reads them.
+func (p *place) counts() counts {
 	p.tb.Helper()
 	text, err := p.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(p.tb.Context())
 	if err != nil {
 		p.tb.Fatal(err)
 	}
-	m := metrics{asked: map[string]float64{}, served: map[string]float64{}}
+	m := counts{asked: map[string]float64{}, served: map[string]float64{}}
 	label := func(labels, name string) string {
 		found := regexp.MustCompile(`\b` + name + `="([^"]*)"`).FindStringSubmatch(labels)
 		if found == nil {
@@ -110,7 +111,7 @@ func (p *place) metrics() metrics {
 		}
 		return found[1]
 	}
-	line := regexp.MustCompile(`(?m)^(apiserver_flowcontrol_dispatched_requests_total|apiserver_request_total)\{(.*)\} (\S+)$`)
+	line := regexp.MustCompile(`(?m)^(apiserver_flowcontrol_dispatched_requests_total|apiserver_flowcontrol_rejected_requests_total|apiserver_request_total)\{(.*)\} (\S+)$`)
 	for _, match := range line.FindAllStringSubmatch(string(text), -1) {
 		value, err := strconv.ParseFloat(match[3], 64)
 		if err != nil {
@@ -128,8 +129,8 @@ func (p *place) metrics() metrics {
 }
 
 // since is what was counted between earlier and m.
-func (m metrics) since(earlier metrics) metrics {
-	return metrics{asked: less(m.asked, earlier.asked), served: less(m.served, earlier.served)}
+func (m counts) since(earlier counts) counts {
+	return counts{asked: less(m.asked, earlier.asked), served: less(m.served, earlier.served)}
 }
 
 func less(now, then map[string]float64) map[string]float64 {
@@ -143,7 +144,7 @@ func less(now, then map[string]float64) map[string]float64 {
 }
 
 // total is how many requests the administrator made.
-func (m metrics) total() float64 {
+func (m counts) total() float64 {
 	sum := 0.0
 	for _, value := range m.asked {
 		sum += value
@@ -152,7 +153,7 @@ func (m metrics) total() float64 {
 }
 
 // byVerb says how many there were for each of n Jobs, the most first.
-func (m metrics) byVerb(n int) string {
+func (m counts) byVerb(n int) string {
 	order := slices.SortedFunc(maps.Keys(m.asked), func(a, b string) int { return int(m.asked[b] - m.asked[a]) })
 	var words []string
 	for _, verb := range order {
@@ -163,7 +164,7 @@ func (m metrics) byVerb(n int) string {
 
 // everybodys are the most frequent requests of the whole cluster, for each of n
 // Jobs.
-func (m metrics) everybodys(n int) string {
+func (m counts) everybodys(n int) string {
 	order := slices.SortedFunc(maps.Keys(m.served), func(a, b string) int { return int(m.served[b] - m.served[a]) })
 	var words []string
 	for _, what := range order[:min(14, len(order))] {
@@ -173,7 +174,7 @@ func (m metrics) everybodys(n int) string {
 }
 
 // add counts the later requests with m's.
-func (m metrics) add(later metrics) {
+func (m counts) add(later counts) {
 	for verb, value := range later.asked {
 		m.asked[verb] += value
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +33,7 @@ type ran struct {
 	// peak is the most memory that the program had, in MiB.
 	peak float64
 	// until and after are the requests until the verdict and after it.
-	until, after metrics
+	until, after counts
 	phases       []phase
 	// told and said are the report and what went to standard error.
 	told report.Report
@@ -59,27 +58,25 @@ func (p *place) preflight(n int) ran {
 	}
 	seen, stop := p.observe("preflight.openshift.io/run")
 	defer stop()
-	worked, counted := p.work(), p.metrics()
+	worked, counted := p.work(), p.counts()
 	r := ran{}
 	start := time.Now()
 	if err := command.Start(); err != nil {
 		p.tb.Fatal(err)
 	}
-	done := make(chan struct{})
-	peak := watchMemory(command.Process.Pid, done)
+	peak := watchMemory(command.Process.Pid)
 	failed := json.NewDecoder(stdout).Decode(&r.told)
 	at := time.Now()
-	r.work, r.until = lessWork(p.work(), worked), p.metrics().since(counted)
+	r.work, r.until = lessWork(p.work(), worked), p.counts().since(counted)
 	_, _ = io.Copy(io.Discard, stdout) // until it ends
 	err = command.Wait()
-	close(done)
-	r.all, r.peak, r.said, r.own = time.Since(start), <-peak, stderr.String(), used(command.ProcessState)
+	r.all, r.peak, r.said, r.own = time.Since(start), peak(), stderr.String(), used(command.ProcessState)
 	if failed != nil || err != nil {
 		p.tb.Fatalf("%v, %v\n%s", failed, err, tail(r.said))
 	}
-	r.after = p.metrics().since(counted).since(r.until)
+	r.after = p.counts().since(counted).since(r.until)
 	r.verdict, r.late = at.Sub(start), at.Sub(seen.lastContainer(n))
-	r.phases = seen.phases(start)
+	r.phases = seen.phases(start, at)
 	return r
 }
 
@@ -126,21 +123,23 @@ func (p *place) kubectl(file string, n int) ran {
 	p.tb.Helper()
 	seen, stop := p.observe("bench=kubectl")
 	defer stop()
-	worked, counted := p.work(), p.metrics()
+	worked, counted := p.work(), p.counts()
 	r := ran{}
 	start := time.Now()
 	call := func(arguments ...string) string {
 		command := exec.CommandContext(p.tb.Context(), filepath.Join(root, "bin", "kubectl"), append([]string{"--as", admin}, arguments...)...)
 		command.Env = append(os.Environ(), "KUBECONFIG="+p.Kubeconfig)
-		out, err := command.CombinedOutput()
-		if err != nil {
-			p.tb.Fatalf("kubectl %s: %v\n%s", arguments[0], err, tail(string(out)))
+		var out bytes.Buffer
+		command.Stdout, command.Stderr = &out, &out
+		if err := command.Start(); err != nil {
+			p.tb.Fatal(err)
 		}
-		r.own += used(command.ProcessState)
-		if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			r.peak = max(r.peak, float64(usage.Maxrss)/1024)
+		peak := watchMemory(command.Process.Pid)
+		if err := command.Wait(); err != nil {
+			p.tb.Fatalf("kubectl %s: %v\n%s", arguments[0], err, tail(out.String()))
 		}
-		return string(out)
+		r.own, r.peak = r.own+used(command.ProcessState), max(r.peak, peak())
+		return out.String()
 	}
 	call("create", "-f", file)
 	out := call("wait", "-n", namespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout="+patience)
@@ -148,9 +147,9 @@ func (p *place) kubectl(file string, n int) ran {
 	if got := strings.Count(out, "condition met"); got != n {
 		p.tb.Fatalf("kubectl waited for %d Jobs, want %d", got, n)
 	}
-	r.work, r.until = lessWork(p.work(), worked), p.metrics().since(counted)
+	r.work, r.until = lessWork(p.work(), worked), p.counts().since(counted)
 	r.verdict, r.late = at.Sub(start), at.Sub(seen.lastContainer(n))
-	r.phases = seen.phases(start)
+	r.phases = seen.phases(start, at)
 	p.clear("bench=kubectl")
 	return r
 }

@@ -136,8 +136,8 @@ type phase struct {
 	count                      int
 }
 
-// phases are counted from start.
-func (t *timeline) phases(start time.Time) []phase {
+// phases are counted from start, and end with the verdict.
+func (t *timeline) phases(start, verdict time.Time) []phase {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	var phases []phase
@@ -145,7 +145,7 @@ func (t *timeline) phases(start time.Time) []phase {
 		p := phase{who: what.until()}
 		var took, came []time.Duration
 		for _, job := range t.jobs {
-			if job[what].IsZero() {
+			if job[what].IsZero() || job[what].After(verdict) {
 				continue
 			}
 			came = append(came, job[what].Sub(start))

@@ -77,10 +77,11 @@ func peakOf(pid int) float64 {
 	return float64(kilobytes) / 1024
 }
 
-// watchMemory looks at the memory of a process until done is closed. Its rusage
-// has the memory of the process that started it in it.
-func watchMemory(pid int, done <-chan struct{}) <-chan float64 {
-	peak := make(chan float64, 1)
+// watchMemory looks at the memory of a process until the returned function is
+// called, which says how much there was at most, in MiB. The rusage of a process
+// has the memory of the one that started it in it.
+func watchMemory(pid int) func() float64 {
+	done, peak := make(chan struct{}), make(chan float64)
 	go func() {
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
@@ -95,5 +96,8 @@ func watchMemory(pid int, done <-chan struct{}) <-chan float64 {
 			}
 		}
 	}()
-	return peak
+	return func() float64 {
+		close(done)
+		return <-peak
+	}
 }
