@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -36,7 +37,7 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	jobs := cache.NewListWatchFromClient(c.BatchV1().RESTClient(), "jobs", "default", nil)
+	jobs := cache.NewListWatchFromClient(c.BatchV1().RESTClient(), "jobs", "default", fields.Everything())
 	_, err = watchtools.UntilWithSync(ctx, jobs, &batchv1.Job{}, nil, func(event watch.Event) (bool, error) {
 		job, ok := event.Object.(*batchv1.Job)
 		return ok && job.Status.CompletionTime != nil, nil
