@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -43,5 +44,8 @@ func transient(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err), utilnet.IsTimeout(err):
 		return true
 	}
-	return false
+	// An API server breaks a request off that is not done after a minute, such as
+	// one to delete thousands (k8s.io/apiserver pkg/server/filters/timeout.go).
+	broken, ok := errors.AsType[http2.StreamError](err)
+	return ok && broken.Code == http2.ErrCodeInternal
 }
