@@ -36,6 +36,8 @@ func (s *session) draft(ctx context.Context) error {
 		return nil
 	}
 	s.plan = launch.Build(s.run(), s.payload)
+	// The plan has its own copies, and there may be thousands.
+	s.payload.Jobs, s.payload.Supporting = nil, nil
 	s.refused(s.plan.Refused)
 	if err := s.choose(); err != nil || len(s.plan.Checks) == 0 {
 		return err
@@ -163,8 +165,14 @@ func selects(selector string, check launch.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 
-// cleanupTimeout bounds the deletion of a run's objects.
-const cleanupTimeout = time.Minute
+// The deletion of a run's objects is bounded by cleanupTimeout, and cleanupShare
+// more for each object: of every Job and its pod the garbage collector and the
+// Job controller have to let go, with about five requests, of which Kubernetes
+// lets each of them make 20 a second unless told otherwise.
+const (
+	cleanupTimeout = time.Minute
+	cleanupShare   = time.Second / 4
+)
 
 // cleanup deletes what the run created. It outlives the cancellation of ctx:
 // an interrupted run leaves nothing behind either.
@@ -173,7 +181,8 @@ func (s *session) cleanup(ctx context.Context) (*report.Removal, error) {
 		return nil, nil //nolint:nilnil // nothing was deleted, and nothing should have been
 	}
 	s.step("deleting the objects of the run")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	limit := cleanupTimeout + cleanupShare*time.Duration(len(s.created()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	done, err := s.launcher.Cleanup(ctx, s.id)
 	removal := &report.Removal{Deleted: append([]preflight.Object{}, done.Deleted...), Left: append([]preflight.Object{}, done.Left...)}

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -71,7 +72,7 @@ func Worth(err error) bool {
 	case errors.As(err, &status):
 		return passing(status.Status())
 	}
-	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+	return broken(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || unreachable(err)
 }
 
@@ -87,6 +88,14 @@ func passing(status metav1.Status) bool {
 		return status.Reason == metav1.StatusReasonUnknown || status.Reason == metav1.StatusReasonServerTimeout
 	}
 	return false
+}
+
+// broken is true for a request that the API server broke off because it was not
+// done after a minute, such as one to delete thousands (k8s.io/apiserver
+// pkg/server/filters/timeout.go).
+func broken(err error) bool {
+	var stream http2.StreamError
+	return errors.As(err, &stream) && stream.Code == http2.ErrCodeInternal
 }
 
 // unreachable is true while there is no way to the API server: the network or

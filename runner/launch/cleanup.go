@@ -22,6 +22,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -162,14 +163,34 @@ func (s *sweep) cleanKind(ctx context.Context, k kind) error {
 		return nil
 	}
 	for _, namespace := range found.namespaces() {
-		if err := k.remove(ctx, namespace, foreground(), s.selection()); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.remove(ctx, k, namespace); err != nil {
 			s.leave(found)
-			return fmt.Errorf("could not delete %ss in namespace %q: %w", k.name, namespace, err)
+			return err
 		}
 	}
 	if err := found.wait(ctx, s.launcher.client, s.selection()); err != nil {
 		s.leave(found)
 		return fmt.Errorf("%d %ss are still there: %w", len(found.objects), k.name, err)
+	}
+	return nil
+}
+
+// remove deletes what there is of one kind in a namespace. An API server gives
+// up after a minute, in which it may not get through thousands of objects; then
+// it is asked again for the others. Pods go with their Jobs: once these are on
+// their way out and make no more of them, one request deletes all pods, for which
+// the garbage collector takes several each, and may make few of them a second.
+func (s *sweep) remove(ctx context.Context, k kind, namespace string) error {
+	for _, each := range s.launcher.kinds {
+		if each.name != k.name && (k.name != jobKind || each.name != podKind) {
+			continue
+		}
+		err := insist.On(ctx, func(ctx context.Context) error {
+			return each.remove(ctx, namespace, foreground(), s.selection())
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("could not delete %ss in namespace %q: %w", each.name, namespace, err)
+		}
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func slimCopy(object runtime.Object) runtime.Object {
 // they are deleted: what uses others goes first.
 func kindsOf(c kubernetes.Interface) []kind {
 	return []kind{
-		newKind("Job", "batch/v1", func(ns string) client[*batchv1.Job, *batchv1.JobList] { return c.BatchV1().Jobs(ns) }),
+		newKind(jobKind, "batch/v1", func(ns string) client[*batchv1.Job, *batchv1.JobList] { return c.BatchV1().Jobs(ns) }),
 		newKind(podKind, "v1", func(ns string) client[*corev1.Pod, *corev1.PodList] { return c.CoreV1().Pods(ns) }),
 		newKind("RoleBinding", rbacVersion, func(ns string) client[*rbacv1.RoleBinding, *rbacv1.RoleBindingList] {
 			return c.RbacV1().RoleBindings(ns)
@@ -135,7 +135,10 @@ func kindsOf(c kubernetes.Interface) []kind {
 	}
 }
 
-const podKind = "Pod"
+const (
+	jobKind = "Job"
+	podKind = "Pod"
+)
 
 // guardKind is a kind that a run does without where the API is missing or the
 // caller may not use it.

@@ -29,6 +29,9 @@ const parallel = 32
 type Launcher struct {
 	client kubernetes.Interface
 	kinds  []kind
+	// starting bounds the Jobs that are being created at one time: thousands of
+	// requests at once take memory here, and no less time there.
+	starting chan struct{}
 
 	mutex sync.Mutex
 	// created is what was created or adopted, ended what of it End has deleted,
@@ -42,7 +45,7 @@ type objectSets map[string]map[preflight.Object]bool
 // New makes a Launcher. The client should have no rate limit of its own
 // (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface) *Launcher {
-	return &Launcher{client: client, kinds: kindsOf(client), created: objectSets{}, ended: objectSets{}, present: objectSets{}}
+	return &Launcher{client: client, kinds: kindsOf(client), starting: make(chan struct{}, parallel), created: objectSets{}, ended: objectSets{}, present: objectSets{}}
 }
 
 // Created is what this Launcher has created for a run or taken over, sorted.
@@ -139,6 +142,12 @@ func askAll(questions []func() error) []error {
 // already created. It tries again, until ctx is done, while the API server
 // cannot be reached or has no time. Explain makes a finding of its errors.
 func (l *Launcher) Start(ctx context.Context, check Check) error {
+	select {
+	case l.starting <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("could not create %s: %w", referenceTo(check.Job), ctx.Err())
+	}
+	defer func() { <-l.starting }()
 	l.forget(check.Job)
 	return l.create(ctx, check.Job)
 }

@@ -2,8 +2,10 @@ package payload_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
@@ -43,7 +45,7 @@ func TestExtractBoundsMemory(t *testing.T) {
 		"deep files":       manifests(8, strings.Repeat("[", 9_000)),
 		"long name":        manifests(1, strings.Replace(jobIn("ns", "job"), "name: job", "name: "+strings.Repeat("a", 1<<20), 1)),
 		"many documents":   manifests(8, strings.Repeat("{kind: A, metadata: {name: a}}\n---\n", 1_001)),
-		"many lines":       manifests(16, annotated+"data: {"+strings.Repeat("a: b, ", 2_400)+"}"),
+		"many lines":       manifests(120, annotated+"data: {"+strings.Repeat("a: b, ", 2_400)+"}"),
 		"aliases":          manifests(8, annotated+"x: &x [a]\ny: ["+strings.Repeat("*x,", 30_000)+"]"),
 		"large preflights": manifests(4, annotated+"data: {a: "+strings.Repeat("a", 2<<20-1000)+"}"),
 		"large jobs":       manifests(30, job),
@@ -58,6 +60,32 @@ func TestExtractBoundsMemory(t *testing.T) {
 				t.Errorf("%d MiB for a layer of %d MiB, and the registry in this test holds the layer too", peak>>20, len(layer)>>20)
 			}
 		})
+	}
+}
+
+// TestExtractTakesThousandsOfJobs holds the bounds against a release that is
+// large, and means no harm. Its Jobs are like those of the examples.
+func TestExtractTakesThousandsOfJobs(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	const wanted = 5_000
+	manifest, err := os.ReadFile("../../examples/etcd/manifests/0000_12_cluster-etcd-operator_11_preflight-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []entry
+	for i := range wanted {
+		content := strings.Replace(string(manifest), "  name: ", fmt.Sprintf("  name: n%d-", i), 1)
+		entries = append(entries, entry{name: fmt.Sprintf("release-manifests/0000_50_many_11_%05d.yaml", i), content: content})
+	}
+	proof := forced(t, pushLayer(t, serve(t, nil), compressed(t, releaseWith(t, entries...))))
+	var got *payload.Release
+	peak := peakOf(func() { got, err = payload.Extract(t.Context(), proof, payload.Options{}) })
+	if err != nil || len(got.Jobs) != wanted {
+		t.Fatalf("%d Jobs must be taken: %v", wanted, err)
+	}
+	t.Logf("%d Jobs, peak %d KiB", wanted, peak>>10)
+	if peak > maxMemory {
+		t.Errorf("%d MiB for %d Jobs", peak>>20, wanted)
 	}
 }
 

@@ -107,6 +107,9 @@ func (p *plan) run(ctx context.Context) error {
 	if !p.controlPlaneOnly {
 		after.Go(func() error { return p.startKubelet(afterCtx) })
 	}
+	if p.simulated > 0 {
+		after.Go(func() error { return p.startSimulation(afterCtx) })
+	}
 	return causeOf(ctx, after.Wait())
 }
 

@@ -90,6 +90,9 @@ func (p *plan) startControllerManager(ctx context.Context) error {
 		// The nodes of a test have no kubelet, and are to stay as they are.
 		flags = append(flags, "--controllers=*,-node-lifecycle-controller")
 	}
+	if p.controllerRate > 0 {
+		flags = append(flags, fmt.Sprintf("--kube-api-qps=%d", p.controllerRate), fmt.Sprintf("--kube-api-burst=%d", p.controllerBurst))
+	}
 	if err := p.spawn("kube-controller-manager", "kube-controller-manager", flags...); err != nil {
 		return err
 	}
