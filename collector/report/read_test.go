@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 
 // bomb is a YAML document of aliases that stand for billions of strings.
 func bomb() string {
-	text := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	text := "a0: &a0 [" + strings.TrimSuffix(strings.Repeat("x, ", 9), ", ") + "]\n"
 	for i := 1; i < 12; i++ {
 		name, last := string(rune('a'+i)), string(rune('a'+i-1))
 		if i == 1 {

@@ -57,7 +57,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
 			t.Errorf("the holder was told %v", context.Cause(holding))
 		}
-		if err := held.Finish(t.Context(), record.Canceled, "Undecided", nil, nil); err != nil {
+		if err := held.Finish(context.WithoutCancel(holding), record.Canceled, "Undecided", nil, nil); err != nil {
 			t.Error(err)
 		}
 	})

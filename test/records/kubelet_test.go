@@ -93,7 +93,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mutex.Unlock()
 	if cut > 0 && first {
 		fmt.Fprint(w, text[:cut])
-		http.NewResponseController(w).Flush()
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
 	fmt.Fprint(w, text)

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector/basis"
@@ -135,7 +134,9 @@ func TestHistory(t *testing.T) {
 	got := w.call(ready, "history").stdout
 	w.says(got, "RUN ", "TARGET  PHASE           DECISION  STARTED", second[:8]+"  4.19.2  Running (left)  - ", first[:8]+"  4.19.1  Complete        Blocked ", "4.19.3  Running         - ")
 	var stored struct {
-		Runs []struct{ ID, Phase, Decision, To, Holder string }
+		Runs []struct {
+			Holder string `json:"holder"`
+		} `json:"runs"`
 	}
 	if err := json.Unmarshal([]byte(w.call(ready, "history", "-o", "json").stdout), &stored); err != nil {
 		t.Fatal(err)

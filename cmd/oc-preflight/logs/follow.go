@@ -150,7 +150,7 @@ func (f *follower) read(ctx context.Context, background *sync.WaitGroup) {
 }
 
 func (f *follower) begin(c container) *reading {
-	begun := &reading{out: f.sink.of(c, true)}
+	begun := &reading{out: f.sink.one(c)}
 	f.readings[c.key()] = begun
 	return begun
 }

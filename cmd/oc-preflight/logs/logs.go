@@ -56,7 +56,10 @@ func Copy(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, si
 		all = append(all, containersOf(&listed.Items[i])...)
 	}
 	for _, each := range all {
-		out := sink.of(each, len(all) > 1)
+		out := sink.one(each)
+		if len(all) == 1 {
+			out = sink.only(each)
+		}
 		if err := each.copy(ctx, client, out); err != nil {
 			return len(listed.Items), err
 		}

@@ -21,13 +21,13 @@ type Sink struct {
 // it.
 func To(lines, notes io.Writer) Sink { return Sink{lines: lines, notes: notes, turn: &sync.Mutex{}} }
 
-// of is the part of the sink that is for one container. Its lines are labeled
-// where they could be another one's.
-func (s Sink) of(c container, labeled bool) *output {
-	out := &output{sink: s, label: "[" + c.key() + "] "}
-	if labeled {
-		out.prefix = out.label
-	}
+// only is the sink of a container whose lines can be nobody else's.
+func (s Sink) only(c container) *output { return &output{sink: s, label: "[" + c.key() + "] "} }
+
+// one is the sink of one container among others: its lines are labeled.
+func (s Sink) one(c container) *output {
+	out := s.only(c)
+	out.prefix = out.label
 	return out
 }
 
