@@ -4,6 +4,7 @@ import (
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // builtinNeeds is what the built-in checks read of the cluster. None of it is
@@ -81,7 +82,9 @@ func (c Config) needs() access.Needs {
 	if c.Images.Pulls() {
 		needs = needs.And(pullingNeeds())
 	}
-	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{Optional: access.WritesNeeds()})
+	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(record.Needs()).And(access.Needs{
+		Optional: append(access.WritesNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+	})
 }
 
 // RunNeeds is what Run asks of the API server for whatever release, but for what

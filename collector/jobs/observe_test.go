@@ -55,6 +55,10 @@ func condition(kind batchv1.JobConditionType, reason string) func(*jobs.Observat
 
 func expired(o *jobs.Observation) { o.Expired = true }
 
+func deleted(o *jobs.Observation) { o.Deleted = true }
+
+func restarted(o *jobs.Observation) { o.Restarted = true }
+
 func waited(cause string, long time.Duration) func(*jobs.Observation) {
 	return func(o *jobs.Observation) { o.Cause, o.Waited = cause, long }
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 	watchtools "k8s.io/client-go/tools/watch"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -48,7 +49,7 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	if runID == "" {
 		return Removal{}, errors.New("cleaning up needs the ID of a run")
 	}
-	s := sweep{launcher: l, runID: runID, seen: map[preflight.Object]bool{}, unseen: map[string]bool{}}
+	s := sweep{launcher: l, runID: runID, seen: l.gone(runID), unseen: map[string]bool{}}
 	for range rounds {
 		if err := s.clean(ctx); err != nil {
 			return s.removal(), fmt.Errorf("could not delete everything of run %s: %w", runID, err)
@@ -61,6 +62,15 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 		}
 	}
 	return s.removal(), fmt.Errorf("could not delete everything of run %s: what was deleted is there again", runID)
+}
+
+// gone is what was deleted of a run before its end.
+func (l *Launcher) gone(runID string) map[preflight.Object]bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	gone := map[preflight.Object]bool{}
+	maps.Copy(gone, l.ended[runID])
+	return gone
 }
 
 // Runs returns the IDs of all runs that have objects in the cluster, sorted:
@@ -94,7 +104,7 @@ func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([
 
 func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]payload.Object{}}
-	listed, err := k.list(ctx, selection)
+	listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
 	switch {
 	case errors.Is(err, errUnseen):
 		found.unseen = true
@@ -171,10 +181,11 @@ func (s *sweep) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	created := s.launcher.Created(s.runID)
 	for _, found := range all {
 		s.note(found)
 		s.leave(found)
-		made := slices.ContainsFunc(s.launcher.Created(s.runID), func(object preflight.Object) bool { return object.Kind == found.kind.name })
+		made := slices.ContainsFunc(created, func(object preflight.Object) bool { return object.Kind == found.kind.name })
 		if found.unseen && made {
 			return fmt.Errorf("the run created a %s, and the user may not list them", found.kind.name)
 		}
@@ -200,15 +211,11 @@ func (s *sweep) leave(found remains) {
 }
 
 func (s *sweep) removal() Removal {
-	removal := Removal{Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
-	for object := range s.seen {
-		if !slices.Contains(s.left, object) {
-			removal.Deleted = append(removal.Deleted, object)
-		}
+	for _, object := range s.left {
+		delete(s.seen, object)
 	}
-	slices.SortFunc(removal.Deleted, compareObjects)
-	slices.SortFunc(removal.Left, compareObjects)
-	return removal
+	slices.SortFunc(s.left, compareObjects)
+	return Removal{Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
 }
 
 // foreground has an object stay until what it owns is gone.

@@ -22,12 +22,12 @@ type ended struct {
 }
 
 // preflightCommand is oc-preflight on the cluster of the tests. What runs a
-// preflight is told where the monitoring is.
+// preflight is told where the monitoring is, and to run what passed before again.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	path := house.Program(tb)
 	if args[0] == "run" {
-		args = append([]string{"run", "--prometheus", monitoring}, args[1:]...)
+		args = append([]string{"run", "--rerun", "--prometheus", monitoring}, args[1:]...)
 	}
 	command := exec.CommandContext(tb.Context(), path, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)

@@ -90,7 +90,7 @@ folds it all into one verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
-		newInit(streams), newConformance(client), newAuth(client),
+		newAttach(client), newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
 }
