@@ -22,6 +22,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -104,7 +105,10 @@ func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([
 
 func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]payload.Object{}}
-	listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+	listed, err := insist.For(ctx, func(ctx context.Context) (runtime.Object, error) {
+		listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+		return listed, err
+	})
 	switch {
 	case errors.Is(err, errUnseen):
 		found.unseen = true
@@ -162,7 +166,8 @@ func (s *sweep) cleanKind(ctx context.Context, k kind) error {
 		return nil
 	}
 	for _, namespace := range found.namespaces() {
-		if err := k.remove(ctx, namespace, foreground(), s.selection()); err != nil && !apierrors.IsNotFound(err) {
+		err := insist.On(ctx, func(ctx context.Context) error { return k.remove(ctx, namespace, foreground(), s.selection()) })
+		if err != nil && !apierrors.IsNotFound(err) {
 			s.leave(found)
 			return fmt.Errorf("could not delete %ss in namespace %q: %w", k.name, namespace, err)
 		}
