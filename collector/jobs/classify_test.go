@@ -445,6 +445,11 @@ func TestWhatIsInTheWay(t *testing.T) {
 			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "settings" not found`)),
 			want:    "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "create it",
 		},
+		"NamespaceNew": {
+			reason:  "what every namespace has takes a moment to be in a new one",
+			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "kube-api-access-x" : configmap "kube-root-ca.crt" not found`)),
+			cause:   "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: `"kube-root-ca.crt" not found`, inRemedy: "message",
+		},
 		"VolumeSlow": {
 			reason:  "a mount may take long",
 			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed: object "a"/"b" not registered`)),
