@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/faults"
 )
 
@@ -95,7 +96,7 @@ func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
 			t.Logf("write %d: %s %s", request.Write, request.Method, request.Path)
 		}
 	}
-	s.table.enter(t, "none", got, fmt.Sprintf("%s, %d requests, %d of them writes", since(run.started), len(proxy.Requests()), proxy.Writes()))
+	s.table.enter(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), proxy.Writes()))
 	return want, proxy.Writes()
 }
 
@@ -109,7 +110,7 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	}
 	run := work{program: scene.run(t, kubeconfig, f.args...), proxy: proxy}
 	var got answer
-	t.Cleanup(func() { s.table.enter(t, f.name, got, s.cost(run, scene)) })
+	t.Cleanup(func() { s.table.enter(t, f.name, got, run.started, s.cost(run, scene)) })
 	if f.during != nil {
 		f.during(t, scene, run)
 	}
@@ -117,11 +118,12 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	if f.after != nil {
 		f.after(t, scene, run)
 	}
-	got, _ = run.answer(t)
+	var told report.Report
+	got, told = run.answer(t)
 	if f.want != nil {
 		f.want(t, got)
 	} else if diff := cmp.Diff(undisturbed, got); diff != "" {
-		t.Errorf("the answer is another than without the fault: -want, +got:\n%s\n%s", diff, run.stderr.text())
+		t.Errorf("the answer is another than without the fault: -want, +got:\n%s", diff)
 	}
 	if f.pods == nil {
 		f.pods = once()
@@ -129,7 +131,7 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	scene.expectExecutions(t, f.pods)
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the program said:\n%s", run.stderr.text())
+		t.Logf("the program said:\n%s%s", run.stderr.text(), troubles(told))
 	}
 }
 
@@ -139,7 +141,7 @@ func (s *stage) cost(run work, scene scene) string {
 	for _, times := range s.witness.executions(scene.namespace) {
 		pods += times
 	}
-	return fmt.Sprintf("%s, %d requests, %d pods", since(run.started), len(run.proxy.Requests()), pods)
+	return fmt.Sprintf("%d requests, %d pods", len(run.proxy.Requests()), pods)
 }
 
 // wantUndecided is for faults that take the evidence: the verdict says so, and

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/test/faults"
 )
 
@@ -73,15 +74,16 @@ func (s *stage) killAt(t *testing.T, k int, moment faults.Moment, undisturbed an
 	next := scene.run(t, local.Kubeconfig)
 	var got answer
 	t.Cleanup(func() {
-		s.table.enter(t, fmt.Sprintf("runner killed %s one of its writes", moment), got, since(victim.started))
+		s.table.enter(t, fmt.Sprintf("runner killed %s each of its writes", moment), got, victim.started, "two runners")
 	})
-	got, _ = next.answer(t)
+	var told report.Report
+	got, told = next.answer(t)
 	if diff := cmp.Diff(undisturbed, got); diff != "" {
 		t.Errorf("%s: the answer is another than without the kill: -want, +got:\n%s", point, diff)
 	}
 	scene.expectExecutions(t, once())
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("killed %s. It had said:\n%s\nThe next one said:\n%s", point, victim.stderr.text(), next.stderr.text())
+		t.Logf("killed %s. It had said:\n%s\nThe next one said:\n%s%s", point, victim.stderr.text(), next.stderr.text(), troubles(told))
 	}
 }

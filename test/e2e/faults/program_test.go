@@ -146,6 +146,17 @@ func (p *program) answer(t *testing.T) (answer, report.Report) {
 	return got, told
 }
 
+// troubles are the findings of a report that are no answer a release hopes for.
+func troubles(told report.Report) string {
+	var lines strings.Builder
+	for _, finding := range told.Findings {
+		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown {
+			fmt.Fprintf(&lines, "%s %s (%s): %s\n", finding.Name, finding.Outcome, finding.Reason, finding.Message)
+		}
+	}
+	return lines.String()
+}
+
 // author is what the author of a Job calls it, without the digits of the run.
 func author(job string) string {
 	return job[:max(0, strings.LastIndex(job, "-"))]

@@ -85,16 +85,44 @@ func newStage(t *testing.T) *stage {
 func (s *stage) furnish(t *testing.T, endings ...string) {
 	t.Helper()
 	s.free = map[string][]scene{} // what was offered before is not any more
-	releases, namespaces := map[string]string{}, []string{}
-	for _, ending := range endings {
+	made := make([]scene, len(endings))
+	var pushing sync.WaitGroup
+	slots := make(chan struct{}, workers)
+	for i, ending := range endings {
 		s.made++
-		made := scene{stage: s, version: fmt.Sprintf("5.1.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
-		made.pullSpec = house.Push(t, made.version, animals(made.namespace, ending))
-		releases[made.version] = made.pullSpec
-		namespaces = append(namespaces, made.namespace)
-		s.free[ending] = append(s.free[ending], made)
+		made[i] = scene{stage: s, version: fmt.Sprintf("5.1.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
+		slots <- struct{}{}
+		pushing.Go(func() {
+			defer func() { <-slots }()
+			made[i].pullSpec = house.Push(t, made[i].version, animals(made[i].namespace, ending))
+		})
+	}
+	pushing.Wait()
+	releases, namespaces := map[string]string{}, []string{}
+	for i, ending := range endings {
+		releases[made[i].version] = made[i].pullSpec
+		namespaces = append(namespaces, made[i].namespace)
+		s.free[ending] = append(s.free[ending], made[i])
 	}
 	house.Offer(t, releases, namespaces...)
+	for _, namespace := range namespaces {
+		s.awaitAccount(t, namespace)
+	}
+}
+
+// awaitAccount returns when a namespace has what pods in it need.
+func (s *stage) awaitAccount(t *testing.T, namespace string) {
+	t.Helper()
+	events, err := s.client.CoreV1().ConfigMaps(namespace).Watch(t.Context(), metav1.ListOptions{
+		FieldSelector: "metadata.name=kube-root-ca.crt", TimeoutSeconds: new(int64(60)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	if _, open := <-events.ResultChan(); !open {
+		t.Fatalf("namespace %s never was complete", namespace)
+	}
 }
 
 // take hands out a scene whose first check ends like that.
@@ -163,7 +191,7 @@ func (s scene) expectNoResidue(t *testing.T) {
 	}
 	for _, lease := range leases.Items {
 		if strings.HasSuffix(lease.Name, s.short()) {
-			t.Errorf("the claim %s is left, held by %v", lease.Name, lease.Spec.HolderIdentity)
+			t.Errorf("the claim %s is left, held by %q", lease.Name, *lease.Spec.HolderIdentity)
 		}
 	}
 	heads, err := s.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{

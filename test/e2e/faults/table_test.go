@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,19 +18,20 @@ type table struct {
 
 // row is one fault.
 type row struct {
-	fault, verdict, took string
+	fault, verdict, cost string
 	tried, survived      int
+	took                 []time.Duration
 }
 
-// tried enters a case of a fault when it is over. took says what it took; of a
-// fault with several cases it is that of the last.
-func (tab *table) enter(t *testing.T, fault string, got answer, took string) {
+// enter takes note of a case of a fault when it is over, with what it cost
+// besides the time since it began. A fault may have several cases.
+func (tab *table) enter(t *testing.T, fault string, got answer, began time.Time, cost string) {
 	t.Helper()
 	tab.mutex.Lock()
 	defer tab.mutex.Unlock()
 	entry := tab.row(fault)
 	entry.tried++
-	entry.took = took
+	entry.took, entry.cost = append(entry.took, time.Since(began)), cost
 	if !t.Failed() {
 		entry.survived++
 	}
@@ -59,7 +61,7 @@ func (tab *table) String() string {
 	tried, survived := 0, 0
 	fmt.Fprintln(w, "fault\tverdict\tsurvived\twhat it took")
 	for _, entry := range tab.rows {
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s\n", entry.fault, entry.verdict, entry.survived, entry.tried, entry.took)
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s, %s\n", entry.fault, entry.verdict, entry.survived, entry.tried, spent(entry.took), entry.cost)
 		tried, survived = tried+entry.tried, survived+entry.survived
 	}
 	fmt.Fprintf(w, "all\t\t%d of %d\t\n", survived, tried)
@@ -67,7 +69,12 @@ func (tab *table) String() string {
 	return text.String()
 }
 
-// since rounds to what may be compared.
-func since(start time.Time) string {
-	return time.Since(start).Round(100 * time.Millisecond).String()
+// spent is how long the cases took, the median of them and the longest.
+func spent(took []time.Duration) string {
+	slices.Sort(took)
+	longest, median := took[len(took)-1].Round(time.Second/10), took[len(took)/2].Round(time.Second/10)
+	if len(took) == 1 {
+		return longest.String()
+	}
+	return fmt.Sprintf("%s (at most %s)", median, longest)
 }
