@@ -478,4 +478,3 @@ func TestOtherDigestOfTheSameBeginning(t *testing.T) {
 		t.Errorf("the latest of one release is that of another: %v", err)
 	}
 }
-

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/update-preflight/runner/insist"
@@ -138,27 +137,33 @@ func (b *book) finish(ctx context.Context, phase Phase, decision string, report 
 	return err
 }
 
+// errGone means that somebody has deleted the head.
+var errGone = errors.New("the record is deleted all the time")
+
 // save writes the parts and then the head, since that says how many there are:
-// without it, nothing of this has happened. A head that had to be made anew has
-// no parts, so it begins again then.
+// without it, nothing of this has happened. A head that is gone is made anew
+// first, without them, for they are to go with it.
 func (b *book) save(ctx context.Context, content head, report [][]byte) error {
-	content.reportParts = len(report)
+	content.results, content.reported = b.journal.open, b.journal.used.count
+	content.resultParts, content.reportParts = len(b.journal.full), len(report)
 	for range conflicts {
+		if b.object == nil {
+			bare := b.content
+			bare.results, bare.resultParts = nil, 0
+			if err := b.saveHead(ctx, bare, nil); err != nil {
+				return err
+			}
+		}
 		if err := b.saveParts(ctx, report); err != nil {
 			return err
 		}
-		var owner types.UID
-		if b.object != nil {
-			owner = b.object.UID
-		}
-		if err := b.saveHead(ctx, content); err != nil {
+		err := b.saveHead(ctx, content, errGone)
+		if !errors.Is(err, errGone) {
 			return err
 		}
-		if b.object.UID == owner || len(b.journal.full)+len(report) == 0 {
-			return nil
-		}
+		b.object = nil
 	}
-	return errors.New("the record is deleted all the time")
+	return errGone
 }
 
 func (b *book) saveParts(ctx context.Context, report [][]byte) error {
@@ -184,25 +189,25 @@ func (b *book) savePart(ctx context.Context, number int, chunk []byte) error {
 		},
 		BinaryData: map[string][]byte{keyPart: chunk},
 	}
-	_, err := b.put(ctx, part)
+	_, err := b.put(ctx, part, nil)
 	return err
 }
 
 func partName(id string, number int) string { return fmt.Sprintf("%s-%d", headName(id), number) }
 
-// saveHead writes the head with that content.
-func (b *book) saveHead(ctx context.Context, content head) error {
-	content.results = b.journal.open
-	content.resultParts, content.reported = len(b.journal.full), b.journal.used.count
+// saveHead writes the head with that content. Unless there is an error for that,
+// one that is gone is made again.
+func (b *book) saveHead(ctx context.Context, content head, gone error) error {
 	base := metav1.ObjectMeta{}
 	if b.object != nil {
 		base = b.object.ObjectMeta
 	}
+	content.record.StartTime = b.content.record.StartTime
 	next, err := content.configMap(base, b.nonce)
 	if err != nil {
 		return err
 	}
-	saved, err := b.put(ctx, next)
+	saved, err := b.put(ctx, next, gone)
 	if err != nil {
 		return err
 	}
@@ -223,8 +228,9 @@ func (b *book) keep(saved *corev1.ConfigMap) {
 }
 
 // put writes an object over whatever there is of its name, unless the run is
-// somebody else's by now.
-func (b *book) put(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+// somebody else's by now. When there is nothing any more, and no error for that,
+// it is made again.
+func (b *book) put(ctx context.Context, object *corev1.ConfigMap, gone error) (*corev1.ConfigMap, error) {
 	saved, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		for range conflicts {
 			saved, err := b.try(ctx, object)
@@ -237,10 +243,13 @@ func (b *book) put(ctx context.Context, object *corev1.ConfigMap) (*corev1.Confi
 			if err := b.look(ctx, object); err != nil {
 				return nil, err
 			}
+			if object.UID == "" && gone != nil {
+				return nil, gone
+			}
 		}
 		return nil, insist.Again(errors.New("somebody else changes it all the time"))
 	})
-	if err != nil && !errors.Is(err, ErrTakenOver) {
+	if err != nil && !errors.Is(err, ErrTakenOver) && !errors.Is(err, errGone) {
 		return nil, fmt.Errorf("could not write %s of the record: %w", object.Name, err)
 	}
 	return saved, err
@@ -277,7 +286,6 @@ func missingNamespace(err error) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
 		status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
-
 
 // create makes the head of a run that begins. It returns false when there is one
 // which this process has not made.
@@ -349,6 +357,8 @@ func (b *book) load(ctx context.Context, object *corev1.ConfigMap, intended head
 	case err != nil:
 		found = intended
 		found.record.StartTime = object.CreationTimestamp.UTC()
+	case found.record.ID != intended.record.ID: // the names have only the first digits of it
+		return nil, fmt.Errorf("there is a record of run %s, whose ID begins alike: begin again", found.record.ID)
 	case found.record.Phase.final():
 		return nil, errMoved
 	}

@@ -143,7 +143,7 @@ func unpack(packed []byte, limit int) ([]byte, error) {
 // results reads one chunk, all of it or nothing: what cannot be read to its end
 // may have been changed anywhere.
 func (b *budget) results(chunk []byte) ([]Result, error) {
-	text, err := unpack(chunk, maxChunkText)
+	text, err := unpack(chunk, min(maxChunkText, maxText-b.text))
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (b *budget) results(chunk []byte) ([]Result, error) {
 			return nil, fmt.Errorf("could not decode a result: %w", err)
 		case result.Check == "":
 			return nil, errors.New("a result is not of any check")
-		case !b.takes(len(text), len(results)+1):
-			return nil, fmt.Errorf("more than %d results or %d bytes of them", maxResults, maxText)
+		case !b.takes(0, len(results)+1):
+			return nil, fmt.Errorf("more than %d results", maxResults)
 		}
 		results = append(results, result)
 	}

@@ -164,11 +164,21 @@ func (f *follower) seen(object any) {
 	switch object := object.(type) {
 	case *corev1.ConfigMap:
 		f.head = object
+		if f.others(object) {
+			f.head = nil
+		}
 	case *coordinationv1.Lease:
 		f.lease = object
 		f.vigil.see(versionOf(object), time.Now())
 	}
 	f.wake()
+}
+
+// others is true for the head of another run, whose ID begins alike. One that
+// somebody has taken the label off is not.
+func (f *follower) others(head *corev1.ConfigMap) bool {
+	id := head.Labels[labelRecord]
+	return id != "" && id != f.record.ID
 }
 
 func (f *follower) gone(object any) {
@@ -231,7 +241,7 @@ func (f *follower) look(ctx context.Context) (time.Duration, error) {
 	head, lease := f.head, f.lease
 	f.mutex.Unlock()
 	before, holder := f.known, f.record.Holder
-	if head != nil {
+	if head != nil && (holderOf(lease) == "" || !spoilt(head)) {
 		if err := f.read(ctx, head); err != nil {
 			return 0, err
 		}
@@ -246,14 +256,20 @@ func (f *follower) look(ctx context.Context) (time.Duration, error) {
 	return f.guard(ctx, lease)
 }
 
-// read reads a new version of the record. One that somebody has made unreadable
-// is passed over while the run goes on: its holder will write it again.
+// spoilt is true for a head that somebody has made unreadable. Its holder will
+// write it again.
+func spoilt(head *corev1.ConfigMap) bool {
+	_, err := parse(head)
+	return err != nil && !errors.As(err, new(*FormatError))
+}
+
+// read reads a new version of the record.
 func (f *follower) read(ctx context.Context, head *corev1.ConfigMap) error {
 	if versionOf(head) == f.known {
 		return nil
 	}
-	if _, err := parse(head); err != nil && !errors.As(err, new(*FormatError)) && !outline(head).Phase.final() {
-		return nil
+	if spoilt(head) && !outline(head).Phase.final() {
+		return nil // whoever takes it over will write it again
 	}
 	record, err := readWith(ctx, &f.reader, head)
 	if err != nil {
@@ -272,6 +288,9 @@ func (f *follower) unheld(ctx context.Context) error {
 	head, err := f.store.get(ctx, headName(f.record.ID))
 	if err != nil {
 		return fmt.Errorf("could not read the record of run %s: %w", f.record.ID, err)
+	}
+	if head != nil && f.others(head) {
+		head = nil
 	}
 	if head != nil {
 		if err := f.read(ctx, head); err != nil {
