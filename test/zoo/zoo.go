@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,29 +54,36 @@ func (z *Zoo) Program(tb testing.TB) string {
 // directory of the repository.
 func (z *Zoo) Image(tb testing.TB, name, directory string) string {
 	tb.Helper()
-	binary, err := z.Binaries.Build(tb.Context(), directory)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	image, err := release.BuildImage(tb.Context(), z.cluster.Registry, name, release.Image{
-		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "65532"},
-	})
+	image, err := z.image(tb.Context(), name, directory)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return image
 }
 
+func (z *Zoo) image(ctx context.Context, name, directory string) (string, error) {
+	binary, err := z.Binaries.Build(ctx, directory)
+	if err != nil {
+		return "", err
+	}
+	return release.BuildImage(ctx, z.cluster.Registry, name, release.Image{
+		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "65532"},
+	})
+}
+
 // Push builds a release of that version with one Job for each animal, by name,
 // and returns its pull spec. Nobody has signed it, and the cluster does not know
 // of it.
-func (z *Zoo) Push(tb testing.TB, version string, animals map[string]Animal) string {
-	tb.Helper()
-	empty, err := release.BuildImage(tb.Context(), z.cluster.Registry, "empty", release.Image{
+func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Animal) (pullSpec string, err error) {
+	image, err := z.image(ctx, "zoo", "test/e2e/zoo")
+	if err != nil {
+		return "", err
+	}
+	empty, err := release.BuildImage(ctx, z.cluster.Registry, "empty", release.Image{
 		Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}, Config: v1.Config{User: "65532"},
 	})
 	if err != nil {
-		tb.Fatal(err)
+		return "", err
 	}
 	components := []release.Component{{Name: "empty", Image: empty, Source: "quay.io/openshift/origin-empty"}}
 	manifests := map[string]string{}
@@ -87,19 +95,15 @@ func (z *Zoo) Push(tb testing.TB, version string, animals map[string]Animal) str
 		}
 		text, err := yaml.Marshal(animal.Job(name))
 		if err != nil {
-			tb.Fatal(err)
+			return "", err
 		}
 		beside := strings.ReplaceAll(animal.Beside, "CAGE", animal.cage())
 		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text) + "---\n" + beside
 	}
-	pullSpec, err := release.Push(tb.Context(), z.cluster.Registry, release.Release{
+	return release.Push(ctx, z.cluster.Registry, release.Release{
 		Version: version, Previous: []string{From},
-		Components: append(components, release.Component{Name: "zoo", Image: z.Image(tb, "zoo", "test/e2e/zoo"), Source: Source, Manifests: manifests}),
+		Components: append(components, release.Component{Name: "zoo", Image: image, Source: Source, Manifests: manifests}),
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return pullSpec
 }
 
 // Offer signs releases, by version, and makes the cluster offer them and nothing
@@ -119,7 +123,10 @@ func (z *Zoo) Offer(tb testing.TB, releases map[string]string, namespaces ...str
 // Publish is Push and Offer of one release.
 func (z *Zoo) Publish(tb testing.TB, animals map[string]Animal) *World {
 	tb.Helper()
-	pullSpec := z.Push(tb, To, animals)
+	pullSpec, err := z.Push(tb.Context(), To, animals)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	w := z.Offer(tb, map[string]string{To: pullSpec}, Namespace, "openshift-quota", "openshift-restricted")
 	w.PullSpec = pullSpec
 	return w

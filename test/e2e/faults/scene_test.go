@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,18 +87,19 @@ func (s *stage) furnish(t *testing.T, endings ...string) {
 	t.Helper()
 	s.free = map[string][]scene{} // what was offered before is not any more
 	made := make([]scene, len(endings))
-	var pushing sync.WaitGroup
-	slots := make(chan struct{}, workers)
+	var pushing errgroup.Group
+	pushing.SetLimit(workers)
 	for i, ending := range endings {
 		s.made++
 		made[i] = scene{stage: s, version: fmt.Sprintf("5.1.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
-		slots <- struct{}{}
-		pushing.Go(func() {
-			defer func() { <-slots }()
-			made[i].pullSpec = house.Push(t, made[i].version, animals(made[i].namespace, ending))
+		pushing.Go(func() (err error) {
+			made[i].pullSpec, err = house.Push(t.Context(), made[i].version, animals(made[i].namespace, ending))
+			return err
 		})
 	}
-	pushing.Wait()
+	if err := pushing.Wait(); err != nil {
+		t.Fatal(err)
+	}
 	releases, namespaces := map[string]string{}, []string{}
 	for i, ending := range endings {
 		releases[made[i].version] = made[i].pullSpec
