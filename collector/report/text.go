@@ -193,6 +193,17 @@ func quiet(finding preflight.Finding) bool {
 	return finding.Outcome == preflight.Pass || finding.Outcome == preflight.Skipped && finding.Source != preflight.SourceJob
 }
 
+// WriteFindings tells of findings as the text format does, also of those that
+// passed.
+func WriteFindings(w io.Writer, findings []preflight.Finding) error {
+	var page bytes.Buffer
+	for _, finding := range findings {
+		writeFinding(&page, finding)
+	}
+	_, err := w.Write(page.Bytes())
+	return err
+}
+
 func writeFinding(w io.Writer, finding preflight.Finding) {
 	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
 	if len(finding.BlockedTargets) > 0 && verdict.Open(finding) {

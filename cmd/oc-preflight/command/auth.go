@@ -79,6 +79,11 @@ func duties() []duty {
 		{"ack", ackNeeds(), nil},
 		{"accept", acceptNeeds(), nil},
 		{"cleanup", launch.CleanupNeeds(), nil},
+		{"status", statusNeeds(), nil},
+		{"history", recordNeeds(), nil},
+		{"diff", recordNeeds(), nil},
+		{"logs", logsNeeds(), nil},
+		{"cancel", runner.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
 			jobsRunAs,

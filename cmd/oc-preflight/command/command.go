@@ -90,7 +90,8 @@ folds it all into one verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
-		newAttach(client), newInit(streams), newConformance(client), newAuth(client),
+		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
+		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
 }
@@ -120,6 +121,7 @@ type cluster struct {
 	openshift  configclient.Interface
 	dynamic    dynamic.Interface
 	monitoring monitoring.Cluster
+	clock      *clock
 }
 
 // connect makes the clients. It asks nothing of the server yet.
@@ -132,7 +134,9 @@ func (c *client) connect() (cluster, error) {
 	config.UserAgent = "oc-preflight/" + toolVersion()
 	config.QPS = -1 // the API server's own priority and fairness decides
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	var reached cluster
+	reached := cluster{clock: &clock{}}
+	reached.monitoring.Config = rest.CopyConfig(config)
+	config.Wrap(reached.clock.wrap)
 	var errs [3]error
 	reached.kubernetes, errs[0] = kubernetes.NewForConfig(config)
 	reached.openshift, errs[1] = configclient.NewForConfig(config)
@@ -140,6 +144,6 @@ func (c *client) connect() (cluster, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	reached.monitoring = monitoring.Cluster{Config: config, Dynamic: reached.dynamic}
+	reached.monitoring.Dynamic = reached.dynamic
 	return reached, nil
 }
