@@ -607,6 +607,11 @@ func TestWhatIsLostIsStartedOnceMore(t *testing.T) {
 			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown)))), failed(batchv1.JobReasonBackoffLimitExceeded)),
 			cause:   "Disrupted", words: "EvictionByEvictionAPI",
 		},
+		"GivenUpForADeletedPod": {
+			reason:  "what a check says whose pod was deleted under it is no answer either",
+			observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown))), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause:   "PodDeleted", words: "deleted by somebody else",
+		},
 		"CompleteAndLost": {
 			reason:  "the pod of a finished Job goes with its node",
 			observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute)),
