@@ -2,8 +2,10 @@ package faults
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,21 +96,57 @@ func AtWrite(k int, moment Moment, hook func()) Fault {
 // lose breaks the connection that a request came on, without an answer.
 func lose() { panic(http.ErrAbortHandler) }
 
-// Lossy loses each write once: of any two in a row the first, before it arrives
-// or after it was done. The connection breaks.
+// Lossy loses each write once, before it arrives or after it was done; the
+// connection breaks. The next one of its kind and place passes. What the API
+// server refuses is not lost on the way back.
 func Lossy(moment Moment) Fault {
 	return func(next http.Handler) http.Handler {
+		l := &lossy{next: next}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if requestOf(r).Write%2 == 0 {
+			switch {
+			case requestOf(r).Write == 0:
 				next.ServeHTTP(w, r)
-				return
+			case moment == Before:
+				l.loseRequest(w, r)
+			default:
+				l.loseAnswer(w, r)
 			}
-			if moment == After {
-				next.ServeHTTP(httptest.NewRecorder(), r)
-			}
-			lose()
 		})
 	}
+}
+
+type lossy struct {
+	next http.Handler
+	lost sync.Map // by method and path, while the next one is to pass
+}
+
+func (l *lossy) loseRequest(w http.ResponseWriter, r *http.Request) {
+	key := r.Method + " " + r.URL.Path
+	if _, passes := l.lost.LoadAndDelete(key); !passes {
+		l.lost.Store(key, true)
+		lose()
+	}
+	l.next.ServeHTTP(w, r)
+}
+
+func (l *lossy) loseAnswer(w http.ResponseWriter, r *http.Request) {
+	key := r.Method + " " + r.URL.Path
+	answer := httptest.NewRecorder()
+	l.next.ServeHTTP(answer, r)
+	if answer.Code < http.StatusBadRequest {
+		if _, passes := l.lost.LoadAndDelete(key); !passes {
+			l.lost.Store(key, true)
+			lose()
+		}
+	}
+	pass(answer, w)
+}
+
+// pass hands on an answer that was kept.
+func pass(answer *httptest.ResponseRecorder, w http.ResponseWriter) {
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = answer.Body.WriteTo(w) // a client that has gone does not hear it
 }
 
 // refuse answers as an API server does.

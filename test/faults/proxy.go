@@ -9,6 +9,8 @@ package faults
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -53,7 +55,8 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: upstream.Scheme, Host: upstream.Host}) },
 		Transport:     transport,
-		FlushInterval: -1, // an event of a watch is for now
+		FlushInterval: -1,                         // an event of a watch is for now
+		ErrorLog:      log.New(io.Discard, "", 0), // that a server ends in the middle is what this is for
 		// A server that is not there does not answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}

@@ -198,6 +198,27 @@ func TestAtWrite(t *testing.T) {
 	}
 }
 
+// TestLossy holds that each write has to be made twice, and whether the first
+// time counted.
+func TestLossy(t *testing.T) {
+	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
+		t.Run(string(moment), func(t *testing.T) {
+			name := "lossy-" + string(moment)
+			t.Cleanup(func() { remove(t, name) })
+			maps := through(t, start(t, faults.Lossy(moment))).CoreV1().ConfigMaps("default")
+			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); err == nil {
+				t.Error("the first write must have no answer, and has one")
+			}
+			if got := exists(t, name); got != done {
+				t.Errorf("done: %t, want %t", got, done)
+			}
+			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) != done {
+				t.Errorf("the second must be answered, and was with: %v", err)
+			}
+		})
+	}
+}
+
 // TestRefusals holds what a client sees of a server that has no time.
 func TestRefusals(t *testing.T) {
 	for name, tc := range map[string]struct {

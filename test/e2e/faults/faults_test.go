@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,7 @@ import (
 
 // workers is how many runs are under way at one time where they do not disturb
 // each other.
-const workers = 6
+const workers = 8
 
 // fault is what a run has to survive.
 type fault struct {
@@ -57,18 +58,40 @@ func TestFaults(t *testing.T) {
 	oneByOne := append(componentFaults(), nodeFaults()...)
 	aside := append(connectionFaults(), objectFaults()...)
 	s.furnish(t, append(slices.Repeat([]string{slow}, killScenes(writes)), slices.Repeat([]string{patient}, len(oneByOne)+len(aside))...)...)
-	t.Run("Killed", func(t *testing.T) { s.killEverywhere(t, undisturbed, writes) })
-	t.Run("Aside", func(t *testing.T) {
-		for _, f := range aside {
-			t.Run(f.name, func(t *testing.T) {
-				t.Parallel()
-				s.try(t, f, undisturbed)
-			})
-		}
-	})
+	cases := s.kills(undisturbed, writes)
+	for _, f := range aside {
+		cases = append(cases, trial{f.name, func(t *testing.T) { s.try(t, f, undisturbed) }})
+	}
+	sideBySide(t, cases)
 	for _, f := range oneByOne {
 		t.Run(f.name, func(t *testing.T) { s.try(t, f, undisturbed) })
 	}
+}
+
+// trial is one case of a fault.
+type trial struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// sideBySide runs as many trials at a time as there are workers: most of them
+// wait most of the time, so there may be more than processors.
+func sideBySide(t *testing.T, trials []trial) {
+	t.Helper()
+	next := make(chan trial)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for trial := range next {
+				t.Run(trial.name, trial.run)
+			}
+		})
+	}
+	for _, trial := range trials {
+		next <- trial
+	}
+	close(next)
+	all.Wait()
 }
 
 // undisturbed is what a run comes to that nothing happens to, and how many

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,36 +13,25 @@ import (
 
 // spare is how many more writes than an undisturbed run a slow one may take,
 // which renews its claim more often.
-const spare = 6
+const spare = 4
 
-// killScenes is how many scenes killEverywhere needs.
+// killScenes is how many scenes kills needs.
 func killScenes(writes int) int { return 2 * (writes + spare) }
 
-// killEverywhere kills the runner before and after each of its writes, whatever
-// they are: it begins with the first, and ends with the first that is not
-// reached. Each time the next runner must come to the same answer without
-// running a check again.
-func (s *stage) killEverywhere(t *testing.T, undisturbed answer, writes int) {
-	t.Helper()
-	for _, moment := range []faults.Moment{faults.Before, faults.After} {
-		t.Run(string(moment), func(t *testing.T) {
-			t.Parallel()
-			points := make(chan int)
-			var all sync.WaitGroup
-			for range workers / 2 {
-				all.Go(func() {
-					for k := range points {
-						t.Run(fmt.Sprintf("write %d", k), func(t *testing.T) { s.killAt(t, k, moment, undisturbed) })
-					}
-				})
-			}
-			for k := range writes + spare {
-				points <- k + 1
-			}
-			close(points)
-			all.Wait()
-		})
+// kills are all moments at which a runner can die as far as the cluster is
+// concerned: before and after each of its writes, whatever they are. Each time
+// the next runner must come to the same answer without running a check again.
+func (s *stage) kills(undisturbed answer, writes int) []trial {
+	var all []trial
+	for k := range writes + spare {
+		for _, moment := range []faults.Moment{faults.Before, faults.After} {
+			all = append(all, trial{
+				fmt.Sprintf("killed %s write %d", moment, k+1),
+				func(t *testing.T) { s.killAt(t, k+1, moment, undisturbed) },
+			})
+		}
 	}
+	return all
 }
 
 // killAt kills a runner at one moment, and has another one come.
