@@ -84,7 +84,7 @@ test-faults: tools build ## break everything under a run, and print what it surv
 	@go test -count=1 -v -timeout 20m -run TestFaults ./test/e2e/faults
 
 .PHONY: bench
-bench: tools build ## print the numbers: time to verdict against kubectl, bytes read of a release, what 500 targets cost
+bench: tools build ## print the numbers: time to verdict against kubectl, what a release costs to verify and read, what 500 targets cost
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./runner/payload ./test/e2e ./test/narrative
 
 .PHONY: lint

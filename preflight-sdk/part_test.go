@@ -162,12 +162,13 @@ func TestPartThatIsCutShort(t *testing.T) {
 		err    func(error) error
 		want   string
 	}{
-		"Plain":   {"That the time was up is said once", func(err error) error { return err }, "Unknown Timeout A did not finish within 1ms (last step: b: asking)"},
-		"Wrapped": {"What the part was at is said too", func(err error) error { return fmt.Errorf("get: %w", err) }, "Unknown Timeout A did not finish within 1ms (last step: b: asking); b: get: context deadline exceeded"},
+		"Plain":   {"That the time was up is said once", func(err error) error { return err }, "Unknown Timeout A did not finish within 1s (last step: b: asking)"},
+		"Wrapped": {"What the part was at is said too", func(err error) error { return fmt.Errorf("get: %w", err) }, "Unknown Timeout A did not finish within 1s (last step: b: asking); b: get: context deadline exceeded"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, _ := evaluate(t, preflight.Check{Name: "A", Timeout: time.Millisecond, Run: func(_ context.Context, t *preflight.T) error {
+			t.Parallel()
+			got, _ := evaluate(t, preflight.Check{Name: "A", Timeout: time.Second, Run: func(_ context.Context, t *preflight.T) error {
 				t.Run("b", func(ctx context.Context, t *preflight.T) error {
 					t.Logf("asking")
 					<-ctx.Done()

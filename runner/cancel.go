@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
-	"github.com/google/uuid"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -74,13 +72,9 @@ func (c cancellation) heard(now record.Record) {
 // end does what the holder of the run should have done. What cannot be deleted
 // leaves the run as it is, for the next who tries.
 func (c cancellation) end(ctx context.Context, run record.Record) (record.Record, error) {
-	host, err := os.Hostname()
+	held, err := c.records.Begin(ctx, run.Intent, holder())
 	if err != nil {
-		host = "unknown host"
-	}
-	held, err := c.records.Begin(ctx, run.Intent, host+"_"+uuid.NewString())
-	if err != nil {
-		return run, err
+		return c.missed(ctx, run, err)
 	}
 	_, release := held.Hold(ctx) // its context ends at once: the run is canceled
 	defer release()
@@ -97,6 +91,16 @@ func (c cancellation) end(ctx context.Context, run record.Record) (record.Record
 		return run, err
 	}
 	return c.records.Get(ctx, run.ID)
+}
+
+// missed is for a run that could not be taken over: its holder may have ended it
+// at the last moment.
+func (c cancellation) missed(ctx context.Context, run record.Record, cause error) (record.Record, error) {
+	now, err := c.records.Get(ctx, run.ID)
+	if err == nil && now.Phase != record.Running {
+		return now, nil
+	}
+	return run, cause
 }
 
 // closing is the report of a run that is closed for a holder who has gone.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -87,6 +88,9 @@ func (c Config) needs() access.Needs {
 	})
 }
 
-// RunNeeds is what Run asks of the API server for whatever release, but for what
-// the roles of the release allow: Listing has that of one release.
-func RunNeeds() access.Needs { return Config{}.needs().And(launch.AnyNeeds()) }
+// RunNeeds is what Run asks of the API server for whatever release when it looks
+// at images so, but for what the roles of the release allow: Listing has that of
+// one release.
+func RunNeeds(images image.Mode) access.Needs {
+	return Config{Images: images}.needs().And(launch.AnyNeeds())
+}

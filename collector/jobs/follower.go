@@ -52,8 +52,9 @@ type followed struct {
 	asked int
 	// former is the Job that this one stands in for.
 	former types.UID
-	// granted is true while the check has its turn, answered when it is over.
-	granted, answered bool
+	// queued is true while the check waits for its turn, granted while it has it,
+	// answered when all is over.
+	queued, granted, answered bool
 	// changed has a value when something changed since it was last read.
 	changed chan struct{}
 }
@@ -106,19 +107,21 @@ func (f *follower) report(what string, err error) {
 	}
 }
 
-// slim drops what nobody reads before it is kept.
-func (f *follower) slim(object any) {
+// slim is an object without what nobody reads. Of an event about others, of which
+// there may be many thousands, only the name is left.
+func (f *follower) slim(object any) any {
 	switch object := object.(type) {
 	case *batchv1.Job:
-		slimJob(object)
+		return slimJob(object)
 	case *corev1.Pod:
-		slimPod(object)
+		return slimPod(object)
 	case *corev1.Event:
 		if _, ours := f.about(object); !ours {
-			object.InvolvedObject, object.Message = corev1.ObjectReference{}, ""
+			return &corev1.Event{ObjectMeta: slimMeta(object.ObjectMeta)}
 		}
-		slimEvent(object)
+		return slimEvent(object)
 	}
+	return object
 }
 
 // about finds the Job that an event is about. The names of pods are the Job's
@@ -241,7 +244,7 @@ func unfinished(job *batchv1.Job) bool {
 // proceed gives those their turn for whom there is room now, and makes room.
 func (f *follower) proceed() {
 	for _, i := range f.queue.start() {
-		f.jobs[i].granted = true
+		f.jobs[i].queued, f.jobs[i].granted = false, true
 		f.jobs[i].wake()
 	}
 	for _, i := range f.queue.dismiss() {
@@ -283,17 +286,34 @@ func (k *followed) wake() {
 	}
 }
 
-// enter has a check wait for its turn. False means that its Job is there
-// already: it has had its turn.
+// line has checks wait for their turn in the order of the plan: all but those
+// whose Job is there, and those that are answered.
+func (f *follower) line(answered func(launch.Check) bool) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for i := range f.jobs {
+		if f.jobs[i].job == nil && !answered(f.jobs[i].check) {
+			f.jobs[i].queued = true
+			f.queue.join(i)
+		}
+	}
+	f.proceed()
+}
+
+// enter has a check wait for its turn, if it does not already. False means that
+// its Job is there: it has had its turn.
 func (f *follower) enter(i int) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if f.jobs[i].job != nil && !f.jobs[i].deleted {
+	known := &f.jobs[i]
+	if known.job != nil && !known.deleted {
 		return false
 	}
-	f.jobs[i].granted = false
-	f.queue.join(i)
-	f.proceed()
+	if !known.queued && !known.granted {
+		known.queued = true
+		f.queue.join(i)
+		f.proceed()
+	}
 	return true
 }
 
@@ -319,7 +339,7 @@ func (f *follower) renew(i int) {
 	if known.job != nil {
 		known.former = known.job.UID
 	}
-	known.job, known.deleted, known.pods, known.warnings, known.asked = nil, false, nil, nil, 0
+	known.job, known.deleted, known.pods, known.warnings, known.asked, known.granted = nil, false, nil, nil, 0, false
 }
 
 // settle takes note that a check has its answer: nothing of it is needed any

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// slimJob drops what nobody reads, before a Job is kept: there may be
+// slimJob is a Job without what nobody reads, to be kept: there may be
 // thousands. The check has what was asked for.
-func slimJob(job *batchv1.Job) {
-	*job = batchv1.Job{
+func slimJob(job *batchv1.Job) *batchv1.Job {
+	return &batchv1.Job{
 		ObjectMeta: slimMeta(job.ObjectMeta),
 		Spec:       batchv1.JobSpec{Suspend: job.Spec.Suspend},
 		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions, Active: job.Status.Active},
@@ -17,19 +17,19 @@ func slimJob(job *batchv1.Job) {
 }
 
 // slimPod leaves of a pod whose it is, and what became of it.
-func slimPod(pod *corev1.Pod) {
-	labels := map[string]string{
-		batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel], batchv1.ControllerUidLabel: pod.Labels[batchv1.ControllerUidLabel],
-	}
+func slimPod(pod *corev1.Pod) *corev1.Pod {
 	status := pod.Status
-	*pod = corev1.Pod{
+	slim := &corev1.Pod{
 		ObjectMeta: slimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{
 			Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: status.Conditions,
 			InitContainerStatuses: slimContainers(status.InitContainerStatuses), ContainerStatuses: slimContainers(status.ContainerStatuses),
 		},
 	}
-	pod.Labels = labels
+	slim.Labels = map[string]string{
+		batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel], batchv1.ControllerUidLabel: pod.Labels[batchv1.ControllerUidLabel],
+	}
+	return slim
 }
 
 func slimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
@@ -51,8 +51,8 @@ func slimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus 
 }
 
 // slimEvent leaves what an event says of whom.
-func slimEvent(event *corev1.Event) {
-	*event = corev1.Event{
+func slimEvent(event *corev1.Event) *corev1.Event {
+	return &corev1.Event{
 		ObjectMeta: slimMeta(event.ObjectMeta), InvolvedObject: event.InvolvedObject, Reason: event.Reason, Message: event.Message,
 	}
 }

@@ -39,7 +39,8 @@ type starter interface {
 }
 
 // Sources makes one source for each check of the plan. It begins to watch, and
-// goes on until ctx is done; the sources are to be asked under the same ctx. An
+// goes on until ctx is done; the sources are to be asked under the same ctx, all
+// of them, since each has its place in the queue, in the order of the plan. An
 // error means that the Jobs cannot be watched, and nothing was started. Jobs of
 // the run that are there already are taken over.
 //
@@ -55,6 +56,7 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	}
 	shared := &run{client: client, start: start, watched: watched, progress: options.Progress}
 	go shared.makeRoom(ctx)
+	watched.line(func(check launch.Check) bool { return len(options.Answered[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
 		sources = append(sources, &source{run: shared, place: i, check: check, answered: options.Answered[check.Name]})

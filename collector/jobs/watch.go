@@ -123,10 +123,26 @@ func (m *mirror) list(ctx context.Context, options metav1.ListOptions) (runtime.
 	if err != nil {
 		return nil, err
 	}
-	return found, meta.EachListItem(found, func(item runtime.Object) error {
-		m.follower.slim(item)
-		return nil
-	})
+	return found, meta.EachListItem(found, m.shrink)
+}
+
+// shrink makes an item of a list small where it is.
+func (m *mirror) shrink(item runtime.Object) error {
+	switch slim := m.follower.slim(item).(type) {
+	case *batchv1.Job:
+		if job, ok := item.(*batchv1.Job); ok {
+			*job = *slim
+		}
+	case *corev1.Pod:
+		if pod, ok := item.(*corev1.Pod); ok {
+			*pod = *slim
+		}
+	case *corev1.Event:
+		if event, ok := item.(*corev1.Event); ok {
+			*event = *slim
+		}
+	}
+	return nil
 }
 
 // watch may begin with all that is there, as list does.
@@ -146,15 +162,13 @@ func (m *mirror) Add(object any) error { return m.Update(object) }
 
 // Update implements cache.ReflectorStore.
 func (m *mirror) Update(object any) error {
-	m.follower.slim(object)
-	m.follower.show(object)
+	m.follower.show(m.follower.slim(object))
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
 func (m *mirror) Delete(object any) error {
-	m.follower.slim(object)
-	m.follower.gone(object)
+	m.follower.gone(m.follower.slim(object))
 	return nil
 }
 
@@ -170,8 +184,5 @@ func (m *mirror) Resync() error { return nil }
 
 // Transformer implements cache.TransformingStore.
 func (m *mirror) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) {
-		m.follower.slim(object)
-		return object, nil
-	}
+	return func(object any) (any, error) { return m.follower.slim(object), nil }
 }

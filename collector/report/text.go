@@ -70,7 +70,7 @@ func writeValidity(w io.Writer, report Report) {
 		writeEnded(w, report)
 		return
 	}
-	if report.Verdict.ValidUntil != "" {
+	if report.Verdict.ValidUntil != "" && report.Holds() {
 		row(w, "Holds", "until "+report.Verdict.ValidUntil+", or until "+endedBy)
 	}
 }

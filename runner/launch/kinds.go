@@ -70,7 +70,8 @@ func newKind[T payload.Object, L runtime.Object](name, version string, in func(n
 				return nil, err
 			}
 			return watch.Filter(found, func(event watch.Event) (watch.Event, bool) {
-				return event, slim(event.Object) == nil
+				event.Object = slimCopy(event.Object)
+				return event, true
 			}), nil
 		},
 		remove: func(ctx context.Context, namespace string, options metav1.DeleteOptions, selection metav1.ListOptions) error {
@@ -94,6 +95,17 @@ func slim(object runtime.Object) error {
 		object.SetManagedFields(nil)
 	}
 	return nil
+}
+
+// slimCopy is slim for an object that may be somebody else's too.
+func slimCopy(object runtime.Object) runtime.Object {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return &batchv1.Job{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+	case *corev1.Pod:
+		return &corev1.Pod{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+	}
+	return object
 }
 
 // kindsOf are all kinds of objects that a run leads to, in the order in which

@@ -12,9 +12,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
-	"github.com/openshift/update-preflight/test/release"
 )
 
 // maxMemory is what Extract may hold beyond the layer itself.
@@ -103,6 +101,39 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 	}
 }
 
+// TestExtractBoundsMemoryOfAll is the same for everything that other tests have
+// refused or judged.
+func TestExtractBoundsMemoryOfAll(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	bounded := func(kind, name string, read func(*testing.T) (extract func() error, layer int)) {
+		t.Run(kind+", "+name, func(t *testing.T) {
+			extract, layer := read(t)
+			if peak := peakOf(func() { _ = extract() }); peak > int64(2*layer)+maxMemory {
+				t.Errorf("%d MiB for a layer of %d KiB, and the registry in this test holds the layer too", peak>>20, layer>>10)
+			}
+		})
+	}
+	for name, test := range refusedLayers() {
+		bounded("layer", name, test.read)
+	}
+	for name, test := range refusedImages() {
+		bounded("image", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedIndexes() {
+		bounded("index", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedRegistries() {
+		bounded("registry", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range judgedManifests() {
+		bounded("manifest", name, func(t *testing.T) (func() error, int) {
+			t.Helper()
+			pullSpec, _ := test.pushed(t)
+			return extracting(t, pullSpec, payload.Cluster{}), len(test.manifest)
+		})
+	}
+}
+
 // peakOf returns by how much the heap grew at most while f ran.
 func peakOf(f func()) int64 {
 	debug.FreeOSMemory()
@@ -128,38 +159,4 @@ func peakOf(f func()) int64 {
 	f()
 	close(done)
 	return <-peak
-}
-
-// BenchmarkExtract reads a release of the size of a real one over loopback, and
-// once more with what the first run has kept.
-func BenchmarkExtract(b *testing.B) {
-	pushed := honest()
-	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
-	pullSpec, err := release.Push(b.Context(), serve(b, nil), pushed)
-	if err != nil {
-		b.Fatal(err)
-	}
-	kept, err := cache.Open(b.TempDir(), cache.DefaultLimit)
-	if err != nil {
-		b.Fatal(err)
-	}
-	proof := forced(b, pullSpec)
-	if _, err := payload.Extract(b.Context(), proof, payload.Options{Cache: kept}); err != nil {
-		b.Fatal(err)
-	}
-	for _, run := range []struct {
-		name    string
-		options payload.Options
-	}{{"registry", payload.Options{}}, {"cache", payload.Options{Cache: kept}}} {
-		b.Run(run.name, func(b *testing.B) {
-			var got *payload.Release
-			for b.Loop() {
-				if got, err = payload.Extract(b.Context(), proof, run.options); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
-			b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
-		})
-	}
 }

@@ -155,6 +155,6 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 		return nil, err
 	}
 	release.Image, release.Digest = proof.PullSpec(), proof.Digest()
-	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.meter.read.Load()
+	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
 	return release, nil
 }

@@ -106,12 +106,12 @@ func goesOn(object *corev1.ConfigMap, intent Intent) (bool, error) {
 	switch {
 	case errors.As(err, &unknown):
 		return true, unknown
-	case err != nil:
-		return true, nil
-	case found.record.Phase.final():
+	case err == nil && found.record.Phase.final():
 		return false, nil
+	case err == nil:
+		return true, found.record.same(intent)
 	}
-	return true, found.record.same(intent)
+	return true, nil
 }
 
 // takeOver takes the Lease that is there, if nobody holds it.

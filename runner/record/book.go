@@ -234,11 +234,8 @@ func (b *book) put(ctx context.Context, object *corev1.ConfigMap, gone error) (*
 	saved, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		for range conflicts {
 			saved, err := b.try(ctx, object)
-			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			if !contested(err) {
 				return saved, err
-			}
-			if missingNamespace(err) {
-				return nil, err
 			}
 			if err := b.look(ctx, object); err != nil {
 				return nil, err
@@ -279,12 +276,16 @@ func (b *book) look(ctx context.Context, object *corev1.ConfigMap) error {
 	return nil
 }
 
-// missingNamespace is true when an object was not found because its namespace is
-// gone.
-func missingNamespace(err error) bool {
+// contested is true when an object is in another state than was expected, through
+// somebody else or a request whose answer was lost. A namespace that is missing
+// is no such thing.
+func contested(err error) bool {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return true
+	}
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
-		status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+		(status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
 }
 
 // create makes the head of a run that begins. It returns false when there is one

@@ -81,7 +81,7 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	}
 	maps.Copy(lease.Labels, map[string]string{labelRecord: c.id, launch.LabelRelease: release(c.digest)})
 	maps.Copy(lease.Annotations, map[string]string{labelRecord: c.id, annotationDigest: c.digest, annotationClaim: c.nonce})
-	now, seconds := metav1.NowMicro(), int32(c.duration/time.Second)
+	now, seconds := metav1.NowMicro(), int32(c.duration.Seconds())
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &c.holder, &seconds, &now
 	if lease.Spec.AcquireTime == nil || base.Annotations[annotationClaim] != c.nonce {
 		lease.Spec.AcquireTime = &now
@@ -210,7 +210,7 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 	err := insist.On(ctx, func(ctx context.Context) error {
 		for range conflicts {
 			err := edit(ctx)
-			if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+			if !contested(err) {
 				return err
 			}
 			if err := c.reload(ctx); err != nil {

@@ -28,20 +28,20 @@ func garbage(head *corev1.ConfigMap) {
 }
 
 // bomb inflates to 64 MiB and more.
-func bomb(t testing.TB) []byte {
-	t.Helper()
-	return compressed(t, make([]byte, 65<<20))
+func bomb(tb testing.TB) []byte {
+	tb.Helper()
+	return compressed(tb, make([]byte, 65<<20))
 }
 
-func compressed(t testing.TB, text []byte) []byte {
-	t.Helper()
+func compressed(tb testing.TB, text []byte) []byte {
+	tb.Helper()
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	if _, err := writer.Write(text); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := writer.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return packed.Bytes()
 }

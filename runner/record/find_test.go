@@ -40,6 +40,7 @@ func TestFinding(t *testing.T) {
 		"Empty":     {reason: "that is every run's beginning", id: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got, err := record.New(api).Get(t.Context(), tc.id)
 			if tc.want != "" {
 				if err != nil || got.ID != tc.want {

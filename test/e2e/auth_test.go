@@ -117,6 +117,23 @@ func TestConformanceUnderItsRoles(t *testing.T) {
 	kubectl(t, "delete", "namespace", cage(t), "--wait")
 }
 
+// Nodes that pull images take what "auth" prints for that, too.
+func TestPullUnderItsRoles(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	command := []string{"run", "--to", to, "--images", "pull"}
+	o := appoint(t, command...)
+	got := o.call(t, command...)
+	if got.code != 0 || !strings.Contains(got.stderr, "ImagePull: Pass") {
+		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
+	}
+	for _, rule := range o.rules() {
+		if rule.Resources[0] == "nodes/proxy" || rule.Resources[0] == "jobs" {
+			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
+		}
+	}
+	expectNoResidue(t)
+}
+
 // A run without the optional rights goes on, and tells.
 func TestRunWithoutWhatIsOptional(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})

@@ -71,7 +71,7 @@ not, the exit code is 1.
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
-	c.Flags().StringVar(&flags.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
+	flags.addImages(c)
 	return c
 }
 
@@ -85,6 +85,10 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "What Ctrl-C does: clean deletes what the run has in the cluster, detach leaves its checks at work, ask asks on a terminal and else cleans.")
 	c.Flags().StringVarP(&f.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(), ", ")+".")
+}
+
+func (f *runFlags) addImages(c *cobra.Command) {
+	c.Flags().StringVar(&f.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
 }
 
 // noArguments refuses arguments as wrong usage.
