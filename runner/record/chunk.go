@@ -143,8 +143,12 @@ func unpack(packed []byte, limit int) ([]byte, error) {
 // results reads one chunk, all of it or nothing: what cannot be read to its end
 // may have been changed anywhere.
 func (b *budget) results(chunk []byte) ([]Result, error) {
-	text, err := unpack(chunk, min(maxChunkText, maxText-b.text))
+	limit := min(maxChunkText, maxText-b.text)
+	text, err := unpack(chunk, limit)
 	if err != nil {
+		if limit < maxChunkText {
+			b.text = maxText // none of what follows is worth the work
+		}
 		return nil, err
 	}
 	var results []Result

@@ -27,10 +27,10 @@ func garbage(head *corev1.ConfigMap) {
 	head.Labels["preflight.openshift.io/phase"] = "Complete"
 }
 
-// bomb inflates to 64 MiB and more.
-func bomb(tb testing.TB) []byte {
+// bomb inflates to so many MiB.
+func bomb(tb testing.TB, size int) []byte {
 	tb.Helper()
-	return compressed(tb, make([]byte, 65<<20))
+	return compressed(tb, make([]byte, size<<20))
 }
 
 func compressed(tb testing.TB, text []byte) []byte {
@@ -121,7 +121,7 @@ func TestARecordThatIsSpoiltWhileNobodyHoldsIt(t *testing.T) {
 		}},
 		"Bomb": {reason: "what is in the head is left", open: true, spoil: func(t *testing.T, id string) {
 			t.Helper()
-			packed := bomb(t)
+			packed := bomb(t, 9)
 			edit(t, partName(id, 1), func(part *corev1.ConfigMap) { part.BinaryData["part.gz"] = packed })
 		}},
 		"Open": {reason: "what is in the part is left", parts: true, spoil: func(t *testing.T, id string) {
@@ -176,7 +176,7 @@ func TestAReportThatIsSpoilt(t *testing.T) {
 		"Head": {reason: "the head was changed", spoil: func(t *testing.T, id string) { t.Helper(); edit(t, headName(id), garbage) }},
 		"Bomb": {reason: "it is larger than any report", spoil: func(t *testing.T, id string) {
 			t.Helper()
-			packed := bomb(t)
+			packed := bomb(t, 65)
 			edit(t, partName(id, 2), func(part *corev1.ConfigMap) { part.BinaryData["part.gz"] = packed })
 		}},
 	} {

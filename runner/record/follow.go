@@ -42,7 +42,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Recor
 	}
 	watching, fail := context.WithCancelCause(ctx)
 	f := &follower{
-		store: s, reader: reader{get: s.get}, each: each, record: Record{Intent: Intent{ID: id}},
+		store: s, id: id, reader: reader{get: s.get}, each: each, record: Record{Intent: Intent{ID: id}},
 		changed: make(chan struct{}, 1), fail: fail,
 	}
 	var watches sync.WaitGroup
@@ -71,6 +71,7 @@ var errEnded = errors.New("the run has ended")
 // follower follows one run.
 type follower struct {
 	store  *Store
+	id     string
 	reader reader
 	each   func(Record)
 	// record is what was last read, of that version of the head.
@@ -89,7 +90,7 @@ type follower struct {
 
 // heads watches the head, which the results are in or which changes with them.
 func (f *follower) heads() *cache.ListWatch {
-	name := fields.OneTermEqualSelector("metadata.name", headName(f.record.ID)).String()
+	name := fields.OneTermEqualSelector("metadata.name", headName(f.id)).String()
 	maps := f.store.maps()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -107,7 +108,7 @@ func (f *follower) heads() *cache.ListWatch {
 
 // leases watches the Lease, and tells the vigil when it does.
 func (f *follower) leases() *cache.ListWatch {
-	run := labels.Set{labelRecord: f.record.ID}.String()
+	run := labels.Set{labelRecord: f.id}.String()
 	leases := f.store.leases()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -178,7 +179,7 @@ func (f *follower) seen(object any) {
 // somebody has taken the label off is not.
 func (f *follower) others(head *corev1.ConfigMap) bool {
 	id := head.Labels[labelRecord]
-	return id != "" && id != f.record.ID
+	return id != "" && id != f.id
 }
 
 func (f *follower) gone(object any) {
@@ -285,9 +286,9 @@ func (f *follower) read(ctx context.Context, head *corev1.ConfigMap) error {
 // unheld makes sure that nobody holds the run: its holder writes the end before
 // the Lease goes, and somebody may have taken that since.
 func (f *follower) unheld(ctx context.Context) error {
-	head, err := f.store.get(ctx, headName(f.record.ID))
+	head, err := f.store.get(ctx, headName(f.id))
 	if err != nil {
-		return fmt.Errorf("could not read the record of run %s: %w", f.record.ID, err)
+		return fmt.Errorf("could not read the record of run %s: %w", f.id, err)
 	}
 	if head != nil && f.others(head) {
 		head = nil
@@ -298,15 +299,15 @@ func (f *follower) unheld(ctx context.Context) error {
 		}
 	}
 	found, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelRecord: f.record.ID}.String()})
+		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelRecord: f.id}.String()})
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("could not see who holds run %s: %w", f.record.ID, err)
+		return fmt.Errorf("could not see who holds run %s: %w", f.id, err)
 	case len(found.Items) > 0 && holderOf(&found.Items[0]) != "":
 		return nil // the watch is about to tell
 	case len(found.Items) == 0 && head == nil:
-		return &NotFoundError{ID: f.record.ID}
+		return &NotFoundError{ID: f.id}
 	}
 	return ErrAbandoned
 }

@@ -98,6 +98,7 @@ func FuzzHead(f *testing.F) {
 	f.Add(header, compressed(f, []byte("Etcd.Disk\nNetwork.Routes")), compressed(f, line), []byte(nil))
 	f.Add("id: "+fuzzID+"\nphase: Complete\nstartTime: \"2026-01-01T00:00:00Z\"\n", []byte(nil), []byte(nil), compressed(f, []byte("{\"a\":\"b\"}\n{}")))
 	f.Add("id: "+fuzzID+"\nphase: Complete\nreportParts: 1\n", []byte(nil), []byte(nil), []byte(nil))
+	f.Add("id: 01234567-8900-0000-0000-000000000000\nphase: Complete\n", []byte(nil), []byte(nil), []byte(nil)) // begins alike
 	f.Add("a: &a [*a]\n", []byte("x"), []byte{0x1f, 0x8b}, []byte("y"))
 	f.Fuzz(func(t *testing.T, header string, checks, results, report []byte) {
 		store := canned(t, aHead(header, map[string][]byte{"checks.gz": checks, "results.gz": results, "report.gz": report}), aPart(1, results))
@@ -115,7 +116,7 @@ func FuzzPart(f *testing.F) {
 	f.Add(compressed(f, line))
 	f.Add(append(compressed(f, line), compressed(f, line)...))
 	f.Add(compressed(f, []byte(`{"check":""}`)))
-	f.Add(bomb(f))
+	f.Add(bomb(f, 9))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := canned(t, aHead(header, nil), aPart(1, data)).Get(t.Context(), fuzzID)
 		soundly(t, got, err)

@@ -126,7 +126,7 @@ func parse(object *corev1.ConfigMap) (head, error) {
 	} else if err := yaml.Unmarshal([]byte(text), &said); err != nil {
 		return head{}, fmt.Errorf("could not decode %s: %w", keyHeader, err)
 	}
-	if err := said.validate(object.Name); err != nil {
+	if err := said.validate(object); err != nil {
 		return head{}, err
 	}
 	record, err := said.record(object.CreationTimestamp.Time)
@@ -146,10 +146,11 @@ func parse(object *corev1.ConfigMap) (head, error) {
 	}, nil
 }
 
-func (h header) validate(name string) error {
+func (h header) validate(of *corev1.ConfigMap) error {
+	labeled := of.Labels[labelRecord]
 	switch {
-	case !isID(h.ID) || headName(h.ID) != name:
-		return fmt.Errorf("the ID %.64q is not that of %s", h.ID, name)
+	case !isID(h.ID) || headName(h.ID) != of.Name || labeled != "" && labeled != h.ID:
+		return fmt.Errorf("the ID %.64q is not that of %s", h.ID, of.Name)
 	case !h.Phase.final() && h.Phase != Running:
 		return fmt.Errorf("there is no phase %.64q", h.Phase)
 	case h.ResultParts < 0 || h.ResultParts > maxParts || h.ReportParts < 0 || h.ReportParts > maxParts || h.Reported < 0:
