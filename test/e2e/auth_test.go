@@ -119,7 +119,7 @@ func TestConformanceUnderItsRoles(t *testing.T) {
 
 // Nodes that pull images take what "auth" prints for that, too.
 func TestPullUnderItsRoles(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	command := []string{"run", "--to", to, "--images", "pull"}
 	o := appoint(t, command...)
 	got := o.call(t, command...)
