@@ -242,6 +242,12 @@ func (o Observation) failed(condition end) Reading {
 	if why := disruption(pod); why != nil {
 		return o.lost(*why)
 	}
+	if pod.DeletionTimestamp != nil {
+		return o.lost(obstacle{
+			cause: "PodDeleted", detail: sentence("its pod was deleted by somebody else", condition.message),
+			remedy: "Find out who deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
+		})
+	}
 	if why := o.failure(pod); why != nil {
 		return o.unknown(*why)
 	}

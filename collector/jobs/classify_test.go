@@ -445,6 +445,11 @@ func TestWhatIsInTheWay(t *testing.T) {
 			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "settings" not found`)),
 			want:    "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "create it",
 		},
+		"NamespaceNew": {
+			reason:  "what every namespace has takes a moment to be in a new one",
+			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "kube-api-access-x" : configmap "kube-root-ca.crt" not found`)),
+			cause:   "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: `"kube-root-ca.crt" not found`, inRemedy: "message",
+		},
 		"VolumeSlow": {
 			reason:  "a mount may take long",
 			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed: object "a"/"b" not registered`)),
@@ -601,6 +606,11 @@ func TestWhatIsLostIsStartedOnceMore(t *testing.T) {
 			reason:  "so it is with a drain",
 			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown)))), failed(batchv1.JobReasonBackoffLimitExceeded)),
 			cause:   "Disrupted", words: "EvictionByEvictionAPI",
+		},
+		"GivenUpForADeletedPod": {
+			reason:  "what a check says whose pod was deleted under it is no answer either",
+			observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown))), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause:   "PodDeleted", words: "deleted by somebody else",
 		},
 		"CompleteAndLost": {
 			reason:  "the pod of a finished Job goes with its node",

@@ -98,7 +98,15 @@ func containerConfig(name, message string) obstacle {
 	return why
 }
 
+// missingObject is true for a ConfigMap or Secret that somebody has to create.
+// Those that every namespace has are there as soon as a controller gets to a new
+// namespace (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
 func missingObject(message string) bool {
+	for _, published := range []string{`"kube-root-ca.crt"`, `"openshift-service-ca.crt"`} {
+		if strings.Contains(message, published) {
+			return false
+		}
+	}
 	return strings.Contains(message, "not found") && (strings.Contains(message, "configmap") || strings.Contains(message, "secret"))
 }
 

@@ -105,7 +105,10 @@ func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([
 
 func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]payload.Object{}}
-	listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+	listed, err := insist.For(ctx, func(ctx context.Context) (runtime.Object, error) {
+		listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+		return listed, err
+	})
 	switch {
 	case errors.Is(err, errUnseen):
 		found.unseen = true

@@ -203,3 +203,26 @@ func (h *Held) abandon(ctx context.Context) error {
 	}
 	return h.claim.remove(ctx)
 }
+
+// Bury deletes the Lease of a run that has ended, where its holder was killed
+// when nothing but that was left to do. Begin takes such a Lease over; Bury is for
+// whoever has no run to begin, because this one says it all.
+func (s *Store) Bury(ctx context.Context, run Record) error {
+	if !run.Phase.final() {
+		return fmt.Errorf("run %s has not ended", run.ID)
+	}
+	lease, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return s.leases().Get(ctx, leaseName(run.Digest), metav1.GetOptions{})
+	})
+	if err == nil && lease.Annotations[labelRecord] == run.ID {
+		err = insist.On(ctx, func(ctx context.Context) error {
+			return s.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
+				Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},
+			})
+		})
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a new run may have it by now
+		return nil
+	}
+	return fmt.Errorf("could not delete the lease that run %s has left: %w", run.ID, err)
+}

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -345,4 +347,47 @@ func TestList(t *testing.T) {
 	}
 	finish(t, held)
 	finish(t, spoilt)
+}
+
+// A holder that is killed when its run has ended leaves its Lease, which nobody
+// takes over who has no run to begin.
+func TestBury(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		spoil  func(*coordinationv1.Lease)
+		gone   bool
+	}{
+		"Left":  {reason: "it is of no use to anybody", spoil: func(*coordinationv1.Lease) {}, gone: true},
+		"Other": {reason: "another run of the release has begun", spoil: func(lease *coordinationv1.Lease) { lease.Annotations["preflight.openshift.io/record"] = newIntent().ID }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intent := newIntent()
+			held := begin(t, record.New(api), intent)
+			leases := api.CoordinationV1().Leases(record.Namespace)
+			left, err := leases.Get(t.Context(), leaseName(intent), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := record.New(api).Bury(t.Context(), held.Record()); err == nil {
+				t.Error("a run that goes on was buried")
+			}
+			finish(t, held)
+			left.ResourceVersion, left.UID = "", ""
+			tc.spoil(left)
+			if _, err := leases.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second time there may be none
+				if err := record.New(api).Bury(t.Context(), get(t, intent.ID)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = leases.Get(t.Context(), left.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) != tc.gone {
+				t.Errorf("%s: gone %t, want %t", tc.reason, apierrors.IsNotFound(err), tc.gone)
+			}
+		})
+	}
 }

@@ -351,7 +351,8 @@ func TestClosedProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Close()
-	for range events.ResultChan() { //nolint:revive // until it is closed
+	for range events.ResultChan() {
+		continue // until it is closed
 	}
 	if _, err := through(t, p).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
 		t.Error("a closed proxy answered")

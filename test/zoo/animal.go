@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// From is the version of the cluster, To that of a published release.
+	// From is the version of the cluster.
 	From = "5.0.3"
-	To   = "5.1.0"
-	// Namespace is where the checks run, Source what manifests call their image.
+	// To is the version of a published release.
+	To = "5.1.0"
+	// Namespace is where the checks run.
 	Namespace = "openshift-zoo"
-	Source    = "quay.io/openshift/origin-zoo"
+	// Source is what manifests call their image.
+	Source = "quay.io/openshift/origin-zoo"
 	// Ghost is in a release only if a check runs it: no registry has it.
 	Ghost = "quay.io/openshift/origin-ghost:latest"
 )

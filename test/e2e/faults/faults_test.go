@@ -60,7 +60,10 @@ func TestFaults(t *testing.T) {
 	s.furnish(t, append(slices.Repeat([]string{slow}, killScenes(writes)), slices.Repeat([]string{patient}, len(oneByOne)+len(aside))...)...)
 	cases := s.kills(undisturbed, writes)
 	for _, f := range aside {
-		cases = append(cases, trial{f.name, func(t *testing.T) { s.try(t, f, undisturbed) }})
+		cases = append(cases, trial{f.name, func(t *testing.T) {
+			t.Helper()
+			s.try(t, f, undisturbed)
+		}})
 	}
 	sideBySide(t, cases)
 	for _, f := range oneByOne {

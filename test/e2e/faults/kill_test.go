@@ -27,7 +27,10 @@ func (s *stage) kills(undisturbed answer, writes int) []trial {
 		for _, moment := range []faults.Moment{faults.Before, faults.After} {
 			all = append(all, trial{
 				fmt.Sprintf("killed %s write %d", moment, k+1),
-				func(t *testing.T) { s.killAt(t, k+1, moment, undisturbed) },
+				func(t *testing.T) {
+					t.Helper()
+					s.killAt(t, k+1, moment, undisturbed)
+				},
 			})
 		}
 	}

@@ -33,7 +33,7 @@ type program struct {
 func launch(t *testing.T, kubeconfig string, args ...string) *program {
 	t.Helper()
 	p := &program{
-		command: exec.CommandContext(t.Context(), house.Program(t), args...), //nolint:gosec // our own program
+		command: exec.CommandContext(t.Context(), house.Program(t), args...),
 		started: time.Now(), ended: make(chan struct{}),
 	}
 	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
