@@ -201,7 +201,7 @@ func others(check launch.Check, pod Pod) otherContainers {
 // completed is for a Job that is complete though no pod was seen to end: the
 // watch may be a little behind.
 func (o Observation) completed() Reading {
-	if !o.Check.Framed && o.Cause == causeLost && o.Waited >= settleTime {
+	if !o.Check.Framed && o.Listed {
 		return o.passed()
 	}
 	return o.lost(obstacle{
@@ -214,10 +214,15 @@ func (o Observation) completed() Reading {
 const causeLost = "Lost"
 
 // lost is about a Job whose word nobody is going to hear any more. Once it is
-// started again.
+// started again, and not because a watch is behind.
 func (o Observation) lost(why obstacle) Reading {
 	reading := o.held(why)
-	if reading.State != Done || o.Restarted {
+	switch {
+	case reading.State != Done:
+		return reading
+	case why.cause == causeLost && !o.Listed:
+		return Reading{State: Waiting, Detail: why.detail, Cause: why.cause, remedy: why.remedy, ListPods: true}
+	case o.Restarted:
 		return reading
 	}
 	return Reading{State: Waiting, Detail: why.detail + "; it is started once more", Cause: why.cause, remedy: why.remedy, Restart: true}

@@ -638,6 +638,22 @@ func TestWhatIsLostIsStartedOnceMore(t *testing.T) {
 	}
 }
 
+func TestNothingIsLostBeforeItWasLookedFor(t *testing.T) {
+	for name, end := range map[string]func(*jobs.Observation){
+		"Complete": condition(batchv1.JobComplete, ""), "Failed": failed(batchv1.JobReasonBackoffLimitExceeded),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, promise := range []func(*jobs.Observation){framed, func(*jobs.Observation) {}} {
+				o := observe(promise, end, waited("Lost", time.Minute))
+				o.Listed = false
+				if got := jobs.Classify(o); !got.ListPods || got.Restart || got.State == jobs.Done {
+					t.Errorf("the watch on pods may be behind, so they are to be listed; got %+v", got)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatMayStepAside(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

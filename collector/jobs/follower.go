@@ -139,7 +139,7 @@ func (f *follower) about(event *corev1.Event) (int, bool) {
 func (f *follower) show(object any) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.note(object, false)
+	f.note(sight{object: object})
 	f.proceed()
 }
 
@@ -147,7 +147,7 @@ func (f *follower) show(object any) {
 func (f *follower) gone(object any) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.note(object, true)
+	f.note(sight{object: object, gone: true})
 	f.proceed()
 }
 
@@ -160,7 +160,7 @@ func (f *follower) replace(what string, objects []any) {
 		if object, ok := object.(metav1.Object); ok && what != watchEvents {
 			there[object.GetUID()] = true
 		}
-		f.note(object, false)
+		f.note(sight{object: object})
 	}
 	for i := range f.jobs {
 		switch what {
@@ -171,6 +171,18 @@ func (f *follower) replace(what string, objects []any) {
 		}
 	}
 	f.proceed()
+}
+
+// list takes note of all pods that a Job has.
+func (f *follower) list(i int, pods []corev1.Pod) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	there := map[types.UID]bool{}
+	for at := range pods {
+		there[pods[at].UID] = true
+		f.jobs[i].notePod(Pod{Pod: slimPod(&pods[at])})
+	}
+	f.missPods(i, there)
 }
 
 // missJob takes note of a Job that a list does not have: it is gone if it was
@@ -196,31 +208,38 @@ func (f *follower) missPods(i int, there map[types.UID]bool) {
 	}
 }
 
+// sight is an object as it was seen last. It is not there any more if it is
+// gone.
+type sight struct {
+	object any
+	gone   bool
+}
+
 // note takes note of one object.
-func (f *follower) note(object any, gone bool) {
-	switch object := object.(type) {
+func (f *follower) note(seen sight) {
+	switch object := seen.object.(type) {
 	case *batchv1.Job:
-		f.noteJob(object, gone)
+		f.noteJob(object, seen)
 	case *corev1.Pod:
 		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
 		if i, ok := f.places[job]; ok {
-			f.jobs[i].notePod(Pod{Pod: object, Gone: gone})
+			f.jobs[i].notePod(Pod{Pod: object, Gone: seen.gone})
 		}
 	case *corev1.Event:
-		if i, ok := f.about(object); ok && !gone {
+		if i, ok := f.about(object); ok && !seen.gone {
 			f.jobs[i].warn(object)
 		}
 	}
 }
 
-func (f *follower) noteJob(job *batchv1.Job, gone bool) {
+func (f *follower) noteJob(job *batchv1.Job, seen sight) {
 	i, ok := f.places[nameOf(job)]
 	if !ok || f.jobs[i].former == job.UID {
 		return
 	}
 	known := &f.jobs[i]
-	known.job, known.deleted = job, gone
-	if gone || !unfinished(job) {
+	known.job, known.deleted = job, seen.gone
+	if seen.gone || !unfinished(job) {
 		f.queue.free(i)
 	} else {
 		f.queue.take(i)

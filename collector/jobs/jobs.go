@@ -78,6 +78,9 @@ type Observation struct {
 	// Waited says for how long the reading has had this Cause.
 	Waited time.Duration
 	Cause  string
+	// Listed is true when the pods were listed after the Job had ended: there are
+	// no more than these.
+	Listed bool
 	// Restarted is true when the Job stands in for one whose word is lost.
 	Restarted bool
 	// Expired is true when the time of the run is up.
@@ -116,6 +119,9 @@ type Reading struct {
 	// ReadLog names the pod whose log has to be read before there can be an
 	// answer.
 	ReadLog string
+	// ListPods is true when the pods have to be listed before there can be an
+	// answer: the watch may be behind.
+	ListPods bool
 	// Recheck is when to look again though nothing happened; 0 is never.
 	Recheck time.Duration
 	// Restart is true when what the Job had to say is lost: it has to be deleted,

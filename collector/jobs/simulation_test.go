@@ -32,7 +32,7 @@ type simulation struct {
 	plan   launch.Plan
 	// life is what becomes of a Job, from its creation on.
 	life func(s *simulation, job *batchv1.Job)
-	ctx  context.Context //nolint:containedctx // it is that of the test, which a callback is not given
+	ctx  context.Context
 
 	mutex sync.Mutex
 	alive sync.WaitGroup
@@ -44,6 +44,8 @@ type simulation struct {
 	// together are the serial ones of a component.
 	open           map[string]launch.Check
 	most, together int
+	// born counts the Jobs of a name.
+	born map[string]int
 	// done is when each check was answered.
 	done map[string]time.Duration
 	last map[string]jobs.Status
@@ -56,7 +58,7 @@ func newSimulation(ctx context.Context, t *testing.T, life func(*simulation, *ba
 	ctx, cancel := context.WithCancel(ctx)
 	return &simulation{
 		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), life: life, began: time.Now(), plan: launch.Plan{Run: launch.Run{ID: runID}, Checks: checks},
-		open: map[string]launch.Check{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
+		open: map[string]launch.Check{}, born: map[string]int{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
 	}
 }
 
@@ -87,6 +89,7 @@ func (s *simulation) create(ctx context.Context, check launch.Check) error {
 	job.UID = types.UID(uuid.NewString())
 	s.mutex.Lock()
 	s.open[job.Name] = check
+	s.born[job.Name]++
 	s.most = max(s.most, len(s.open))
 	serial := 0
 	for _, open := range s.open {
@@ -224,4 +227,11 @@ func (s *simulation) times(name string) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return len(slices.DeleteFunc(slices.Clone(s.started), func(started string) bool { return started != name }))
+}
+
+// lives is how many Jobs of the name there have been.
+func (s *simulation) lives(job *batchv1.Job) int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.born[job.Name]
 }

@@ -104,8 +104,9 @@ type source struct {
 	// answered are the findings that are in already.
 	answered []preflight.Finding
 
-	log  *Log
-	told Status
+	log    *Log
+	listed bool
+	told   Status
 	// last is what it waited for last.
 	last Reading
 	// inTurn is false while the check waits for its turn, restarted is true when
@@ -128,15 +129,22 @@ func (s *source) Collect(ctx context.Context) ([]preflight.Finding, error) {
 	}
 	for {
 		reading, err := s.round(ctx)
-		switch {
-		case err == nil && reading.State == Done:
+		if err != nil {
+			return s.over(ctx, err)
+		}
+		if reading.State == Done {
 			return s.done(reading.Findings), nil
-		case err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return nil, fmt.Errorf("interrupted: %w", err)
-		case err != nil:
-			return s.done(s.expire(ctx)), nil
 		}
 	}
+}
+
+// over answers when ctx is done. That the time is up is an answer, an interrupt
+// is none.
+func (s *source) over(ctx context.Context, cause error) ([]preflight.Finding, error) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("interrupted: %w", cause)
+	}
+	return s.done(s.expire(ctx)), nil
 }
 
 // round has the Job run once. It ends with an answer, or with a Job that is gone
@@ -197,8 +205,7 @@ func (s *source) await(ctx context.Context) (Reading, error) {
 		if reading.State == Done || reading.Restart {
 			return reading, nil
 		}
-		if reading.ReadLog != "" {
-			s.log = s.readLog(ctx, reading.ReadLog, reading.logTime)
+		if asked := s.ask(ctx, reading); asked {
 			if err := ctx.Err(); err != nil {
 				return reading, err
 			}
@@ -216,6 +223,19 @@ func (s *source) await(ctx context.Context) (Reading, error) {
 			return reading, err
 		}
 	}
+}
+
+// ask gets what a reading wants to know, and is false when that is nothing.
+func (s *source) ask(ctx context.Context, reading Reading) bool {
+	switch {
+	case reading.ReadLog != "":
+		s.log = s.readLog(ctx, reading.ReadLog, reading.logTime)
+	case reading.ListPods:
+		s.listPods(ctx)
+	default:
+		return false
+	}
+	return true
 }
 
 // stepAside is true for a check of which nothing has run for a while, when
@@ -251,14 +271,14 @@ func (s *source) vacate(ctx context.Context) error {
 		o, changed = s.observe()
 	}
 	s.run.watched.renew(s.place)
-	s.log = nil
+	s.log, s.listed = nil, false
 	return nil
 }
 
 // observe is what is known about the check's Job.
 func (s *source) observe() (Observation, <-chan struct{}) {
 	o, changed := s.run.watched.observe(s.place)
-	o.Log, o.Restarted = s.log, s.restarted
+	o.Log, o.Listed, o.Restarted = s.log, s.listed, s.restarted
 	return o, changed
 }
 

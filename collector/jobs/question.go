@@ -7,10 +7,15 @@ import (
 	"net/http"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/openshift/update-preflight/runner/launch"
 )
 
 const (
@@ -24,8 +29,8 @@ const (
 	logTime = 30 * time.Second
 	// lastWordsTime bounds the reading of a log that is good to have.
 	lastWordsTime = 3 * time.Second
-	// logInterval is the time between two tries.
-	logInterval = time.Second
+	// retryInterval is the time between two tries.
+	retryInterval = time.Second
 )
 
 // readLog reads the end of the log of the check's container, and tries for so
@@ -33,7 +38,7 @@ const (
 func (s *source) readLog(ctx context.Context, pod string, patience time.Duration) *Log {
 	var log *Log
 	start := time.Now()
-	err := wait.PollUntilContextCancel(ctx, logInterval, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		text, err := s.logOf(ctx, pod, patience)
 		log = &Log{Pod: pod, Text: text}
 		if err == nil {
@@ -60,6 +65,22 @@ func (s *source) logOf(ctx context.Context, pod string, patience time.Duration) 
 	}
 	text, err := io.ReadAll(io.LimitReader(stream, logBytes))
 	return text, errors.Join(err, stream.Close())
+}
+
+// listPods lists the pods of the check's Job, for as long as it takes.
+func (s *source) listPods(ctx context.Context) {
+	job := s.check.Job
+	options := metav1.ListOptions{LabelSelector: labels.Set{batchv1.JobNameLabel: job.Name, launch.LabelRun: job.Labels[launch.LabelRun]}.String()}
+	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
+		found, err := s.run.client.CoreV1().Pods(job.Namespace).List(ctx, options)
+		if err != nil {
+			s.run.watched.report("listing the pods of a Job", err)
+			return refused(err), nil
+		}
+		s.run.watched.list(s.place, found.Items)
+		return true, nil
+	})
+	s.listed = err == nil
 }
 
 // refused is true for an answer that stays the same: there is no such pod or
