@@ -183,7 +183,7 @@ func (s *session) take(held *record.Held) {
 	taken := held.Record()
 	left := time.Until(s.deadline.Add(-s.skew))
 	s.held, s.id, s.start = held, taken.ID, taken.StartTime
-	s.skew = skew(held.Now().Sub(time.Now()))
+	s.skew = skew(time.Until(held.Now()))
 	s.deadline = s.now().Add(left)
 	s.answers = map[string][]preflight.Finding{}
 	for _, result := range taken.Results {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -18,7 +17,7 @@ func newAttach(client *client) *cobra.Command {
 		Long: `Come back to a run: one that was detached from, whose process is gone, or that
 somebody else has on its way. It is told what has answered already. Where another
 process is at it, this one waits with it; where none is, this one goes on with it, and
-launches nothing twice. A run that has ended is shown as it was told.
+launches nothing twice. Of a run that has ended it tells what status does.
 
 RUN is the ID of the run, or the beginning of it. What --accept, --keyring and the like
 said is not recorded: give them again.
@@ -44,27 +43,24 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
+	shelf, err := client.shelf(c.Context(), recordNeeds())
+	if err != nil {
+		return err
+	}
+	found, err := shelf.records.Get(c.Context(), run)
+	if err != nil {
+		return err
+	}
+	if found.Phase != record.Running {
+		return status(c, client, []string{found.ID}, flags.output)
+	}
 	config, err := flags.config(client)
 	if err != nil {
 		return err
 	}
-	found, err := record.New(config.Kubernetes).Get(c.Context(), run)
+	config, err = runner.Attach(config, found)
 	if err != nil {
 		return err
 	}
-	if found.Phase == record.Running {
-		config, err := runner.Attach(config, found)
-		if err != nil {
-			return err
-		}
-		return conduct(c, client, flags, config)
-	}
-	told, err := runner.Stored(found)
-	if err != nil {
-		return err
-	}
-	if err := report.Write(client.streams.Out, flags.output, told); err != nil {
-		return err
-	}
-	return decided(told)
+	return conduct(c, client, flags, config)
 }
