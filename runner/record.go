@@ -37,20 +37,23 @@ const (
 // their place when they are gone.
 func (s *session) recorded(ctx, limited context.Context) (report.Report, error) {
 	s.records = record.New(s.config.Kubernetes)
-	for {
-		held, finished, err := s.claim(limited)
-		if err != nil {
-			return report.Report{}, err
-		}
-		if held == nil {
-			return s.attached(finished)
-		}
-		told, err := s.hold(ctx, limited, held)
-		if !errors.Is(err, record.ErrTakenOver) {
-			return told, err
-		}
-		s.step("somebody else has taken the run over: %v", err)
+	held, finished, err := s.claim(limited)
+	if err != nil {
+		return report.Report{}, err
 	}
+	if held == nil {
+		return s.attached(finished)
+	}
+	told, err := s.hold(ctx, limited, held)
+	if !errors.Is(err, record.ErrTakenOver) {
+		return told, err
+	}
+	s.step("somebody else has taken run %s over: waiting for what it comes to", s.id)
+	finished, err = s.records.Follow(limited, s.id, s.heard())
+	if err != nil {
+		return report.Report{}, fmt.Errorf("run %s was taken over by somebody else; run the preflight again: %w", s.id, err)
+	}
+	return s.attached(finished)
 }
 
 // claim makes this process the holder of the run, or waits for what another
@@ -160,7 +163,8 @@ func (s *session) hold(ctx, limited context.Context, held *record.Held) (report.
 	if errors.Is(why, record.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", s.id, why)
 	}
-	if ctx.Err() != nil && s.interrupted() == Detach {
+	interrupted := ctx.Err() != nil && told.Run.Phase == report.PhaseInterrupted
+	if interrupted && s.interrupted() == Detach {
 		return s.detach(ctx, held, told)
 	}
 	told, failed := s.finish(ctx, told, err)

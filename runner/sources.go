@@ -36,8 +36,6 @@ func (s *session) draft(ctx context.Context) error {
 		return nil
 	}
 	s.plan = launch.Build(s.run(), s.payload)
-	// The plan has its own copies, and there may be thousands.
-	s.payload.Jobs, s.payload.Supporting = nil, nil
 	s.refused(s.plan.Refused)
 	if err := s.choose(); err != nil || len(s.plan.Checks) == 0 {
 		return err
@@ -46,7 +44,7 @@ func (s *session) draft(ctx context.Context) error {
 }
 
 // replan plans the checks of the draft again, for the run as it is now: with
-// another ID their Jobs have other names.
+// another ID their Jobs have other names. It plans for the last time.
 func (s *session) replan() {
 	if s.payload == nil {
 		return
@@ -56,12 +54,17 @@ func (s *session) replan() {
 		s.awaited[check.Name] = true
 	}
 	s.plan = launch.Build(s.run(), s.payload)
+	// The plan has its own copies, and there may be thousands.
+	s.payload.Jobs, s.payload.Supporting = nil, nil
 	s.plan.Checks = slices.DeleteFunc(s.plan.Checks, func(check launch.Check) bool { return !s.awaited[check.Name] })
 }
 
 // launch has the API server validate the planned checks, creates what they need,
 // and returns a source for each. From here on there may be objects to clean up.
 func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
+	if s.held != nil && len(s.plan.Checks) != len(s.awaited) {
+		return nil, fmt.Errorf("%d of %d checks could be planned for run %s", len(s.plan.Checks), len(s.awaited), s.id)
+	}
 	if len(s.plan.Checks) == 0 {
 		return s.told, nil
 	}
