@@ -79,9 +79,14 @@ demo: tools build ## run a preflight on a real cluster: Blocked, its remedies, R
 test: tools build ## run every test, on real clusters
 	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race -timeout 45m ./...) || exit 1; done
 
+.PHONY: test-faults
+test-faults: tools build ## break everything under a run, and print what it survived
+	@go test -count=1 -v -timeout 20m -run TestFaults ./test/e2e/faults
+
 .PHONY: bench
-bench: tools build ## print the numbers: time to verdict against kubectl, bytes read of a release, what 500 targets cost
+bench: tools build ## print the numbers: time to verdict against kubectl, up to 5 000 checks; what a release costs to verify and read; what 500 targets cost
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./runner/payload ./test/e2e ./test/narrative
+	@go test -run '^$$' -bench Scale -benchtime 1x -timeout 2h ./test/e2e/scale
 
 .PHONY: lint
 lint: ## check style, format and dead code

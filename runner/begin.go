@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/imagepolicy"
@@ -24,8 +25,11 @@ import (
 type session struct {
 	*look
 
-	id       string
+	id string
+	// deadline is when the time of the run is up, skew how far the cluster's
+	// clock, which start and deadline are by, is ahead of this machine's.
 	deadline time.Time
+	skew     time.Duration
 	target   release
 
 	// registries is how the cluster pulls images.
@@ -44,6 +48,16 @@ type session struct {
 	// launcher is set from when objects may exist in the cluster.
 	launcher *launch.Launcher
 	plan     launch.Plan
+
+	records *record.Store
+	// held is the run as this process holds it; nil when nothing is launched.
+	held *record.Held
+	// answers are the results of checks that are in already; those of another run
+	// where earlier is set.
+	answers map[string][]preflight.Finding
+	earlier *record.Record
+	// awaited has the names of the checks that are launched.
+	awaited map[string]bool
 }
 
 // begin reads the cluster and finds the target. It creates nothing, and names

@@ -20,11 +20,14 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 	policy := verdict.Policy{Accepted: s.account(s.target.version).Accepted(), Force: s.config.Force}
 	expected := expectation(collection)
 	decided, findings := verdict.Fold(collection.Findings, expected, policy)
+	if phase == report.PhaseComplete {
+		decided.ValidUntil = s.validUntil(decided.Accepted)
+	}
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
-			ID: s.id, StartTime: s.start.Format(time.RFC3339), CompletionTime: time.Now().UTC().Format(time.RFC3339),
-			Phase: phase, ToolVersion: s.config.ToolVersion,
+			ID: s.id, StartTime: s.start.Format(time.RFC3339), CompletionTime: s.now().Format(time.RFC3339),
+			Phase: phase, ToolVersion: s.config.ToolVersion, ChecksFrom: s.checksFrom(),
 		},
 		Cluster:  s.cluster,
 		Target:   s.reportedTarget(),
@@ -34,6 +37,21 @@ func (s *session) report(collection collector.Collection, phase string) report.R
 		Findings: findings,
 		Created:  s.created(),
 	}
+}
+
+// refold judges the findings of somebody else's run by what this user accepts.
+func (s *session) refold(told report.Report) report.Report {
+	policy := verdict.Policy{Accepted: s.account(told.Target.Version).Accepted(), Force: s.config.Force}
+	findings := slices.Clone(told.Findings)
+	for i := range findings {
+		if bypass := findings[i].Bypass; bypass != nil && bypass.By != verdict.ByAdminAck {
+			findings[i].Bypass = nil
+		}
+	}
+	until := told.Verdict.ValidUntil
+	told.Verdict, told.Findings = verdict.Fold(findings, told.Expected, policy)
+	told.Verdict.ValidUntil = until
+	return told
 }
 
 // review warns of acceptances that do not do what may be expected of them.

@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // builtinNeeds is what the built-in checks read of the cluster. None of it is
@@ -81,9 +83,14 @@ func (c Config) needs() access.Needs {
 	if c.Images.Pulls() {
 		needs = needs.And(pullingNeeds())
 	}
-	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{Optional: access.WritesNeeds()})
+	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(record.Needs()).And(access.Needs{
+		Optional: append(access.WritesNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+	})
 }
 
-// RunNeeds is what Run asks of the API server for whatever release, but for what
-// the roles of the release allow: Listing has that of one release.
-func RunNeeds() access.Needs { return Config{}.needs().And(launch.AnyNeeds()) }
+// RunNeeds is what Run asks of the API server for whatever release when it looks
+// at images so, but for what the roles of the release allow: Listing has that of
+// one release.
+func RunNeeds(images image.Mode) access.Needs {
+	return Config{Images: images}.needs().And(launch.AnyNeeds())
+}

@@ -86,6 +86,12 @@ type Config struct {
 	Images image.Mode
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
+	// Rerun runs all checks anew, also where those of a run that is done still
+	// hold.
+	Rerun bool
+	// Interrupted is asked what is to become of the run when ctx is canceled
+	// before its time, with the ID of the run; optional, and then it is CleanUp.
+	Interrupted func(run string) Interruption
 	// ToolVersion is recorded in the report and on the Jobs.
 	ToolVersion string
 	// Progress is told what the run is doing, one call at a time; optional.
@@ -97,6 +103,8 @@ type Config struct {
 
 // Event is one thing to tell whoever waits for a run. Exactly one field is set.
 type Event struct {
+	// Run is the ID of the run, as soon as it is known.
+	Run string
 	// Step says what the run turns to now.
 	Step string
 	// Status says what one check is doing.
@@ -117,9 +125,16 @@ type Event struct {
 // what was found when everything was listed again; the latter only in the report
 // that is returned, since Config.Verdict is given it before that.
 //
+// A run is recorded in the cluster, but for one without Jobs, which changes
+// nothing there. Run therefore comes back to what is known: where a run of the
+// same release and selection is on its way, it waits for what that comes to, and
+// goes on in its place when its process is gone; and where the checks of one that
+// is done all passed and still hold (package basis), it takes their results over,
+// says so in the report, and asks everything else anew.
+//
 // Canceling ctx ends the run early with what is known by then; the objects that
-// it created are deleted all the same.
-func Run(ctx context.Context, config Config) (told report.Report, err error) {
+// it created are deleted all the same, unless Config.Interrupted says otherwise.
+func Run(ctx context.Context, config Config) (report.Report, error) {
 	run, err := begin(ctx, config, config.needs())
 	if err != nil {
 		return report.Report{}, err
@@ -133,26 +148,40 @@ func Run(ctx context.Context, config Config) (told report.Report, err error) {
 	if err := run.extract(limited); err != nil {
 		return report.Report{}, err
 	}
-	defer func() {
-		removal, failed := run.cleanup(ctx)
-		told.Removal, err = removal, errors.Join(err, failed)
-	}()
-	sources, err := run.launch(limited)
+	if err := run.draft(limited); err != nil {
+		return report.Report{}, err
+	}
+	if config.NoJobs || run.reuse(limited) {
+		told, err := run.conduct(limited)
+		return run.finish(ctx, told, err)
+	}
+	return run.recorded(ctx, limited)
+}
+
+// conduct makes the checks, and tells what they come to.
+func (s *session) conduct(ctx context.Context) (report.Report, error) {
+	sources, err := s.launch(ctx)
 	if err != nil {
 		return report.Report{}, err
 	}
-	collection := collector.Collect(limited, append(sources, run.builtin(limited)...), run.answered)
+	collection := collector.Collect(ctx, append(sources, s.builtin(ctx)...), s.answered)
 	phase := report.PhaseComplete
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		phase = report.PhaseInterrupted
 	} else { // nobody knows before that which acceptances are not needed
-		collection.Findings = append(collection.Findings, run.review(collection.Findings)...)
+		collection.Findings = append(collection.Findings, s.review(collection.Findings)...)
 	}
-	told = run.report(collection, phase)
-	if config.Verdict != nil {
-		config.Verdict(told)
+	return s.report(collection, phase), nil
+}
+
+// finish tells the report, and deletes what the run has in the cluster.
+func (s *session) finish(ctx context.Context, told report.Report, err error) (report.Report, error) {
+	if err == nil && s.config.Verdict != nil {
+		s.config.Verdict(told)
 	}
-	return told, nil
+	removal, failed := s.cleanup(ctx)
+	told.Removal = removal
+	return told, errors.Join(err, failed)
 }
 
 // Listing is what a release would run.

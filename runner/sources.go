@@ -29,26 +29,55 @@ func (s *session) builtin(ctx context.Context) []collector.Source {
 	return append(sources, gate.AdminAckAhead(s.snapshot, asked, s.payload.AdminGates))
 }
 
-// launch plans the release's checks, has the API server validate all of them,
-// creates what they need, and returns a source for each. From here on there
-// may be objects to clean up.
-func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
+// draft plans the release's checks, and finds out whether the user may run them.
+// Nothing is created.
+func (s *session) draft(ctx context.Context) error {
 	if s.payload == nil {
-		return s.told, nil
+		return nil
 	}
 	s.plan = launch.Build(s.run(), s.payload)
 	s.refused(s.plan.Refused)
-	if err := s.choose(); err != nil {
-		return nil, err
+	if err := s.choose(); err != nil || len(s.plan.Checks) == 0 {
+		return err
+	}
+	return s.plan.Needs().Check(ctx, s.config.Kubernetes.AuthorizationV1())
+}
+
+// replan plans the checks of the draft again, for the run as it is now: with
+// another ID their Jobs have other names. It plans for the last time.
+func (s *session) replan() {
+	if s.payload == nil {
+		return
+	}
+	s.awaited = map[string]bool{}
+	for _, check := range s.plan.Checks {
+		s.awaited[check.Name] = true
+	}
+	s.plan = launch.Build(s.run(), s.payload)
+	// The plan has its own copies, and there may be thousands.
+	s.payload.Jobs, s.payload.Supporting = nil, nil
+	s.plan.Checks = slices.DeleteFunc(s.plan.Checks, func(check launch.Check) bool { return !s.awaited[check.Name] })
+}
+
+// launch has the API server validate the planned checks, creates what they need,
+// and returns a source for each. From here on there may be objects to clean up.
+func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
+	if s.held != nil && len(s.plan.Checks) != len(s.awaited) {
+		return nil, fmt.Errorf("%d of %d checks could be planned for run %s", len(s.plan.Checks), len(s.awaited), s.id)
 	}
 	if len(s.plan.Checks) == 0 {
 		return s.told, nil
 	}
-	if err := s.plan.Needs().Check(ctx, s.config.Kubernetes.AuthorizationV1()); err != nil {
-		return nil, err
+	if s.held == nil {
+		return append(s.told, s.taken()...), nil
+	}
+	launcher := launch.New(s.config.Kubernetes)
+	if s.held.Resumed() {
+		if err := launcher.Resume(ctx, s.id); err != nil {
+			return nil, err
+		}
 	}
 	s.step("validating the checks of the release: %d", len(s.plan.Checks))
-	launcher := launch.New(s.config.Kubernetes)
 	refused, plan := launcher.Validate(ctx, s.plan)
 	if err := launch.Ungrantable(refused); err != nil {
 		return nil, err
@@ -65,8 +94,8 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	}
 	s.step("running the checks of the release: %d", len(plan.Checks))
 	sources, err := jobs.Sources(ctx, s.config.Kubernetes, launcher, plan, jobs.Options{
-		Parallelism: s.config.Parallelism,
-		Progress:    func(status jobs.Status) { s.config.Progress(Event{Status: &status}) },
+		Parallelism: s.config.Parallelism, Answered: s.answers,
+		Progress: func(status jobs.Status) { s.config.Progress(Event{Status: &status}) },
 	})
 	return append(s.told, sources...), err
 }
@@ -139,8 +168,14 @@ func selects(selector string, check launch.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 
-// cleanupTimeout bounds the deletion of a run's objects.
-const cleanupTimeout = time.Minute
+// The deletion of a run's objects is bounded by cleanupTimeout, and cleanupShare
+// more for each object: of every Job and its pod the garbage collector and the
+// Job controller have to let go, with about five requests, of which Kubernetes
+// lets each of them make 20 a second unless told otherwise.
+const (
+	cleanupTimeout = time.Minute
+	cleanupShare   = time.Second / 4
+)
 
 // cleanup deletes what the run created. It outlives the cancellation of ctx:
 // an interrupted run leaves nothing behind either.
@@ -149,7 +184,8 @@ func (s *session) cleanup(ctx context.Context) (*report.Removal, error) {
 		return nil, nil //nolint:nilnil // nothing was deleted, and nothing should have been
 	}
 	s.step("deleting the objects of the run")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	limit := cleanupTimeout + cleanupShare*time.Duration(len(s.created()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	done, err := s.launcher.Cleanup(ctx, s.id)
 	removal := &report.Removal{Deleted: append([]preflight.Object{}, done.Deleted...), Left: append([]preflight.Object{}, done.Left...)}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -221,9 +222,24 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 // verify verifies pullSpec with one keyring and one store of signatures.
 func verify(t *testing.T, k signature.Keyring, signatures ...[]byte) (signature.Release, error) {
 	t.Helper()
-	return signature.Verify(t.Context(), pullSpec, signature.Trust{
-		Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory(signatures)},
-	})
+	return frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory(signatures)}})
+}
+
+// maxMemory is what a verification may cost, whatever it is given.
+const maxMemory = 64 << 20
+
+// frugal verifies, and counts all that is allocated on the way, given back or not:
+// no peak of the heap can be above that.
+func frugal(t *testing.T, trust signature.Trust) (signature.Release, error) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := signature.Verify(t.Context(), pullSpec, trust)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > maxMemory {
+		t.Errorf("%d bytes allocated, want at most %d", n, maxMemory)
+	}
+	return r, err
 }
 
 // revoke marks the key of signer as compromised.

@@ -97,9 +97,7 @@ func TestStoreMisbehaves(t *testing.T) {
 				tc.handler(w, r)
 			}))
 			t.Cleanup(server.Close)
-			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
-				Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, server.URL)},
-			})
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, server.URL)}})
 			check(t, tc.reason, tc.want, r, err)
 			if got := requests.Load(); got != tc.requests {
 				t.Errorf("%s: %d requests, want %d", tc.reason, got, tc.requests)

@@ -154,7 +154,7 @@ func TestVerifyLooksAtFewSignatures(t *testing.T) {
 		"None":  {reason: "nine of a stranger are not too many", store: many[:9], want: "UnknownKey", details: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
+			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
 			check(t, tc.reason, tc.want, r, err)
 			if e, ok := errors.AsType[*signature.Error](err); ok && (len(e.Details) != tc.details || e.Outcome != preflight.Fail) {
 				t.Errorf("%s: %s with %d details, want Fail with %d", tc.reason, e.Outcome, len(e.Details), tc.details)

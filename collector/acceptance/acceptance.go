@@ -117,6 +117,19 @@ func Judge(all []Acceptance, question Question) Account {
 	return account
 }
 
+// Until is when the first acceptance of these risks ends to hold; zero when none
+// of them ever does.
+func (a Account) Until(risks []string) time.Time {
+	var first time.Time
+	for i, acceptance := range a.all {
+		ends := a.states[i] == holds && !acceptance.until.IsZero() && slices.Contains(risks, acceptance.Risk)
+		if ends && (first.IsZero() || acceptance.until.Before(first)) {
+			first = acceptance.until
+		}
+	}
+	return first
+}
+
 func (a Acceptance) judge(question Question) state {
 	switch {
 	case !a.isFor(question):

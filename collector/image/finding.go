@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/quote"
 )
 
 // The reasons of findings, beside those of registry.Error.
@@ -22,6 +22,8 @@ const (
 	reasonInvalid      = "InvalidManifest"
 	reasonTooLarge     = "ManifestTooLarge"
 	reasonArchitecture = "ArchitectureMissing"
+	// reasonMore is that of all groups which have no finding of their own.
+	reasonMore = "MoreImages"
 )
 
 // digestName is the name of findings about a registry that cannot be trusted:
@@ -29,9 +31,11 @@ const (
 const digestName = "ImageDigest"
 
 const (
-	// mostNames bounds how many images a message names.
-	mostNames = 5
-	maxText   = 512
+	// mostNames bounds how many images a message names, mostGroups how many
+	// findings of one name there are.
+	mostNames  = 5
+	mostGroups = 10
+	maxText    = 512
 )
 
 // group is all images that are not to be had for the same cause, from the same
@@ -77,11 +81,48 @@ func (c Check) judge(results []result) []preflight.Finding {
 			Message: fmt.Sprintf("%d images are where nodes would pull them; a node that needed all of them would pull %s", len(c.Images), evidence["size"]),
 		}}
 	}
-	var findings []preflight.Finding
+	var lies, others []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		findings = append(findings, c.finding(groups[key], evidence))
+		if groups[key].reason == reasonLie {
+			lies = append(lies, groups[key])
+		} else {
+			others = append(others, groups[key])
+		}
+	}
+	var findings []preflight.Finding
+	for _, each := range slices.Concat(fewer(lies), fewer(others)) {
+		findings = append(findings, c.finding(each, evidence))
 	}
 	return findings
+}
+
+// fewer are the groups, what fails and concerns the most images first. Where they
+// are too many, the last one has all images of the rest, and fails if any of
+// these does.
+func fewer(groups []*group) []*group {
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(len(b.components), len(a.components)))
+	})
+	if len(groups) <= mostGroups {
+		return groups
+	}
+	rest := *groups[mostGroups-1]
+	places := map[string]bool{}
+	for _, each := range groups[mostGroups-1:] {
+		places[each.places] = true
+	}
+	for _, each := range groups[mostGroups:] {
+		rest.components = append(rest.components, each.components...)
+	}
+	rest.exact = fmt.Sprintf("%d more places, for %d more causes", len(places), len(groups)-mostGroups+1)
+	if rest.reason != reasonLie {
+		rest.reason = reasonMore
+	}
+	return append(groups[:mostGroups-1:mostGroups-1], &rest)
+}
+
+func severity(g *group) int {
+	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown}, g.outcome)
 }
 
 // groupOf says why one image is not to be had.
@@ -141,7 +182,7 @@ func (c Check) finding(g *group, evidence map[string]string) preflight.Finding {
 	said := map[string]string{
 		reasonMissing: "missing from", reasonBlobs: "incomplete at", reasonLie: "not what was promised at",
 		reasonInvalid: "not valid at", reasonArchitecture: "not for all nodes at",
-		"RegistryNotAllowed": "not allowed from", "RegistryBlocked": "not allowed from",
+		"RegistryNotAllowed": "not allowed from", "RegistryBlocked": "not allowed from", reasonMore: "not to be had from",
 	}[g.reason]
 	finding := preflight.Finding{
 		Name: Name, Outcome: g.outcome, Reason: g.reason, Evidence: evidence, Remediation: g.remedy,
@@ -251,15 +292,4 @@ func humanSize(bytes int64) string {
 }
 
 // oneLine makes text from outside fit for a message.
-func oneLine(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText] + "..."
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(text), " ")
-}
+func oneLine(text string) string { return quote.Line(text, maxText) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +17,10 @@ import (
 	"github.com/openshift/update-preflight/collector/image"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+// maxMemory is what looking at images may allocate, given back or not, the
+// registries of the test included: they run in the same process.
+const maxMemory = 64 << 20
 
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -158,6 +164,21 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Unknown ManifestTooLarge"},
 			text: []string{"1 of 4 images are not known to be at SOURCE/", "256 KiB"},
 		},
+		"Redirects without end": {
+			reason: "nobody follows for ever, and another place may have it",
+			prepare: func(t *testing.T, w world) {
+				t.Helper()
+				w.mirrored(t, configv1.AllowContactingSource)
+				w.pushToSource(t, "cli", "etcd", "ingress")
+				w.mirror.answer("*", func(rw http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/v2/" {
+						http.Redirect(rw, r, r.URL.Path, http.StatusTemporaryRedirect)
+					}
+				})
+			},
+			want: []string{"Images Unknown RegistryUnreachable"},
+			text: []string{"1 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", ": kubelet (", "more than 5 redirects"},
+		},
 		"Index": {
 			reason: "the image for the nodes is looked at, too",
 			prepare: func(t *testing.T, w world) {
@@ -250,7 +271,14 @@ func TestCheck(t *testing.T) {
 			}
 			var got []string
 			var said strings.Builder
-			for _, finding := range collect(t, check) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			findings := collect(t, check)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > maxMemory {
+				t.Errorf("%s: %d bytes allocated, want at most %d", tc.reason, n, maxMemory)
+			}
+			for _, finding := range findings {
 				got = append(got, fmt.Sprintf("%s %s %s", finding.Name, finding.Outcome, finding.Reason))
 				said.WriteString(finding.Message + "\n" + finding.Remediation + "\n")
 				stops := finding.Outcome != preflight.Pass
@@ -361,6 +389,44 @@ func TestManyAreNotAllNamed(t *testing.T) {
 	}
 	if want := "190 of 190 images are missing from " + w.source.host + sourceRepository + ": cli, component-000, component-001, component-002, component-003 and 185 more ("; !strings.HasPrefix(findings[0].Message, want) {
 		t.Errorf("message %q, want %q", findings[0].Message, want)
+	}
+}
+
+// TestManyCausesAreNotAllFindings has a release whose images are at as many
+// registries: none of them is lost from the decision.
+func TestManyCausesAreNotAllFindings(t *testing.T) {
+	w := newWorld(t)
+	check := w.check()
+	check.Images = map[string]string{}
+	for i := range 50 {
+		check.Images[fmt.Sprintf("down-%02d", i)] = fmt.Sprintf("127.0.0.1:1/down-%02d/image@sha256:%064x", i, i)
+		check.Images[fmt.Sprintf("gone-%02d", i)] = fmt.Sprintf("%s/gone-%02d/image@sha256:%064x", w.source.host, i, i)
+	}
+	for i := range 15 {
+		digest := fmt.Sprintf("sha256:%064x", 1000+i)
+		check.Images[fmt.Sprintf("lie-%02d", i)] = fmt.Sprintf("%s/lie-%02d/image@%s", w.source.host, i, digest)
+		w.source.answer("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+	}
+	counts, concerned := map[string]int{}, map[string]int{}
+	var last preflight.Finding
+	for _, finding := range collect(t, check) {
+		counts[finding.Name]++
+		of, err := strconv.Atoi(finding.Evidence["concerned"])
+		if err != nil || !finding.Blocks {
+			t.Errorf("%+v; want that it blocks, and how many images it is about", finding)
+		}
+		concerned[finding.Name] += of
+		last = finding
+	}
+	if diff := cmp.Diff(map[string]int{"Images": 10, "ImageDigest": 10}, counts); diff != "" {
+		t.Errorf("findings (-want, +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"Images": 100, "ImageDigest": 15}, concerned); diff != "" {
+		t.Errorf("each image is in one of them (-want, +got):\n%s", diff)
+	}
+	want := "91 of 115 images are not to be had from 91 more places, for 91 more causes: "
+	if last.Reason != "MoreImages" || last.Outcome != preflight.Fail || !strings.HasPrefix(last.Message, want) || !strings.Contains(last.Message, "and 86 more (") {
+		t.Errorf("%s (%s) %q, want a failure that says %q, since some of them are failures", last.Outcome, last.Reason, last.Message, want)
 	}
 }
 

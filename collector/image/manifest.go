@@ -1,8 +1,6 @@
 package image
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,9 +107,4 @@ func (m manifest) parts(architectures []string) ([]part, error) {
 func isDigest(text string) bool {
 	_, err := name.NewDigest("registry.example.com/image@" + text)
 	return err == nil && strings.HasPrefix(text, "sha256:")
-}
-
-func digestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 // result is what came of asking for one image.
@@ -36,8 +31,8 @@ type visitor struct {
 	architectures []string
 
 	mutex sync.Mutex
-	// pullers keep what a registry gave as a token, by place and credential.
-	pullers map[string]*remote.Puller
+	// opened keep what a registry gave as a token, by place and credential.
+	opened map[string]func() (stall, error)
 	// dead are the errors of registries that no connection could be made to, by
 	// host: it would take as long for each image.
 	dead map[string]error
@@ -49,7 +44,7 @@ type visitor struct {
 func newVisitor(mode Mode, architectures []string) *visitor {
 	return &visitor{
 		mode: mode, architectures: architectures,
-		pullers: map[string]*remote.Puller{}, dead: map[string]error{}, blobs: map[string]func() error{},
+		opened: map[string]func() (stall, error){}, dead: map[string]error{}, blobs: map[string]func() error{},
 	}
 }
 
@@ -71,11 +66,11 @@ func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][
 	if err := v.isDead(host); err != nil {
 		return nil, err
 	}
-	puller, err := v.puller(ctx, visit)
-	if err != nil {
-		return nil, err
+	at, err := v.open(ctx, visit)
+	var layers map[string][]blob
+	if err == nil {
+		layers, err = v.image(ctx, at, visit.Reference.Identifier())
 	}
-	layers, err := v.image(ctx, stall{puller: puller, repository: visit.Reference.Context()}, visit.Reference.Identifier())
 	if connection, ok := errors.AsType[*net.OpError](err); ok && ctx.Err() == nil && (connection.Op == "dial" || connection.Op == "proxyconnect") {
 		v.mutex.Lock()
 		defer v.mutex.Unlock()
@@ -90,21 +85,20 @@ func (v *visitor) isDead(host string) error {
 	return v.dead[host]
 }
 
-// puller is the same for all images of a place, so that a registry is asked for
-// a token once.
-func (v *visitor) puller(ctx context.Context, visit registry.Visit) (*remote.Puller, error) {
+// open asks a place once who asks, and for all images of it, so that a registry is
+// asked for a token once.
+func (v *visitor) open(ctx context.Context, visit registry.Visit) (stall, error) {
 	key := visit.Repository + " " + visit.Credential
 	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	if known, ok := v.pullers[key]; ok {
-		return known, nil
+	if v.opened[key] == nil {
+		v.opened[key] = sync.OnceValues(func() (stall, error) {
+			opened, err := repository.Open(ctx, visit.Reference.Context(), visit.Auth, visit.Transport)
+			return stall{name: visit.Repository, repository: opened}, err
+		})
 	}
-	visit.Transport = bounded{next: visit.Transport}
-	made, err := remote.NewPuller(visit.Options(ctx)...)
-	if err == nil {
-		v.pullers[key] = made
-	}
-	return made, err
+	ask := v.opened[key]
+	v.mutex.Unlock()
+	return ask()
 }
 
 // image reads the manifests of an image and returns its layers by architecture.
@@ -125,7 +119,7 @@ func (v *visitor) image(ctx context.Context, at stall, digest string) (map[strin
 		architecture := oneLine(part.Platform.Architecture)
 		image, err := at.manifest(ctx, part.Digest)
 		switch {
-		case isMissing(err):
+		case repository.IsMissing(err):
 			return nil, refuse(reasonMissing, "the index is there, but not its image for linux/%s", architecture)
 		case err != nil:
 			return nil, err
@@ -147,7 +141,7 @@ func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image manifest) err
 	}
 	for _, each := range append(slices.Clip(image.Layers), image.Config) {
 		v.mutex.Lock()
-		key := at.repository.Name() + "@" + each.Digest
+		key := at.name + "@" + each.Digest
 		if v.blobs[key] == nil {
 			v.blobs[key] = sync.OnceValue(func() error { return at.blob(ctx, each) })
 		}
@@ -162,38 +156,29 @@ func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image manifest) err
 
 // stall is a repository with a way to it.
 type stall struct {
-	puller     *remote.Puller
-	repository name.Repository
+	name       string
+	repository *repository.Repository
 }
 
-// manifest returns the manifest with that digest. It hashes the content itself:
-// go-containerregistry believes the server's header when the server calls the
-// manifest a schema 1 one (pkg/v1/remote/fetcher.go).
+// manifest returns the manifest with that digest.
 func (s stall) manifest(ctx context.Context, digest string) (manifest, error) {
-	descriptor, err := s.puller.Get(ctx, s.repository.Digest(digest))
-	lie := refuse(reasonLie, "it serves something else as the manifest %s", digest)
+	content, err := s.repository.Manifest(ctx, digest, maxManifest)
 	switch {
-	case err != nil && strings.Contains(err.Error(), "does not match requested digest"):
-		return manifest{}, lie // go-containerregistry gives this error no type
-	case isTooLarge(err):
+	case errors.Is(err, repository.ErrMismatch):
+		return manifest{}, refuse(reasonLie, "it serves something else as the manifest %s", digest)
+	case errors.Is(err, repository.ErrTooLarge):
 		return manifest{}, &refusal{reason: reasonTooLarge, outcome: preflight.Unknown, text: "it serves a manifest that is larger than 256 KiB"}
 	case err != nil:
 		return manifest{}, err
-	case digestOf(descriptor.Manifest) != digest:
-		return manifest{}, lie
 	}
-	return parse(descriptor.Manifest)
+	return parse(content)
 }
 
 // blob asks for the size of a blob.
 func (s stall) blob(ctx context.Context, wanted blob) error {
-	layer, err := s.puller.Layer(ctx, s.repository.Digest(wanted.Digest))
-	if err != nil {
-		return err
-	}
-	size, err := layer.Size()
+	size, err := s.repository.BlobSize(ctx, wanted.Digest)
 	switch {
-	case isMissing(err):
+	case repository.IsMissing(err):
 		return refuse(reasonBlobs, "the manifest is there, but not the blob %s that it names", wanted.Digest)
 	case err != nil:
 		return err
@@ -201,28 +186,4 @@ func (s stall) blob(ctx context.Context, wanted blob) error {
 		return refuse(reasonLie, "it has %d bytes as the blob %s, which has %d", size, wanted.Digest, wanted.Size)
 	}
 	return nil
-}
-
-func isMissing(err error) bool {
-	refused, ok := errors.AsType[*transport.Error](err)
-	return ok && refused.StatusCode == http.StatusNotFound
-}
-
-func isTooLarge(err error) bool {
-	_, ok := errors.AsType[*http.MaxBytesError](err)
-	return ok
-}
-
-// bounded is a way to a registry by which no answer is larger than a manifest
-// may be.
-type bounded struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
-	}
-	response.Body = http.MaxBytesReader(nil, response.Body, maxManifest)
-	return response, nil
 }

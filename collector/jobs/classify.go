@@ -35,7 +35,7 @@ func (o Observation) read() Reading {
 	pod, born := o.newest()
 	switch condition := o.condition(); {
 	case o.Deleted:
-		return o.unknown(obstacle{
+		return o.lost(obstacle{
 			cause: "JobDeleted", detail: sentence("the Job was deleted by somebody else", o.doing()),
 			remedy: "Find out who deletes Jobs in namespace " + o.Check.Job.Namespace + ", then run the preflight again.",
 		})
@@ -78,6 +78,12 @@ func (o Observation) condition() *end {
 }
 
 // conclude reads the end of one attempt. False means that it is no answer.
+//
+// The log is read, once, where the termination message has no whole result. That
+// is so too for a check that promised none and exits 0 with an empty message: it
+// may have printed a result that warns, or that denies its exit code. Without
+// that log its exit code is the answer, so it is not waited for. With the dry
+// run and the creation this makes three requests per Job.
 func (o Observation) conclude(i int) (Reading, bool) {
 	pod := o.Pods[i]
 	if why, ok := o.unstartable(pod); ok {
@@ -94,7 +100,11 @@ func (o Observation) conclude(i int) (Reading, bool) {
 	}
 	last := i == len(o.Pods)-1
 	if last && !heard.complete() && log == nil && !pod.Gone && !o.Expired {
-		return Reading{State: Running, Detail: "reading what it said", ReadLog: pod.Name}, true
+		reading := Reading{State: Running, Detail: "reading what it said", ReadLog: pod.Name, logTime: logTime}
+		if end.ExitCode == 0 && !heard.found && heard.problem == "" && !o.Check.Framed {
+			reading.logTime = lastWordsTime
+		}
+		return reading, true
 	}
 	if heard.final() {
 		return o.final(pod, end.ExitCode, heard)
@@ -191,15 +201,31 @@ func others(check launch.Check, pod Pod) otherContainers {
 // completed is for a Job that is complete though no pod was seen to end: the
 // watch may be a little behind.
 func (o Observation) completed() Reading {
-	reading := o.held(obstacle{
-		cause: "Lost", patience: settleTime,
+	if !o.Check.Framed && o.Listed {
+		return o.passed()
+	}
+	return o.lost(obstacle{
+		cause: causeLost, patience: settleTime,
 		detail: "the Job is complete, but its pod was gone before anybody saw what it said",
 		remedy: "Run the preflight again.",
 	})
-	if reading.State == Done && !o.Check.Framed {
-		return o.passed()
+}
+
+const causeLost = "Lost"
+
+// lost is about a Job whose word nobody is going to hear any more. Once it is
+// started again, and not because a watch is behind.
+func (o Observation) lost(why obstacle) Reading {
+	reading := o.held(why)
+	switch {
+	case reading.State != Done:
+		return reading
+	case why.cause == causeLost && !o.Listed:
+		return Reading{State: Waiting, Detail: why.detail, Cause: why.cause, remedy: why.remedy, ListPods: true}
+	case o.Restarted:
+		return reading
 	}
-	return reading
+	return Reading{State: Waiting, Detail: why.detail + "; it is started once more", Cause: why.cause, remedy: why.remedy, Restart: true}
 }
 
 // failed says why a Job was given up.
@@ -213,9 +239,18 @@ func (o Observation) failed(condition end) Reading {
 			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if it was at work all the time, report it to the owners of component %q.", o.Check.Component),
 		})
 	case !born:
-		return o.held(obstacle{
-			cause: "Lost", patience: settleTime,
+		return o.lost(obstacle{
+			cause: causeLost, patience: settleTime,
 			detail: sentence("the Job failed, and no pod of it was seen", condition.message), remedy: "Run the preflight again.",
+		})
+	}
+	if why := disruption(pod); why != nil {
+		return o.lost(*why)
+	}
+	if pod.DeletionTimestamp != nil {
+		return o.lost(obstacle{
+			cause: "PodDeleted", detail: sentence("its pod was deleted by somebody else", condition.message),
+			remedy: "Find out who deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
 		})
 	}
 	if why := o.failure(pod); why != nil {
@@ -223,8 +258,8 @@ func (o Observation) failed(condition end) Reading {
 	}
 	end := ending(o.Check, pod)
 	if end == nil || end.ExitCode == 0 {
-		return o.held(obstacle{
-			cause: "Lost", patience: settleTime,
+		return o.lost(obstacle{
+			cause: causeLost, patience: settleTime,
 			detail: sentence("the Job failed, but its pod was gone before anybody saw why", condition.message), remedy: "Run the preflight again.",
 		})
 	}
@@ -291,7 +326,7 @@ func (o Observation) expired(reading Reading) Reading {
 		}
 	}
 	if o.Trouble != "" {
-		detail += "; the cluster could not be watched: " + line(o.Trouble, maxLine)
+		detail += "; there is trouble with the cluster: " + line(o.Trouble, maxLine)
 	}
 	return o.unknown(obstacle{
 		cause:  cmp.Or(reading.Cause, "Timeout"),

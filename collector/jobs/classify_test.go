@@ -415,6 +415,15 @@ func TestWhatIsInTheWay(t *testing.T) {
 			reason: "no such host is about the network, not about the image", observe: observe(pod(waiting("ErrImagePull", "dial tcp: lookup registry: no such host"))),
 			cause: "ImagePull", recheck: patience, atTheEnd: "Unknown(ImagePull)", inMessage: "no such host", inRemedy: "registry",
 		},
+		"MirrorBusySourceClosed": {
+			reason:  "a cluster that is cut off depends on its mirror, and is never let into the source",
+			observe: observe(pod(waiting("ErrImagePull", "(Mirrors also failed: [mirror/x: pinging container registry mirror: received unexpected HTTP status: 503 Service Unavailable]): quay.io/x: unauthorized"))),
+			cause:   "ImagePull", recheck: patience, atTheEnd: "Unknown(ImagePull)", inMessage: "503 Service Unavailable", inRemedy: "mirror",
+		},
+		"PullQPSExceeded": {
+			reason: "a kubelet bounds its own pulls", observe: observe(pod(waiting("ErrImagePull", "pull QPS exceeded"))),
+			cause: "ImagePull", recheck: patience, atTheEnd: "Unknown(ImagePull)", inMessage: "QPS exceeded", inRemedy: "registry",
+		},
 		"ConfigMapMissing": {
 			reason: "the release expects it", observe: observe(pod(waiting("CreateContainerConfigError", `configmap "settings" not found`))),
 			want: "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "create it",
@@ -435,6 +444,11 @@ func TestWhatIsInTheWay(t *testing.T) {
 			reason:  "only an event says so",
 			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "settings" not found`)),
 			want:    "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "create it",
+		},
+		"NamespaceNew": {
+			reason:  "what every namespace has takes a moment to be in a new one",
+			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "kube-api-access-x" : configmap "kube-root-ca.crt" not found`)),
+			cause:   "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: `"kube-root-ca.crt" not found`, inRemedy: "message",
 		},
 		"VolumeSlow": {
 			reason:  "a mount may take long",
@@ -475,7 +489,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 			cause: "Evicted", atTheEnd: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
 		"EvictedForGood": {
-			reason: "unless the Job has given up", observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			reason: "unless the Job has given up", observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded), restarted),
 			want: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
 		"Drained": {
@@ -499,11 +513,11 @@ func TestWhatIsInTheWay(t *testing.T) {
 			atTheEnd: "Unknown(Timeout)", inMessage: "its pod is gone", inRemedy: "--timeout",
 		},
 		"JobDeleted": {
-			reason: "nobody brings it back", observe: observe(pod(running), func(o *jobs.Observation) { o.Deleted = true }),
+			reason: "it was started once more already", observe: observe(pod(running), deleted, restarted),
 			want: "Unknown(JobDeleted)", inMessage: "deleted by somebody else: the check is running", inRemedy: "who deletes",
 		},
 		"JobDeletedAfterItsEnd": {
-			reason: "an answer stays one", observe: observe(framed, pod(ended(0, frame(t, preflight.StateFinal, said("Quorum", preflight.Pass))), gone), func(o *jobs.Observation) { o.Deleted = true }),
+			reason: "an answer stays one", observe: observe(framed, pod(ended(0, frame(t, preflight.StateFinal, said("Quorum", preflight.Pass))), gone), deleted),
 			want: "Pass(Because)",
 		},
 		"DeadlineWhilePulling": {
@@ -519,11 +533,11 @@ func TestWhatIsInTheWay(t *testing.T) {
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "gone before anybody saw why", inRemedy: "again",
 		},
 		"FailedAndLost": {
-			reason: "not for ever", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", 5*time.Second)),
+			reason: "not for ever", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", 5*time.Second), restarted),
 			want: "Unknown(Lost)", inMessage: "gone before anybody saw why", inRemedy: "again",
 		},
 		"FailedWithoutAPod": {
-			reason: "nothing is known", observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", time.Minute)),
+			reason: "nothing is known", observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", time.Minute), restarted),
 			want: "Unknown(Lost)", inMessage: "no pod of it was seen", inRemedy: "again",
 		},
 		"CompleteButNotSeen": {
@@ -531,7 +545,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteAndLost": {
-			reason: "a promised result that nobody saw is none", observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute)),
+			reason: "a promised result that nobody saw is none", observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute), restarted),
 			want: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteScript": {
@@ -563,6 +577,131 @@ func TestWhatIsInTheWay(t *testing.T) {
 			attested(t, got)
 			if finding := got.Findings[0]; !strings.Contains(finding.Message, tc.inMessage) || !strings.Contains(finding.Remediation, tc.inRemedy) {
 				t.Errorf("%s: want cause %q and remedy %q, got %q and %q", tc.reason, tc.inMessage, tc.inRemedy, finding.Message, finding.Remediation)
+			}
+		})
+	}
+}
+
+func TestWhatIsLostIsStartedOnceMore(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		observe jobs.Observation
+		cause   string
+		words   string
+	}{
+		"Deleted": {
+			reason: "somebody deleted the Job before it had an answer", observe: observe(pod(running), deleted),
+			cause: "JobDeleted", words: "deleted by somebody else",
+		},
+		"DeletedUnseen": {
+			reason: "it was never seen, and is not there", observe: observe(deleted, func(o *jobs.Observation) { o.Job = nil }),
+			cause: "JobDeleted", words: "deleted by somebody else",
+		},
+		"GivenUpForAnEviction": {
+			reason:  "a Job whose author has it end with its first pod was no attempt",
+			observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause:   "Evicted", words: "low on resource",
+		},
+		"GivenUpForADrain": {
+			reason:  "so it is with a drain",
+			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown)))), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause:   "Disrupted", words: "EvictionByEvictionAPI",
+		},
+		"GivenUpForADeletedPod": {
+			reason:  "what a check says whose pod was deleted under it is no answer either",
+			observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, said("Quorum", preflight.Unknown))), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause:   "PodDeleted", words: "deleted by somebody else",
+		},
+		"CompleteAndLost": {
+			reason:  "the pod of a finished Job goes with its node",
+			observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited("Lost", time.Minute)),
+			cause:   "Lost", words: "the Job is complete",
+		},
+		"FailedAndLost": {
+			reason:  "nobody saw why",
+			observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited("Lost", time.Minute)),
+			cause:   "Lost", words: "no pod of it was seen",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := jobs.Classify(tc.observe)
+			if !got.Restart || got.State != jobs.Waiting || got.Cause != tc.cause || !strings.Contains(got.Detail, tc.words) {
+				t.Errorf("%s: want it started again for %s, got %+v", tc.reason, tc.cause, got)
+			}
+			restarted(&tc.observe)
+			got = jobs.Classify(tc.observe)
+			if want := whole + "Unknown(" + tc.cause + ")"; got.Restart || len(got.Findings) != 1 || answers(got.Findings)[0] != want {
+				t.Errorf("%s, but not for ever: want %s, got %+v", tc.reason, want, got)
+			}
+			attested(t, got)
+		})
+	}
+}
+
+func TestNothingIsLostBeforeItWasLookedFor(t *testing.T) {
+	for name, end := range map[string]func(*jobs.Observation){
+		"Complete": condition(batchv1.JobComplete, ""), "Failed": failed(batchv1.JobReasonBackoffLimitExceeded),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, promise := range []func(*jobs.Observation){framed, func(*jobs.Observation) {}} {
+				o := observe(promise, end, waited("Lost", time.Minute))
+				o.Listed = false
+				if got := jobs.Classify(o); !got.ListPods || got.Restart || got.State == jobs.Done {
+					t.Errorf("the watch on pods may be behind, so they are to be listed; got %+v", got)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatMayStepAside(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		observe jobs.Observation
+		want    bool
+	}{
+		"Unschedulable":   {"nothing of it has run", observe(pod(unscheduled)), true},
+		"TriedBefore":     {"what an earlier attempt came to is not thrown away", observe(pod(ended(1, "")), pod(unscheduled)), false},
+		"InitHasRun":      {"an init container has done its work", observe(pod(initEnded(0, ""), unscheduled)), false},
+		"Running":         {"it is at work", observe(pod(running)), false},
+		"Pulling":         {"the patience with that is bounded", observe(pod(waiting("ErrImagePull", "429 Too Many Requests"))), false},
+		"WithoutAPod":     {"another Job would not have one either", observe(), false},
+		"VolumeNotThere":  {"a volume may take for ever", observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", "not registered")), true},
+		"ItsPodGoesAlong": {"another one comes by itself", observe(pod(unscheduled, gone)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := jobs.Classify(tc.observe); got.Idle != tc.want || got.State == jobs.Done {
+				t.Errorf("%s: want idle %t, got %+v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	const final = preflight.StateFinal
+	pass := frame(t, final, said("Quorum", preflight.Pass))
+	for name, tc := range map[string]struct {
+		reason   string
+		observe  jobs.Observation
+		attempts int
+		words    string
+	}{
+		"AtOnce":     {"there is nothing to tell", observe(framed, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Flaky":      {"a pass that was none at first is told", observe(framed, pod(ended(1, "")), pod(ended(0, pass))), 2, "passed in attempt 2 only: member"},
+		"FlakyExit":  {"also where the exit code is the answer", observe(pod(ended(1, "")), pod(ended(0, "")), logged("")), 2, "passed in attempt 2 only: the check"},
+		"Drained":    {"a drain is no attempt", observe(framed, pod(disrupted, ended(143, ""), gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Evicted":    {"an eviction is no attempt", observe(framed, pod(evicted, gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Deleted":    {"nor is a pod that somebody deleted", observe(framed, pod(deleting, ended(137, ""), gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Vanished":   {"nor one that was not seen to end", observe(framed, pod(running, gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"AllOfThem":  {"what counts is counted", observe(framed, pod(ended(1, "")), pod(evicted, gone), pod(ended(0, pass))), 2, "passed in attempt 2 only: member"},
+		"AFailure":   {"a failure says it in its own words", observe(framed, pod(ended(1, "")), pod(ended(3, frame(t, final, said("Alarm", preflight.Fail))))), 2, "member etcd-0 is fail"},
+		"LastOfAll":  {"the last one is one, whatever became of it", observe(framed, pod(disrupted, ended(3, frame(t, final, said("Alarm", preflight.Fail))))), 1, "member etcd-0 is fail"},
+		"AStandInOK": {"what stands in for a lost one begins to count anew", observe(framed, restarted, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := jobs.Classify(tc.observe).Findings
+			if len(got) != 1 || got[0].Job == nil || got[0].Job.Attempts != tc.attempts || !strings.HasPrefix(got[0].Message, tc.words) {
+				t.Errorf("%s: want %d attempts and %q, got %+v", tc.reason, tc.attempts, tc.words, got)
 			}
 		})
 	}

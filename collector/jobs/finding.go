@@ -32,6 +32,9 @@ func (o Observation) done(finding preflight.Finding) Reading {
 func (o Observation) answer(findings []preflight.Finding) Reading {
 	for i := range findings {
 		findings[i].Job = o.job()
+		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
+			findings[i].Message = cut(sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), maxMessage)
+		}
 	}
 	return Reading{State: Done, Findings: findings}
 }
@@ -65,10 +68,14 @@ func (o Observation) objects() []preflight.Object {
 	return objects
 }
 
-// job says where and when the check ran.
+// job says where and when the check ran. A pod that the cluster put to an end,
+// or that was never seen to end, was no attempt, unless it is the last one.
 func (o Observation) job() *preflight.Job {
 	job := &preflight.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
-	for _, pod := range o.Pods {
+	for i, pod := range o.Pods {
+		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && ending(o.Check, pod) == nil) {
+			continue
+		}
 		job.Attempts++
 		if current := status(o.Check, pod); current != nil {
 			job.Attempts += int(current.RestartCount)

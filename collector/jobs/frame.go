@@ -3,7 +3,6 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -69,11 +68,10 @@ func findings(check launch.Check, result preflight.Result) ([]preflight.Finding,
 	if len(result.Findings) > maxFindings {
 		return nil, fmt.Errorf("it has %d findings, at most %d are taken", len(result.Findings), maxFindings)
 	}
-	acceptable := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
 	var all []preflight.Finding
 	for _, finding := range result.Findings {
 		name := check.Prefix() + "." + finding.Name
-		if len(finding.Name) == 0 || len(name) > 2*maxWord || !acceptable.MatchString(name) {
+		if len(finding.Name) == 0 || len(name) > 2*maxWord || !isName(name, ".-") {
 			return nil, fmt.Errorf("%q is not the name of a check", line(finding.Name, maxWord))
 		}
 		all = append(all, tidy(name, finding))
@@ -91,7 +89,7 @@ func tidy(name string, finding preflight.Finding) preflight.Finding {
 		Message: clean(finding.Message, maxMessage), Remediation: clean(finding.Remediation, maxMessage),
 		URL: link(finding.URL), Blocks: finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown,
 	}
-	if !regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`).MatchString(finding.Reason) || len(finding.Reason) > maxWord {
+	if !isName(finding.Reason, "") || len(finding.Reason) > maxWord {
 		out.Reason = defaultReason(finding.Outcome)
 	}
 	for _, object := range finding.Objects[:min(maxObjects, len(finding.Objects))] {
@@ -102,6 +100,19 @@ func tidy(name string, finding preflight.Finding) preflight.Finding {
 	}
 	out.Evidence = evidence(finding.Evidence)
 	return out
+}
+
+// isName is true for a capital letter and any number of letters, digits and
+// those of more.
+func isName(text, more string) bool {
+	capital := func(r rune) bool { return 'A' <= r && r <= 'Z' }
+	for i, r := range text {
+		letter := capital(r) || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune(more, r)
+		if !letter || i == 0 && !capital(r) {
+			return false
+		}
+	}
+	return text != ""
 }
 
 func defaultReason(outcome preflight.Outcome) string {

@@ -10,9 +10,18 @@
 // is the answer, once the Job tries no more. Whatever else a pod can come to is
 // Unknown, with its cause and what to do about it.
 //
+// A run goes on when its runner changes: Jobs that are in the cluster already
+// are taken over, in whatever state they are, and nothing is started twice. A
+// Job whose word is lost for good, because somebody deleted it or its pod went
+// before anybody saw how it ended, is started once more; so is one that was
+// given up because its pods were evicted or drained. Everything is learned by
+// watching, and a watch that was cut, or is too old, begins with all that is
+// there.
+//
 // Limitations: the check is the first container of the manifest; the others
-// only have to exit 0. A Job that is deleted while the watch is cut is noticed
-// at the end of the run's time.
+// only have to exit 0. While more checks wait than may be at work, the Job of a
+// check that is answered and does not end is deleted, and a check whose pod has
+// not come to run for a while makes room and comes to its turn again.
 package jobs
 
 import (
@@ -69,9 +78,14 @@ type Observation struct {
 	// Waited says for how long the reading has had this Cause.
 	Waited time.Duration
 	Cause  string
+	// Listed is true when the pods were listed after the Job had ended: there are
+	// no more than these.
+	Listed bool
+	// Restarted is true when the Job stands in for one whose word is lost.
+	Restarted bool
 	// Expired is true when the time of the run is up.
 	Expired bool
-	// Trouble is what keeps the watch from being up to date, if anything.
+	// Trouble is what does not work with the cluster for now, if anything.
 	Trouble string
 }
 
@@ -105,9 +119,20 @@ type Reading struct {
 	// ReadLog names the pod whose log has to be read before there can be an
 	// answer.
 	ReadLog string
+	// ListPods is true when the pods have to be listed before there can be an
+	// answer: the watch may be behind.
+	ListPods bool
 	// Recheck is when to look again though nothing happened; 0 is never.
 	Recheck time.Duration
+	// Restart is true when what the Job had to say is lost: it has to be deleted,
+	// if it is there, and started once more.
+	Restart bool
+	// Idle is true when nothing of the Job has run and it waits for something
+	// that may take long: it would hold up others.
+	Idle bool
 
 	// remedy goes with Cause.
 	remedy string
+	// logTime is how long to try to read the log.
+	logTime time.Duration
 }

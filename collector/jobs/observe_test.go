@@ -55,8 +55,13 @@ func condition(kind batchv1.JobConditionType, reason string) func(*jobs.Observat
 
 func expired(o *jobs.Observation) { o.Expired = true }
 
+func deleted(o *jobs.Observation) { o.Deleted = true }
+
+func restarted(o *jobs.Observation) { o.Restarted = true }
+
+// waited is the state of what has been so for long. What is lost was looked for.
 func waited(cause string, long time.Duration) func(*jobs.Observation) {
-	return func(o *jobs.Observation) { o.Cause, o.Waited = cause, long }
+	return func(o *jobs.Observation) { o.Cause, o.Waited, o.Listed = cause, long, cause == "Lost" }
 }
 
 // logged is what was read of the last pod's log.

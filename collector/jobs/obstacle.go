@@ -2,8 +2,10 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -33,6 +35,7 @@ type obstacle struct {
 func (o Observation) held(why obstacle) Reading {
 	reading := Reading{State: Waiting, Detail: why.detail, Cause: why.cause, remedy: why.remedy}
 	if why.patience == toTheEnd {
+		reading.Idle = o.untouched()
 		return reading
 	}
 	waited := time.Duration(0)
@@ -44,6 +47,61 @@ func (o Observation) held(why obstacle) Reading {
 	}
 	reading.Recheck = why.patience - waited
 	return reading
+}
+
+// untouched is true when a Job has one pod, of which nothing has ever run.
+func (o Observation) untouched() bool {
+	if len(o.Pods) != 1 || o.Pods[0].Gone {
+		return false
+	}
+	status := o.Pods[0].Status
+	return !slices.ContainsFunc(slices.Concat(status.InitContainerStatuses, status.ContainerStatuses), func(container corev1.ContainerStatus) bool {
+		return container.State.Running != nil || container.State.Terminated != nil || container.LastTerminationState.Terminated != nil
+	})
+}
+
+// lingers is true for a Job that is there, and not about to end by itself as far
+// as can be seen: its pod does not get to run or to its end, or the Job is going
+// to try again.
+func (o Observation) lingers() bool {
+	pod, born := o.newest()
+	switch {
+	case o.Job == nil || o.Deleted || o.condition() != nil:
+		return false
+	case !born || pod.Gone:
+		return true
+	}
+	current := status(o.Check, pod)
+	if current == nil || current.State.Terminated == nil {
+		return true
+	}
+	if code := current.State.Terminated.ExitCode; code != 0 {
+		return !lastCode(o.Check.Job.Spec, code)
+	}
+	return others(o.Check, pod) != othersPassed
+}
+
+// lastCode is true for an exit code after which a Job does not try again.
+func lastCode(spec batchv1.JobSpec, code int32) bool {
+	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {
+		return true
+	}
+	return spec.PodFailurePolicy != nil && slices.ContainsFunc(spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil &&
+			rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(rule.OnExitCodes.Values, code)
+	})
+}
+
+// unstarted answers for a check that was waiting for its turn when the time was
+// up: for the first time, or again after last.
+func (o Observation) unstarted(last Reading) Reading {
+	if last.Cause != "" {
+		return o.expired(last)
+	}
+	return o.unknown(obstacle{
+		cause: "NotStarted", detail: "time is up: the check had to wait until other checks end, and was never started",
+		remedy: "Run the preflight again with a longer --timeout or a higher --parallelism.",
+	})
 }
 
 // doing says what the last attempt was about when it came to an end.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,22 +55,26 @@ func (o Observation) containerWaits(name, image string, waiting *corev1.Containe
 }
 
 // imagePull tells what will not get better from what may: registries that are
-// down or have no time are given some.
+// down or have no time are given some. A message may have both, about a mirror
+// and about its source; then there is hope.
 func imagePull(image, reason, message string) obstacle {
 	why := obstacle{
 		cause: causeImagePull, patience: grace,
 		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", line(image, maxLine), reason), message),
 		remedy: "See whether the node reaches the registry, or its mirror, and whether the pull secret is good for it: oc get secret/pull-secret -n openshift-config; oc get imagedigestmirrorsets",
 	}
-	permanent := map[string]bool{"InvalidImageName": true, "ErrImageNeverPull": true, "SignatureValidationFailed": true}
 	text := strings.ToLower(message)
-	for _, sign := range []string{
-		"not found", "manifest unknown", "name unknown", "unauthorized", "authorization failed", "authentication required",
-		"access denied", "requested access to the resource is denied", "forbidden", "no match for platform", "no image found in",
-	} {
-		permanent[reason] = permanent[reason] || strings.Contains(text, sign)
+	says := func(signs ...string) bool {
+		return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
 	}
-	if permanent[reason] {
+	switch {
+	case slices.Contains([]string{"InvalidImageName", "ErrImageNeverPull", "SignatureValidationFailed"}, reason):
+		why.patience = 0
+	case says("too many requests", "toomanyrequests", "qps exceeded", "timeout", "timed out", "deadline exceeded", "connection refused",
+		"connection reset", "unexpected eof", "no such host", "server misbehaving", "no route to host", "network is unreachable",
+		"service unavailable", "bad gateway", "internal server error", "received unexpected http status: 5"):
+	case says("not found", "manifest unknown", "name unknown", "unauthorized", "authorization failed", "authentication required",
+		"access denied", "requested access to the resource is denied", "forbidden", "no match for platform", "no image found in"):
 		why.patience = 0
 	}
 	return why
@@ -93,7 +98,15 @@ func containerConfig(name, message string) obstacle {
 	return why
 }
 
+// missingObject is true for a ConfigMap or Secret that somebody has to create.
+// Those that every namespace has are there as soon as a controller gets to a new
+// namespace (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
 func missingObject(message string) bool {
+	for _, published := range []string{`"kube-root-ca.crt"`, `"openshift-service-ca.crt"`} {
+		if strings.Contains(message, published) {
+			return false
+		}
+	}
 	return strings.Contains(message, "not found") && (strings.Contains(message, "configmap") || strings.Contains(message, "secret"))
 }
 

@@ -23,8 +23,11 @@ const (
 func clean(text string, limit int) string {
 	// Bound the work before doing it; escapes may take most of the text.
 	text = cut(text, 4*limit)
-	escapes := regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
-	text = escapes.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if strings.Contains(text, "\x1b") {
+		escapes := regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
+		text = escapes.ReplaceAllString(text, "")
+	}
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n':

@@ -3,229 +3,186 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
-	batchinformers "k8s.io/client-go/informers/batch/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// maxWarnings bounds the events that are kept for one Job.
-const maxWarnings = 20
-
-// follower keeps what one watch on Jobs, one on pods and one on warnings say
-// about the Jobs of a run. The informers list again by themselves when a watch
-// was cut, so nothing is missed but what came and went meanwhile.
-type follower struct {
-	mutex   sync.Mutex
-	jobs    map[types.NamespacedName]*followed
-	trouble string
-	// refused is closed over by the watches: it takes the first error that no
-	// waiting makes better.
-	refused context.CancelCauseFunc
-}
-
-// followed is what is known about one Job.
-type followed struct {
-	job      *batchv1.Job
-	deleted  bool
-	pods     []Pod
-	warnings []*corev1.Event
-	// changed has a value when something changed since it was last read.
-	changed chan struct{}
-}
+// What is watched.
+const (
+	watchJobs   = "Jobs"
+	watchPods   = "pods"
+	watchEvents = "events"
+)
 
 // follow starts the watches, and returns when they know what is there by now.
 // They go on until ctx is done. A user who may not watch gets an error.
-func follow(ctx context.Context, client kubernetes.Interface, plan launch.Plan) (*follower, error) {
+func follow(ctx context.Context, client kubernetes.Interface, plan launch.Plan, parallelism int) (*follower, error) {
 	started, refused := context.WithCancelCause(ctx)
-	f := &follower{jobs: map[types.NamespacedName]*followed{}, refused: refused}
-	for _, check := range plan.Checks {
-		f.jobs[types.NamespacedName{Namespace: check.Job.Namespace, Name: check.Job.Name}] = &followed{changed: make(chan struct{}, 1)}
-	}
-	ofRun := func(options *metav1.ListOptions) {
-		options.LabelSelector = labels.Set{launch.LabelRun: plan.Run.ID}.String()
-	}
-	// Events have no labels, and cannot be selected by the prefix of a name.
-	warnings := func(options *metav1.ListOptions) { options.FieldSelector = "type=" + corev1.EventTypeWarning }
+	f := newFollower(plan, parallelism, refused)
+	ofRun := labels.Set{launch.LabelRun: plan.Run.ID}.String()
 	all := metav1.NamespaceAll
-
-	var synced []cache.DoneChecker
-	for _, watch := range []struct {
-		what     string
-		informer cache.SharedIndexInformer
-		needed   bool
-	}{
-		{"Jobs", batchinformers.NewFilteredJobInformer(client, all, 0, nil, ofRun), true},
-		{"pods", coreinformers.NewFilteredPodInformer(client, all, 0, nil, ofRun), true},
-		{"events", coreinformers.NewFilteredEventInformer(client, all, 0, nil, warnings), false},
-	} {
-		handled, err := f.attach(watch.what, watch.informer)
-		if err != nil {
-			return nil, err
-		}
-		if watch.needed {
-			synced = append(synced, handled)
-		}
-		go watch.informer.RunWithContext(ctx)
+	jobs := &mirror{
+		follower: f, what: watchJobs, example: &batchv1.Job{}, synced: make(chan struct{}),
+		selection: metav1.ListOptions{LabelSelector: ofRun},
+		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.BatchV1().Jobs(all).List(ctx, options)
+		},
+		watches: client.BatchV1().Jobs(all).Watch,
 	}
-	if !cache.WaitFor(started, "", synced...) {
-		return nil, fmt.Errorf("could not watch the Jobs of the run: %w", context.Cause(started))
+	pods := &mirror{
+		follower: f, what: watchPods, example: &corev1.Pod{}, synced: make(chan struct{}),
+		selection: metav1.ListOptions{LabelSelector: ofRun},
+		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Pods(all).List(ctx, options)
+		},
+		watches: client.CoreV1().Pods(all).Watch,
+	}
+	events := &mirror{
+		follower: f, what: watchEvents, example: &corev1.Event{}, synced: make(chan struct{}),
+		// Events have no labels, and cannot be selected by the prefix of a name.
+		selection: metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning},
+		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Events(all).List(ctx, options)
+		},
+		watches: client.CoreV1().Events(all).Watch,
+	}
+	for _, watched := range []*mirror{jobs, pods, events} {
+		go watched.reflector(client).RunWithContext(ctx)
+	}
+	for _, needed := range []*mirror{jobs, pods} {
+		select {
+		case <-needed.synced:
+		case <-started.Done():
+			return nil, fmt.Errorf("could not watch the %s of the run: %w", needed.what, context.Cause(started))
+		}
 	}
 	return f, nil
 }
 
-// attach has an informer tell f.
-func (f *follower) attach(what string, informer cache.SharedIndexInformer) (cache.DoneChecker, error) {
-	if err := informer.SetTransform(f.slim); err != nil {
-		return nil, fmt.Errorf("could not set up the watch on %s: %w", what, err)
-	}
-	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { f.fail(what, err) })
-	if err != nil {
-		return nil, fmt.Errorf("could not set up the watch on %s: %w", what, err)
-	}
-	handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    f.seen,
-		UpdateFunc: func(_, object any) { f.seen(object) },
-		DeleteFunc: f.gone,
+// mirror shows the follower what one watch sees. It is the store of a
+// reflector, which lists again when a watch was cut or is too old; it keeps
+// nothing itself.
+type mirror struct {
+	follower  *follower
+	what      string
+	example   runtime.Object
+	selection metav1.ListOptions
+	lists     func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watches   func(context.Context, metav1.ListOptions) (watch.Interface, error)
+
+	// synced is closed after the first list.
+	synced chan struct{}
+	once   sync.Once
+}
+
+var _ cache.TransformingStore = (*mirror)(nil)
+
+const (
+	// backOff is between the first tries to watch again, maxBackOff the longest
+	// time between two. client-go's own is a minute, which is a good part of a
+	// run, and there are three watches only.
+	backOff    = 500 * time.Millisecond
+	maxBackOff = 5 * time.Second
+	// pageSize bounds how much of a list is held before it is made small.
+	pageSize = 500
+)
+
+func (m *mirror) reflector(client kubernetes.Interface) *cache.Reflector {
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: m.list, WatchFuncWithContext: m.watch}, client)
+	reflector := cache.NewReflectorWithOptions(source, m.example, m, cache.ReflectorOptions{
+		Name:    "preflight " + m.what,
+		Backoff: &wait.Backoff{Duration: backOff, Cap: maxBackOff, Steps: 10, Factor: 2, Jitter: 0.5},
 	})
+	reflector.WatchListPageSize = pageSize
+	return reflector
+}
+
+// list asks for the newest state, and never for an older one that an API server
+// may have at hand: what it does not show is not there.
+func (m *mirror) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if options.Continue == "" {
+		m.follower.begin(m.what)
+	}
+	options.LabelSelector, options.FieldSelector = m.selection.LabelSelector, m.selection.FieldSelector
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	found, err := m.lists(ctx, options)
+	m.follower.outcome(m.what, err)
 	if err != nil {
-		return nil, fmt.Errorf("could not set up the watch on %s: %w", what, err)
+		return nil, err
 	}
-	return handled.HasSyncedChecker(), nil
+	return found, meta.EachListItem(found, m.shrink)
 }
 
-// fail takes note of a watch that does not work.
-func (f *follower) fail(what string, err error) {
-	if what != "events" && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
-		f.refused(err)
-	}
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return
-	}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.trouble = fmt.Sprintf("the watch on %s: %v", what, err)
-}
-
-// slim drops what nobody reads before it is kept: there may be many thousand
-// events of others, and a thousand pods of ours.
-func (f *follower) slim(object any) (any, error) {
-	if item, ok := object.(metav1.Object); ok {
-		item.SetManagedFields(nil)
-	}
-	event, ok := object.(*corev1.Event)
-	if !ok {
-		return object, nil
-	}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.about(event) != nil {
-		return event, nil
-	}
-	return &corev1.Event{ObjectMeta: metav1.ObjectMeta{
-		Namespace: event.Namespace, Name: event.Name, UID: event.UID, ResourceVersion: event.ResourceVersion,
-	}}, nil
-}
-
-// about finds the Job that an event is about. The names of pods are the Job's
-// with a dash and five characters more.
-func (f *follower) about(event *corev1.Event) *followed {
-	name := event.InvolvedObject.Name
-	if event.InvolvedObject.Kind == "Pod" {
-		name = name[:max(0, strings.LastIndex(name, "-"))]
-	}
-	return f.jobs[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
-}
-
-// seen takes note of an object that is there.
-func (f *follower) seen(object any) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.trouble = ""
-	switch object := object.(type) {
+// shrink makes an item of a list small where it is.
+func (m *mirror) shrink(item runtime.Object) error {
+	switch slim := m.follower.slim(item).(type) {
 	case *batchv1.Job:
-		if known := f.jobs[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]; known != nil {
-			known.job = object
-			known.wake()
+		if job, ok := item.(*batchv1.Job); ok {
+			*job = *slim
 		}
 	case *corev1.Pod:
-		f.pod(Pod{Pod: object})
+		if pod, ok := item.(*corev1.Pod); ok {
+			*pod = *slim
+		}
 	case *corev1.Event:
-		if known := f.about(object); known != nil {
-			known.warn(object)
+		if event, ok := item.(*corev1.Event); ok {
+			*event = *slim
 		}
 	}
+	return nil
 }
 
-// gone takes note of an object that is not there any more, in its last state.
-func (f *follower) gone(object any) {
-	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
+// watch may begin with all that is there, as list does.
+func (m *mirror) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		m.follower.begin(m.what)
+		options.ResourceVersion = ""
 	}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	switch object := object.(type) {
-	case *batchv1.Job:
-		if known := f.jobs[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}]; known != nil {
-			known.job, known.deleted = object, true
-			known.wake()
-		}
-	case *corev1.Pod:
-		f.pod(Pod{Pod: object, Gone: true})
-	}
+	options.LabelSelector, options.FieldSelector = m.selection.LabelSelector, m.selection.FieldSelector
+	watching, err := m.watches(ctx, options)
+	m.follower.outcome(m.what, err)
+	return watching, err
 }
 
-func (f *follower) pod(pod Pod) {
-	known := f.jobs[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[batchv1.JobNameLabel]}]
-	if known == nil {
-		return
-	}
-	defer known.wake()
-	for i := range known.pods {
-		if known.pods[i].UID == pod.UID {
-			known.pods[i] = pod
-			return
-		}
-	}
-	known.pods = append(known.pods, pod)
-	slices.SortStableFunc(known.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+// Add implements cache.ReflectorStore.
+func (m *mirror) Add(object any) error { return m.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (m *mirror) Update(object any) error {
+	m.follower.show(m.follower.slim(object))
+	return nil
 }
 
-func (k *followed) warn(event *corev1.Event) {
-	k.warnings = slices.DeleteFunc(k.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
-	k.warnings = append(k.warnings, event)
-	k.warnings = k.warnings[max(0, len(k.warnings)-maxWarnings):]
-	k.wake()
+// Delete implements cache.ReflectorStore.
+func (m *mirror) Delete(object any) error {
+	m.follower.gone(m.follower.slim(object))
+	return nil
 }
 
-// wake has whoever follows this Job look again.
-func (k *followed) wake() {
-	select {
-	case k.changed <- struct{}{}:
-	default:
-	}
+// Replace implements cache.ReflectorStore: these are all there are.
+func (m *mirror) Replace(objects []any, _ string) error {
+	m.follower.replace(m.what, objects)
+	m.once.Do(func() { close(m.synced) })
+	return nil
 }
 
-// observe is what is known about the Job of a check now, and what tells when
-// there is more.
-func (f *follower) observe(check launch.Check) (Observation, <-chan struct{}) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	known := f.jobs[types.NamespacedName{Namespace: check.Job.Namespace, Name: check.Job.Name}]
-	return Observation{
-		Check: check, Job: known.job, Deleted: known.deleted,
-		Pods: slices.Clone(known.pods), Warnings: slices.Clone(known.warnings), Trouble: f.trouble,
-	}, known.changed
+// Resync implements cache.ReflectorStore. Nothing is ever told twice.
+func (m *mirror) Resync() error { return nil }
+
+// Transformer implements cache.TransformingStore.
+func (m *mirror) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) { return m.follower.slim(object), nil }
 }

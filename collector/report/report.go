@@ -26,6 +26,18 @@ const (
 	PhaseComplete = "Complete"
 	// PhaseInterrupted means that the run was stopped before that.
 	PhaseInterrupted = "Interrupted"
+	// PhaseCanceled means that somebody else asked for the end of the run.
+	PhaseCanceled = "Canceled"
+	// PhaseRunning means that the run goes on: the report has what was found so
+	// far, and Expected.Missing names the checks that are still awaited.
+	PhaseRunning = "Running"
+)
+
+// The output formats.
+const (
+	formatText = "text"
+	formatJSON = "json"
+	formatYAML = "yaml"
 )
 
 // Report is everything that a run found out. The same inputs make the same
@@ -48,6 +60,9 @@ type Report struct {
 	// Removal is nil in a report that was told before the objects were deleted,
 	// and where they were kept, or there were none.
 	Removal *Removal `json:"removal,omitempty"`
+	// Standing is nil in the report that a run tells, and set where it is told
+	// again later: whoever shows an old verdict says so.
+	Standing *Standing `json:"standing,omitempty"`
 }
 
 // Removal says what became of the objects of the run. Where Left is empty, the
@@ -64,9 +79,12 @@ type Run struct {
 	ID             string `json:"id"`
 	StartTime      string `json:"startTime"`
 	CompletionTime string `json:"completionTime"`
-	// Phase is Complete or Interrupted.
+	// Phase is Running, Complete, Interrupted or Canceled.
 	Phase       string `json:"phase"`
 	ToolVersion string `json:"toolVersion"`
+	// ChecksFrom is the ID of the earlier run whose results of Jobs these are;
+	// empty when they are this run's own.
+	ChecksFrom string `json:"checksFrom,omitempty"`
 }
 
 // Cluster says what would be updated.
@@ -106,7 +124,7 @@ type CVO struct {
 }
 
 // Formats lists the names of the output formats.
-func Formats() []string { return []string{"text", "json"} }
+func Formats() []string { return []string{formatText, formatJSON, formatYAML} }
 
 // CheckFormat returns an error that names the formats there are when format is
 // not one of them.
@@ -122,8 +140,8 @@ func Write(w io.Writer, format string, report Report) error {
 	if err := CheckFormat(format); err != nil {
 		return err
 	}
-	if format == "json" {
-		return writeJSON(w, report)
+	if format == formatText {
+		return writeText(w, report)
 	}
-	return writeText(w, report)
+	return WriteDocument(w, format, report)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,8 +84,69 @@ func forced() report.Report {
 	return told
 }
 
+// running is the report of a run that goes on, of which one check has failed.
+func running() report.Report {
+	told := story()
+	told.Run.Phase, told.Run.CompletionTime = report.PhaseRunning, ""
+	told.Target.Verified, told.Target.Signers = false, []string{}
+	told.CVO, told.Created = report.CVO{}, []preflight.Object{}
+	told.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
+	told.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
+	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
+		{Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "WeakKey", Message: "1024 bits", Blocks: true},
+	}, told.Expected, verdict.Policy{})
+	return told
+}
+
+// begun is the report of a run of which no check has answered.
+func begun() report.Report {
+	told := running()
+	var missing []string
+	for i := range 40 {
+		missing = append(missing, fmt.Sprintf("Component%02d.LookAtEverything", i))
+	}
+	told.Expected = verdict.Expectation{Checks: len(missing), Missing: missing}
+	told.Verdict, told.Findings = verdict.Fold(nil, told.Expected, verdict.Policy{})
+	return told
+}
+
+func canceled() report.Report {
+	told := running()
+	told.Run.Phase, told.Run.CompletionTime = report.PhaseCanceled, "2026-11-21T08:00:09Z"
+	told.Standing = nil
+	return told
+}
+
+// outdated was ready, and much has happened since.
+func outdated() report.Report {
+	told := ready()
+	told.Standing = &report.Standing{Time: "2026-11-23T08:00:00Z", Ended: []string{"it was valid until 2026-11-22T08:00:00Z"}}
+	for i := range 12 {
+		told.Standing.Ended = append(told.Standing.Ended, fmt.Sprintf("Node worker-%d has changed", i))
+	}
+	return told
+}
+
+// current is told again while it holds.
+func current() report.Report {
+	told := ready()
+	told.Standing = &report.Standing{Time: "2026-11-21T09:00:00Z"}
+	return told
+}
+
+// left goes on, and nobody is at it.
+func left() report.Report {
+	told := begun()
+	told.Expected.Missing = told.Expected.Missing[:2]
+	told.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z"}
+	return told
+}
+
 func TestGolden(t *testing.T) {
-	for name, told := range map[string]report.Report{"blocked": story(), "ready": ready(), "forced": forced()} {
+	for name, told := range map[string]report.Report{
+		"blocked": story(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
+		"outdated": outdated(), "current": current(), "left": left(),
+	} {
 		for _, format := range report.Formats() {
 			t.Run(name+"."+format, func(t *testing.T) {
 				var got bytes.Buffer

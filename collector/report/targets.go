@@ -67,8 +67,8 @@ func WriteTargets(w io.Writer, format string, targets Targets) error {
 	if err := CheckFormat(format); err != nil {
 		return err
 	}
-	if format == "json" {
-		return writeJSON(w, targets)
+	if format == formatText {
+		return writeTargetsText(w, targets)
 	}
-	return writeTargetsText(w, targets)
+	return WriteDocument(w, format, targets)
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -41,6 +42,10 @@ func writeHead(w io.Writer, report Report) {
 	if report.Target.UpdateKind != "" {
 		row(w, "Update", report.Target.UpdateKind+", from "+report.Cluster.Version)
 	}
+	if report.Run.Phase == PhaseRunning {
+		writeProgress(w, report)
+		return
+	}
 	row(w, "Signature", signature(report.Target))
 	row(w, "Checks", fmt.Sprintf("%d of %d reported", report.Expected.Reported, report.Expected.Checks))
 	row(w, "CVO", behavior(report.CVO))
@@ -49,13 +54,61 @@ func writeHead(w io.Writer, report Report) {
 		row(w, "Created", kinds(report.Created))
 	}
 	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
+	if report.Run.ChecksFrom != "" {
+		row(w, "", "the results of the release's checks are those of run "+report.Run.ChecksFrom)
+	}
+	writeValidity(w, report)
 	fmt.Fprintln(w)
+}
+
+// endedBy is what ends a verdict before its time (package basis).
+const endedBy = "a node, the version of its kubelet, of an operator or of the cluster, or a CustomResourceDefinition changes"
+
+// writeValidity says until when the verdict holds, or what has ended that.
+func writeValidity(w io.Writer, report Report) {
+	if !report.Holds() {
+		writeEnded(w, report)
+		return
+	}
+	if report.Verdict.ValidUntil != "" && report.Holds() {
+		row(w, "Holds", "until "+report.Verdict.ValidUntil+", or until "+endedBy)
+	}
+}
+
+// writeProgress says how far a run has come that is not at its end. The signature
+// and CVO are told of at the end.
+func writeProgress(w io.Writer, report Report) {
+	row(w, "Checks", fmt.Sprintf("%d of %d reported so far", report.Expected.Reported, report.Expected.Checks))
+	if len(report.Expected.Missing) > 0 {
+		row(w, "Awaited", awaited(report.Expected.Missing))
+	}
+	row(w, "Findings", cmp.Or(tally(report.Findings), "none so far"))
+	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" since "+report.Run.StartTime)
+	if by := holder(report); by != "" {
+		row(w, "Held by", by)
+	}
+	fmt.Fprintln(w)
+}
+
+// awaited names the checks that have not reported, as many as people read.
+func awaited(missing []string) string {
+	const most = 12
+	if len(missing) <= most {
+		return wrap(missing)
+	}
+	return wrap(append(slices.Clone(missing[:most]), fmt.Sprintf("and %d more", len(missing)-most)))
 }
 
 func headline(report Report) string {
 	target := report.Target.Version
 	if target == "" {
 		target = "that release"
+	}
+	switch {
+	case report.Run.Phase == PhaseRunning:
+		return clean(headlineSoFar(report.Verdict.Decision, target))
+	case !report.Holds():
+		return clean(headlineOutdated(report, target))
 	}
 	said := map[verdict.Decision]string{
 		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
@@ -65,10 +118,21 @@ func headline(report Report) string {
 	if report.Verdict.Forced {
 		said += " FORCED: what blocks was bypassed by --force."
 	}
-	if report.Run.Phase == PhaseInterrupted {
+	switch report.Run.Phase {
+	case PhaseInterrupted:
 		said += " The run was interrupted."
+	case PhaseCanceled:
+		said += " The run was canceled."
 	}
 	return clean(said)
+}
+
+// headlineSoFar promises nothing: what is still awaited may block.
+func headlineSoFar(decision verdict.Decision, target string) string {
+	if decision == verdict.Blocked {
+		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
+	}
+	return fmt.Sprintf("No verdict yet on the update to %s: the run has not ended.", target)
 }
 
 func signature(target Target) string {
@@ -127,6 +191,17 @@ func kinds(objects []preflight.Object) string {
 // do not apply to this cluster or update. A Job that skips says why.
 func quiet(finding preflight.Finding) bool {
 	return finding.Outcome == preflight.Pass || finding.Outcome == preflight.Skipped && finding.Source != preflight.SourceJob
+}
+
+// WriteFindings tells of findings as the text format does, also of those that
+// passed.
+func WriteFindings(w io.Writer, findings []preflight.Finding) error {
+	var page bytes.Buffer
+	for _, finding := range findings {
+		writeFinding(&page, finding)
+	}
+	_, err := w.Write(page.Bytes())
+	return err
 }
 
 func writeFinding(w io.Writer, finding preflight.Finding) {
@@ -211,11 +286,16 @@ func writeQuiet(w io.Writer, findings []preflight.Finding) {
 		}
 	}
 	if len(skipped) > 0 {
-		fmt.Fprintf(w, "%-8s %s\n\n", "SKIPPED", wrap(skipped))
+		writeNames(w, "SKIPPED", skipped)
 	}
 	if len(passed) > 0 {
-		fmt.Fprintf(w, "%-8s %s\n\n", "PASS", wrap(passed))
+		writeNames(w, "PASS", passed)
 	}
+}
+
+// writeNames lists names behind what they have in common.
+func writeNames(w io.Writer, label string, names []string) {
+	fmt.Fprintf(w, "%-8s %s\n\n", label, strings.ReplaceAll(wrap(names), "\n", "\n"+indent))
 }
 
 // wrap lists names in lines that fit a terminal.
@@ -230,7 +310,7 @@ func wrap(names []string) string {
 		}
 		switch {
 		case i > 0 && column+1+len(name) > width:
-			text.WriteString("\n" + indent)
+			text.WriteString("\n")
 			column = 0
 		case i > 0:
 			text.WriteString(" ")
@@ -250,7 +330,15 @@ func writeNext(w io.Writer, report Report) {
 	if names := acceptable(report.Findings); len(names) > 0 {
 		fmt.Fprintf(w, "Or accept what may be accepted: --accept %s\n", strings.Join(names, ","))
 	}
-	fmt.Fprintf(w, "Verdict: %s\n", report.Verdict.Decision)
+	decision := clean(string(report.Verdict.Decision))
+	switch {
+	case report.Run.Phase == PhaseRunning:
+		fmt.Fprintf(w, "Verdict so far: %s\n", decision)
+	case !report.Holds():
+		fmt.Fprintf(w, "Verdict: none that holds (it was %s); run the preflight again\n", decision)
+	default:
+		fmt.Fprintf(w, "Verdict: %s\n", decision)
+	}
 }
 
 // acceptable names the open findings that an administrator may accept.

@@ -42,6 +42,7 @@ type Cluster struct {
 	apiUses        reading[[]APIUse]
 	deprecatedAPIs reading[[]DeprecatedAPI]
 	operatorsOfOLM reading[[]metav1.PartialObjectMetadata]
+	definitions    reading[[]metav1.PartialObjectMetadata]
 	configMaps     readings[*corev1.ConfigMap]
 
 	conditionalUpdates reading[*ConditionalUpdates]

@@ -54,7 +54,8 @@ type Verdict struct {
 	Undecided []string `json:"undecided"`
 	// Accepted names what was bypassed by acceptance.
 	Accepted []string `json:"accepted"`
-	// ValidUntil is an RFC 3339 time; empty when nothing was decided on.
+	// ValidUntil is the RFC 3339 time until when the decision holds, if nothing
+	// ends it sooner (package basis); empty when the run was not completed.
 	ValidUntil string `json:"validUntil,omitempty"`
 }
 

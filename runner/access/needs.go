@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/openshift/update-preflight/runner/insist"
 )
 
 // Needs is what a command asks of the API server. What every authenticated user
@@ -54,15 +57,23 @@ func Verbs(about Request, verbs ...string) []Request {
 	return requests
 }
 
-// parallel bounds the questions that are under way at one time.
-const parallel = 16
+const (
+	// parallel bounds the questions that are under way at one time.
+	parallel = 16
+	// patience bounds the wait for an API server that has no time for them, or
+	// restarts.
+	patience = 15 * time.Second
+)
 
 // Check asks the API server for everything that is required at once, and names
 // all that the user may not do in one error: nobody should meet them one by
-// one. An API server that cannot be asked is another error.
+// one. An API server that cannot be asked, for a quarter of a minute, is another
+// error.
 func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubjectAccessReviewsGetter) error {
 	needed := essential(n.Required)
 	allowed := make([]bool, len(needed))
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i := range needed {
@@ -70,7 +81,9 @@ func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubj
 			review := &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed[i]},
 			}
-			answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			answer, err := insist.For(ctx, func(ctx context.Context) (*authorizationv1.SelfSubjectAccessReview, error) {
+				return reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			})
 			if err != nil {
 				return fmt.Errorf("could not ask the API server for permissions: %w", err)
 			}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/test/faults"
 )
 
 func TestDescribe(t *testing.T) {
@@ -213,10 +214,22 @@ func TestCheckNamesAllThatIsMissing(t *testing.T) {
 func TestAServerThatCannotBeAskedIsAnotherError(t *testing.T) {
 	unreachable := rest.CopyConfig(config)
 	unreachable.Host = "https://127.0.0.1:1"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // or it takes all the patience that there is
 	defer cancel()
 	err := some().Check(ctx, kubernetes.NewForConfigOrDie(unreachable).AuthorizationV1())
 	if err == nil || !strings.Contains(err.Error(), "could not ask the API server for permissions") {
 		t.Errorf("%v, want that it could not be asked", err)
+	}
+}
+
+func TestAServerThatHasNoTimeIsAskedAgain(t *testing.T) {
+	busy, err := faults.Start(config, faults.Unavailable(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: busy.URL})
+	if err := some().Check(t.Context(), client.AuthorizationV1()); err != nil {
+		t.Errorf("an administrator may do anything, and every other question was refused: %v", err)
 	}
 }

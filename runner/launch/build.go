@@ -24,6 +24,10 @@ type Check struct {
 	Component, File string
 	// Framed is true when the author promised a result in the SDK's form.
 	Framed bool
+	// Serial is true when the author wants it to run alone among the serial
+	// checks of its component: annotation preflight.openshift.io/serial: "true"
+	// of the Job. What is not serial runs beside it.
+	Serial bool
 	Job    *batchv1.Job
 
 	// needs are the supporting objects that must be there first, by the names
@@ -115,6 +119,7 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 	check := Check{
 		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
 		Framed: job.Annotations[annotationResult] == resultFramed,
+		Serial: job.Annotations[annotationSerial] == serialTrue,
 	}
 	faults := jobFaults(job, b.images)
 	ref := reference{"Job", job.Namespace, job.Name}
@@ -125,6 +130,7 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 	faults = located(faults, manifest.Lines)
 
 	check.Job = b.job(manifest)
+	check.Job.Annotations[AnnotationCheck] = check.Name
 	for _, need := range b.catalog.closure(b.catalog.follow(job.Namespace, &check.Job.Spec.Template.Spec)) {
 		entry := b.catalog.entries[need]
 		for _, f := range located(entry.faults, entry.lines) {

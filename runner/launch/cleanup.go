@@ -18,9 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 	watchtools "k8s.io/client-go/tools/watch"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -48,7 +50,7 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	if runID == "" {
 		return Removal{}, errors.New("cleaning up needs the ID of a run")
 	}
-	s := sweep{launcher: l, runID: runID, seen: map[preflight.Object]bool{}, unseen: map[string]bool{}}
+	s := sweep{launcher: l, runID: runID, seen: l.gone(runID), unseen: map[string]bool{}}
 	for range rounds {
 		if err := s.clean(ctx); err != nil {
 			return s.removal(), fmt.Errorf("could not delete everything of run %s: %w", runID, err)
@@ -61,6 +63,15 @@ func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 		}
 	}
 	return s.removal(), fmt.Errorf("could not delete everything of run %s: what was deleted is there again", runID)
+}
+
+// gone is what was deleted of a run before its end.
+func (l *Launcher) gone(runID string) map[preflight.Object]bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	gone := map[preflight.Object]bool{}
+	maps.Copy(gone, l.ended[runID])
+	return gone
 }
 
 // Runs returns the IDs of all runs that have objects in the cluster, sorted:
@@ -94,7 +105,10 @@ func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([
 
 func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]payload.Object{}}
-	listed, err := k.list(ctx, selection)
+	listed, err := insist.For(ctx, func(ctx context.Context) (runtime.Object, error) {
+		listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+		return listed, err
+	})
 	switch {
 	case errors.Is(err, errUnseen):
 		found.unseen = true
@@ -152,14 +166,34 @@ func (s *sweep) cleanKind(ctx context.Context, k kind) error {
 		return nil
 	}
 	for _, namespace := range found.namespaces() {
-		if err := k.remove(ctx, namespace, foreground(), s.selection()); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.remove(ctx, k, namespace); err != nil {
 			s.leave(found)
-			return fmt.Errorf("could not delete %ss in namespace %q: %w", k.name, namespace, err)
+			return err
 		}
 	}
 	if err := found.wait(ctx, s.launcher.client, s.selection()); err != nil {
 		s.leave(found)
 		return fmt.Errorf("%d %ss are still there: %w", len(found.objects), k.name, err)
+	}
+	return nil
+}
+
+// remove deletes what there is of one kind in a namespace. An API server gives
+// up after a minute, in which it may not get through thousands of objects; then
+// it is asked again for the others. Pods go with their Jobs: once these are on
+// their way out and make no more of them, one request deletes all pods, for which
+// the garbage collector takes several each, and may make few of them a second.
+func (s *sweep) remove(ctx context.Context, k kind, namespace string) error {
+	for _, each := range s.launcher.kinds {
+		if each.name != k.name && (k.name != jobKind || each.name != podKind) {
+			continue
+		}
+		err := insist.On(ctx, func(ctx context.Context) error {
+			return each.remove(ctx, namespace, foreground(), s.selection())
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("could not delete %ss in namespace %q: %w", each.name, namespace, err)
+		}
 	}
 	return nil
 }
@@ -171,10 +205,11 @@ func (s *sweep) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	created := s.launcher.Created(s.runID)
 	for _, found := range all {
 		s.note(found)
 		s.leave(found)
-		made := slices.ContainsFunc(s.launcher.Created(s.runID), func(object preflight.Object) bool { return object.Kind == found.kind.name })
+		made := slices.ContainsFunc(created, func(object preflight.Object) bool { return object.Kind == found.kind.name })
 		if found.unseen && made {
 			return fmt.Errorf("the run created a %s, and the user may not list them", found.kind.name)
 		}
@@ -200,15 +235,11 @@ func (s *sweep) leave(found remains) {
 }
 
 func (s *sweep) removal() Removal {
-	removal := Removal{Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
-	for object := range s.seen {
-		if !slices.Contains(s.left, object) {
-			removal.Deleted = append(removal.Deleted, object)
-		}
+	for _, object := range s.left {
+		delete(s.seen, object)
 	}
-	slices.SortFunc(removal.Deleted, compareObjects)
-	slices.SortFunc(removal.Left, compareObjects)
-	return removal
+	slices.SortFunc(s.left, compareObjects)
+	return Removal{Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
 }
 
 // foreground has an object stay until what it owns is gone.

@@ -17,6 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/faults"
 )
 
 // A runner that was killed after it had made the guard, and nothing else.
@@ -184,5 +185,32 @@ func TestGuardsThatMayNotBeLookedAt(t *testing.T) {
 	want := launch.Removal{Unseen: []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}}
 	if diff := cmp.Diff(want, removal); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
+	}
+}
+
+// The end of a run is often when maintenance begins: an API server that restarts
+// must not be why something is left.
+func TestCleanupInsists(t *testing.T) {
+	for name, fault := range map[string]faults.Fault{
+		"LostBefore": faults.Lossy(faults.Before), "LostAfter": faults.Lossy(faults.After),
+		"Unavailable": faults.Unavailable(3), "Busy": faults.Busy(3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := aPlan(newNamespace(t))
+			direct := launch.New(api)
+			if finding := direct.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
+				t.Fatalf("guard: %+v", finding)
+			}
+			proxy, err := faults.Start(config, fault)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(proxy.Close)
+			client := kubernetes.NewForConfigOrDie(&rest.Config{Host: proxy.URL, QPS: -1})
+			removal, err := launch.New(client).Cleanup(bounded(t), plan.Run.ID)
+			if diff := cmp.Diff(direct.Created(plan.Run.ID), removal.Deleted); diff != "" || err != nil {
+				t.Errorf("error %v; want everything gone, though each request may be lost or refused (-want, +got):\n%s", err, diff)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -57,10 +58,21 @@ func newKind[T payload.Object, L runtime.Object](name, version string, in func(n
 			return in(namespace).Get(ctx, name, metav1.GetOptions{})
 		},
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return in(metav1.NamespaceAll).List(ctx, options)
+			found, err := in(metav1.NamespaceAll).List(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return found, meta.EachListItem(found, slim)
 		},
 		watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return in(metav1.NamespaceAll).Watch(ctx, options)
+			found, err := in(metav1.NamespaceAll).Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(found, func(event watch.Event) (watch.Event, bool) {
+				event.Object = slimCopy(event.Object)
+				return event, true
+			}), nil
 		},
 		remove: func(ctx context.Context, namespace string, options metav1.DeleteOptions, selection metav1.ListOptions) error {
 			return in(namespace).DeleteCollection(ctx, options, selection)
@@ -68,11 +80,39 @@ func newKind[T payload.Object, L runtime.Object](name, version string, in func(n
 	}
 }
 
+// slim drops what makes an object big. Of what is there already only the names
+// and whose it is are of interest, and there may be thousands.
+func slim(object runtime.Object) error {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		object.Spec, object.Status = batchv1.JobSpec{}, batchv1.JobStatus{}
+	case *corev1.Pod:
+		object.Spec, object.Status = corev1.PodSpec{}, corev1.PodStatus{}
+	case *corev1.ConfigMap:
+		object.Data, object.BinaryData = nil, nil
+	}
+	if object, ok := object.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	return nil
+}
+
+// slimCopy is slim for an object that may be somebody else's too.
+func slimCopy(object runtime.Object) runtime.Object {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return &batchv1.Job{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+	case *corev1.Pod:
+		return &corev1.Pod{TypeMeta: object.TypeMeta, ObjectMeta: object.ObjectMeta}
+	}
+	return object
+}
+
 // kindsOf are all kinds of objects that a run leads to, in the order in which
 // they are deleted: what uses others goes first.
 func kindsOf(c kubernetes.Interface) []kind {
 	return []kind{
-		newKind("Job", "batch/v1", func(ns string) client[*batchv1.Job, *batchv1.JobList] { return c.BatchV1().Jobs(ns) }),
+		newKind(jobKind, "batch/v1", func(ns string) client[*batchv1.Job, *batchv1.JobList] { return c.BatchV1().Jobs(ns) }),
 		newKind(podKind, "v1", func(ns string) client[*corev1.Pod, *corev1.PodList] { return c.CoreV1().Pods(ns) }),
 		newKind("RoleBinding", rbacVersion, func(ns string) client[*rbacv1.RoleBinding, *rbacv1.RoleBindingList] {
 			return c.RbacV1().RoleBindings(ns)
@@ -95,7 +135,10 @@ func kindsOf(c kubernetes.Interface) []kind {
 	}
 }
 
-const podKind = "Pod"
+const (
+	jobKind = "Job"
+	podKind = "Pod"
+)
 
 // guardKind is a kind that a run does without where the API is missing or the
 // caller may not use it.

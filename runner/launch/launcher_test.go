@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -359,13 +360,32 @@ func fill(t *testing.T, namespace string) {
 	if _, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), full, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Admission holds to what the quota controller wrote into the status.
+	// Admission holds to what the quota controller wrote into the status, once it
+	// has seen that.
 	for event := range watch.ResultChan() {
 		if quota, ok := event.Object.(*corev1.ResourceQuota); ok && len(quota.Status.Hard) > 0 {
+			awaitRefusal(t, namespace)
 			return
 		}
 	}
 	t.Fatal("the quota was never in force")
+}
+
+// awaitRefusal returns when the API server takes no Job any more.
+func awaitRefusal(t *testing.T, namespace string) {
+	t.Helper()
+	probe := aJob(func(job *batchv1.Job) { job.Namespace = namespace })
+	probe.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	ctx := bounded(t)
+	for {
+		_, err := api.BatchV1().Jobs(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestValidateKeepsWhatIsGood(t *testing.T) {

@@ -7,6 +7,10 @@
 // temporary copies of the supporting objects, Start creates one Job, and
 // Cleanup deletes everything that carries the label of a run, knowing nothing
 // but its ID.
+//
+// The names of all objects follow from the release and the ID of the run. So a
+// runner that takes over the run of another one does what that did: what is
+// there already is adopted.
 package launch
 
 import (
@@ -24,12 +28,20 @@ const (
 	LabelComponent = "preflight.openshift.io/component"
 )
 
+// AnnotationCheck holds the name of the check, on its Job: names of Jobs are cut,
+// and those of checks are made of what is not on the Job.
+const AnnotationCheck = ownPrefix + "check"
+
 const (
 	ownPrefix = "preflight.openshift.io/"
 	// annotationResult is set by authors: with the value "framed" the check
 	// promises a result of the SDK's form.
 	annotationResult = ownPrefix + "result"
 	resultFramed     = "framed"
+	// annotationSerial is set by authors: of the Jobs of a component that have
+	// it with the value "true", one runs at a time. Any other value means no.
+	annotationSerial = ownPrefix + "serial"
+	serialTrue       = "true"
 
 	annotationStart    = ownPrefix + "start-time"
 	annotationDigest   = ownPrefix + "payload-digest"
@@ -61,6 +73,12 @@ func (r Run) Suffix() string {
 	return head(strings.ReplaceAll(r.ID, "-", ""), suffixDigits)
 }
 
+// Release is what the runs of one release have in common, short enough for a
+// name or a label: the first 12 hex digits of its digest.
+func (r Run) Release() string {
+	return head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
+}
+
 // labels are the author's, and over them the run's. Those that the Job
 // controller sets, or that only a runner may set, are not the author's to give.
 func (r Run) labels(author map[string]string, component string) map[string]string {
@@ -71,7 +89,7 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 		}
 	}
 	labels[LabelRun] = r.ID
-	labels[LabelRelease] = head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
+	labels[LabelRelease] = r.Release()
 	labels[LabelComponent] = labelValue(component)
 	return labels
 }
@@ -87,7 +105,7 @@ func reserved(key string) bool {
 func (r Run) annotations(author map[string]string, file string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range author {
-		if key == annotationResult || !strings.HasPrefix(key, ownPrefix) {
+		if key == annotationResult || key == annotationSerial || !strings.HasPrefix(key, ownPrefix) {
 			annotations[key] = value
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -15,6 +16,8 @@ import (
 // and all at once, so that nothing is started that cannot be. What it refuses
 // becomes a finding per Job and leaves the returned plan. Canceling ctx makes
 // the rest findings that could not tell.
+//
+// What this run has in the cluster already is valid: it is going to be adopted.
 //
 // A dry run does not see what depends on objects that are not there yet: the
 // pods of the Jobs, and the rights to bind a role that the plan brings.
@@ -109,10 +112,17 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if err != nil {
 		return err
 	}
-	err = insist(ctx, func(ctx context.Context) error {
-		return k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if l.there(k, object) {
+		return nil
+	}
+	err = insist.On(ctx, func(ctx context.Context) error {
+		err := k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
+			return nil
+		}
+		return l.orAdopt(ctx, k, object, err)
 	})
-	if err == nil || apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
+	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("the API server does not take %s: %w", referenceTo(object), err)
@@ -125,7 +135,7 @@ func roleToCome(object payload.Object, err error) bool {
 }
 
 func (l *Launcher) accountExists(ctx context.Context, account reference) error {
-	err := insist(ctx, func(ctx context.Context) error {
+	err := insist.On(ctx, func(ctx context.Context) error {
 		_, err := l.client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
 		return err
 	})

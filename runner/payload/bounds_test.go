@@ -2,8 +2,10 @@ package payload_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
@@ -12,9 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
-	"github.com/openshift/update-preflight/test/release"
 )
 
 // maxMemory is what Extract may hold beyond the layer itself.
@@ -45,7 +45,7 @@ func TestExtractBoundsMemory(t *testing.T) {
 		"deep files":       manifests(8, strings.Repeat("[", 9_000)),
 		"long name":        manifests(1, strings.Replace(jobIn("ns", "job"), "name: job", "name: "+strings.Repeat("a", 1<<20), 1)),
 		"many documents":   manifests(8, strings.Repeat("{kind: A, metadata: {name: a}}\n---\n", 1_001)),
-		"many lines":       manifests(16, annotated+"data: {"+strings.Repeat("a: b, ", 2_400)+"}"),
+		"many lines":       manifests(120, annotated+"data: {"+strings.Repeat("a: b, ", 2_400)+"}"),
 		"aliases":          manifests(8, annotated+"x: &x [a]\ny: ["+strings.Repeat("*x,", 30_000)+"]"),
 		"large preflights": manifests(4, annotated+"data: {a: "+strings.Repeat("a", 2<<20-1000)+"}"),
 		"large jobs":       manifests(30, job),
@@ -60,6 +60,32 @@ func TestExtractBoundsMemory(t *testing.T) {
 				t.Errorf("%d MiB for a layer of %d MiB, and the registry in this test holds the layer too", peak>>20, len(layer)>>20)
 			}
 		})
+	}
+}
+
+// TestExtractTakesThousandsOfJobs holds the bounds against a release that is
+// large, and means no harm. Its Jobs are like those of the examples.
+func TestExtractTakesThousandsOfJobs(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	const wanted = 5_000
+	manifest, err := os.ReadFile("../../examples/etcd/manifests/0000_12_cluster-etcd-operator_11_preflight-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []entry
+	for i := range wanted {
+		content := strings.Replace(string(manifest), "  name: ", fmt.Sprintf("  name: n%d-", i), 1)
+		entries = append(entries, entry{name: fmt.Sprintf("release-manifests/0000_50_many_11_%05d.yaml", i), content: content})
+	}
+	proof := forced(t, pushLayer(t, serve(t, nil), compressed(t, releaseWith(t, entries...))))
+	var got *payload.Release
+	peak := peakOf(func() { got, err = payload.Extract(t.Context(), proof, payload.Options{}) })
+	if err != nil || len(got.Jobs) != wanted {
+		t.Fatalf("%d Jobs must be taken: %v", wanted, err)
+	}
+	t.Logf("%d Jobs, peak %d KiB", wanted, peak>>10)
+	if peak > maxMemory {
+		t.Errorf("%d MiB for %d Jobs", peak>>20, wanted)
 	}
 }
 
@@ -103,6 +129,39 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 	}
 }
 
+// TestExtractBoundsMemoryOfAll is the same for everything that other tests have
+// refused or judged.
+func TestExtractBoundsMemoryOfAll(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	bounded := func(kind, name string, read func(*testing.T) (extract func() error, layer int)) {
+		t.Run(kind+", "+name, func(t *testing.T) {
+			extract, layer := read(t)
+			if peak := peakOf(func() { _ = extract() }); peak > int64(2*layer)+maxMemory {
+				t.Errorf("%d MiB for a layer of %d KiB, and the registry in this test holds the layer too", peak>>20, layer>>10)
+			}
+		})
+	}
+	for name, test := range refusedLayers() {
+		bounded("layer", name, test.read)
+	}
+	for name, test := range refusedImages() {
+		bounded("image", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedIndexes() {
+		bounded("index", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range refusedRegistries() {
+		bounded("registry", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
+	}
+	for name, test := range judgedManifests() {
+		bounded("manifest", name, func(t *testing.T) (func() error, int) {
+			t.Helper()
+			pullSpec, _ := test.pushed(t)
+			return extracting(t, pullSpec, payload.Cluster{}), len(test.manifest)
+		})
+	}
+}
+
 // peakOf returns by how much the heap grew at most while f ran.
 func peakOf(f func()) int64 {
 	debug.FreeOSMemory()
@@ -128,38 +187,4 @@ func peakOf(f func()) int64 {
 	f()
 	close(done)
 	return <-peak
-}
-
-// BenchmarkExtract reads a release of the size of a real one over loopback, and
-// once more with what the first run has kept.
-func BenchmarkExtract(b *testing.B) {
-	pushed := honest()
-	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
-	pullSpec, err := release.Push(b.Context(), serve(b, nil), pushed)
-	if err != nil {
-		b.Fatal(err)
-	}
-	kept, err := cache.Open(b.TempDir(), cache.DefaultLimit)
-	if err != nil {
-		b.Fatal(err)
-	}
-	proof := forced(b, pullSpec)
-	if _, err := payload.Extract(b.Context(), proof, payload.Options{Cache: kept}); err != nil {
-		b.Fatal(err)
-	}
-	for _, run := range []struct {
-		name    string
-		options payload.Options
-	}{{"registry", payload.Options{}}, {"cache", payload.Options{Cache: kept}}} {
-		b.Run(run.name, func(b *testing.B) {
-			var got *payload.Release
-			for b.Loop() {
-				if got, err = payload.Extract(b.Context(), proof, run.options); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(got.BytesRead)/float64(got.ManifestLayerBytes), "bytes-read/layer-byte")
-			b.ReportMetric(float64(got.ManifestLayerBytes), "layer-bytes")
-		})
-	}
 }

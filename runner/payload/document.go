@@ -245,6 +245,18 @@ func count(node *yaml.Node) int {
 	return n
 }
 
+// items returns how many items the lists of the tree have.
+func items(node *yaml.Node) int {
+	n := 0
+	if node.Kind == yaml.SequenceNode {
+		n = len(node.Content)
+	}
+	for _, inner := range node.Content {
+		n += items(inner)
+	}
+	return n
+}
+
 // irregular returns what parsers may read in different ways, first come first:
 // an alias, or a key that a mapping has twice. It returns "" when there is none.
 func irregular(node *yaml.Node) (what string, line int) {

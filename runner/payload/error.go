@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/quote"
 )
 
 // maxText bounds, in bytes, what of outside text is repeated in a message.
@@ -38,7 +37,7 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
 	}
-	return e.Message + ": " + clip(e.Err.Error(), maxCause)
+	return e.Message + ": " + quote.Line(e.Err.Error(), maxCause)
 }
 
 // Unwrap returns the cause below.
@@ -73,20 +72,5 @@ func unreadable(err error, what string) *Error {
 	return failure
 }
 
-// oneLine makes text from outside fit for a message: printable, in one line,
-// and not longer than maxText.
-func oneLine(text string) string { return clip(text, maxText) }
-
-func clip(text string, most int) string {
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	text = strings.ToValidUTF8(text, "")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
-}
+// oneLine makes text from outside fit for a message.
+func oneLine(text string) string { return quote.Line(text, maxText) }

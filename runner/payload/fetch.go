@@ -1,24 +1,20 @@
 package payload
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 const (
@@ -27,25 +23,20 @@ const (
 	// become a quarter of a KiB.
 	maxManifest = 256 << 10
 	maxLayer    = 64 << 20
-	// slack is what the answers to a ping, a token request and redirects may
-	// take on top of what was asked for.
-	slack = 64 << 10
 )
 
 // errNotKept says that the cache alone does not do.
 var errNotKept = errors.New("not in the cache")
 
-// fetcher gets blobs of the release image, and believes none of them before it
-// has hashed it.
+// fetcher gets blobs of the release image, none of which it has before it is shown
+// to be the right one.
 type fetcher struct {
 	image        name.Digest
 	cache        Cache
 	architecture string
-	meter        meter
-	// puller reaches the place that is asked now; nil when none is.
-	puller *remote.Puller
-	// repository is the image's at that place.
-	repository name.Repository
+	read         atomic.Int64
+	// place is the repository that is asked now; nil when none is.
+	place *repository.Repository
 }
 
 // newFetcher refuses a proof that nobody gave: the zero value of
@@ -74,9 +65,7 @@ func (f *fetcher) layer(ctx context.Context, access *registry.Access) ([]byte, e
 		return content, err
 	}
 	_, err = access.Try(ctx, f.image.String(), func(ctx context.Context, visit registry.Visit) error {
-		visit.Transport = metered{meter: &f.meter, next: visit.Transport}
-		f.repository = visit.Reference.Context()
-		f.puller, err = remote.NewPuller(visit.Options(ctx)...)
+		f.place, err = repository.Open(ctx, visit.Reference.Context(), visit.Auth, metered{read: &f.read, next: visit.Transport})
 		if err == nil {
 			content, err = f.visit(ctx)
 		}
@@ -113,31 +102,25 @@ func (f *fetcher) keep(digest string, content []byte) []byte {
 	return content
 }
 
-// manifest returns the bytes of the manifest with that digest. It hashes them
-// itself: go-containerregistry believes the server's header when the server
-// calls the manifest a schema 1 one (pkg/v1/remote/fetcher.go).
+// manifest returns the bytes of the manifest with that digest.
 func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 	if content, ok := f.kept(digest, maxManifest); ok {
 		return content, nil
 	}
-	if f.puller == nil {
+	if f.place == nil {
 		return nil, errNotKept
 	}
-	f.meter.allow(maxManifest + slack)
-	what := fmt.Sprintf("the manifest of %q", f.repository.Digest(digest).String())
-	descriptor, err := f.puller.Get(ctx, f.repository.Digest(digest))
+	content, err := f.place.Manifest(ctx, digest, maxManifest)
+	what := fmt.Sprintf("the manifest %s of %q", digest, f.image.String())
 	switch {
-	case err != nil && strings.Contains(err.Error(), "does not match requested digest"):
-		// go-containerregistry gives this error no type.
+	case errors.Is(err, repository.ErrTooLarge):
+		return nil, refuse("ManifestTooLarge", "%s is larger than %d bytes", what, maxManifest)
+	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
 	case err != nil:
 		return nil, err
-	case len(descriptor.Manifest) > maxManifest:
-		return nil, refuse("ManifestTooLarge", "%s is larger than %d bytes", what, maxManifest)
-	case digestOf(descriptor.Manifest) != digest:
-		return nil, mismatch(what)
 	}
-	return f.keep(digest, descriptor.Manifest), nil
+	return f.keep(digest, content), nil
 }
 
 func mismatch(what string) *Error {
@@ -150,87 +133,60 @@ func (f *fetcher) blob(ctx context.Context, descriptor v1.Descriptor) ([]byte, e
 	if content, ok := f.kept(digest, descriptor.Size); ok && int64(len(content)) == descriptor.Size {
 		return content, nil
 	}
-	if f.puller == nil {
+	if f.place == nil {
 		return nil, errNotKept
 	}
-	f.meter.allow(descriptor.Size + slack)
-	layer, err := f.puller.Layer(ctx, f.repository.Digest(digest))
-	if err != nil {
-		return nil, err
-	}
-	stream, err := layer.Compressed()
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close() //nolint:errcheck // Nothing is written, and what was read is hashed.
-	content := bytes.NewBuffer(make([]byte, 0, descriptor.Size+bytes.MinRead))
-	n, err := io.Copy(content, io.LimitReader(stream, descriptor.Size))
-	what := fmt.Sprintf("the layer %s of %q", digest, f.repository.String())
+	content, err := f.place.Blob(ctx, digest, descriptor.Size)
+	what := fmt.Sprintf("the layer %s of %q", digest, f.image.String())
+	cut, short := errors.AsType[*repository.CutError](err)
 	switch {
-	case n == descriptor.Size && digestOf(content.Bytes()) == digest:
-		return f.keep(digest, content.Bytes()), nil
-	case n == descriptor.Size:
+	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
-	case ctx.Err() != nil:
+	case short && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case short:
+		return nil, truncated(what, cut)
+	case err != nil:
+		return nil, err
 	}
-	return nil, truncated(what, n, descriptor.Size, err)
+	return f.keep(digest, content), nil
 }
 
-func truncated(what string, got, want int64, err error) *Error {
+func truncated(what string, cut *repository.CutError) *Error {
 	failure := &Error{
-		Reason: "LayerTruncated", Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", got, want, what),
+		Reason: "LayerTruncated", Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
 		Remediation: "Run the preflight again; if it stays, mirror the release again: oc adm release mirror",
 		Outcome:     preflight.Unknown,
 	}
-	if err != nil {
-		failure.Err = errors.New(oneLine(err.Error()))
+	if cut.Err != nil {
+		failure.Err = errors.New(oneLine(cut.Err.Error()))
 	}
 	return failure
 }
 
-func digestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// meter counts what servers send, and stops them when it is more than allowed.
-type meter struct {
-	read, allowed atomic.Int64
-}
-
-// allow lets n more bytes pass.
-func (m *meter) allow(n int64) { m.allowed.Store(m.read.Load() + n) }
-
-// metered is a way to a registry that the meter watches.
+// metered is a way to a registry that counts what comes back.
 type metered struct {
-	meter *meter
-	next  http.RoundTripper
+	read *atomic.Int64
+	next http.RoundTripper
 }
 
 // RoundTrip passes the request on and counts the body of its response.
 func (m metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		response.Body = &meteredBody{ReadCloser: response.Body, read: m.read}
 	}
-	response.Body = &meteredBody{ReadCloser: response.Body, meter: m.meter}
-	return response, nil
+	return response, err
 }
 
 type meteredBody struct {
 	io.ReadCloser
-	meter *meter
+	read *atomic.Int64
 }
 
 // Read counts the bytes it returns.
 func (b *meteredBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.meter.read.Add(int64(n)) > b.meter.allowed.Load() {
-		return 0, refuse("TooMuchData", "the registry sent more than the %d bytes it may for one request", b.meter.allowed.Load())
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, fmt.Errorf("the connection to the registry broke: %w", err)
-	}
+	b.read.Add(int64(n))
 	return n, err
 }

@@ -17,10 +17,14 @@ import (
 
 const (
 	maxAnnotated = 8 << 20
-	// maxNodes bounds the nodes of all annotated objects, as a list item of two
-	// bytes can become a container of half a KiB. It is enough for a thousand
-	// Jobs of usual size. maxObjectNodes bounds those of one object.
-	maxNodes       = 80_000
+	// maxKept bounds the memory that all annotated objects take, by an estimate:
+	// a list item of two bytes can become a container of half a KiB, while a
+	// field of a structure is there anyway, and only the line of it is new. It is
+	// enough for more than five thousand Jobs as the SDK's guide has them.
+	// maxObjectNodes bounds the fields and items of one object.
+	maxKept        = 48 << 20
+	bytesPerItem   = 600
+	bytesPerNode   = 100
 	maxObjectNodes = 5_000
 	maxProblems    = 1_000
 )
@@ -35,8 +39,8 @@ type manifests struct {
 	found      []located[Object]
 	problems   []located[preflight.Finding]
 	gates      adminGates
-	// annotated counts the bytes, nodes the nodes of annotated objects.
-	annotated, nodes int
+	// annotated counts the bytes of annotated objects, kept is what they become.
+	annotated, kept int
 }
 
 // located is something at a place in the release, by which it is sorted.
@@ -95,7 +99,7 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 		return true
 	}
 	m.annotated += len(doc.raw)
-	m.nodes += count(root)
+	m.kept += bytesPerNode*count(root) + bytesPerItem*items(root)
 	object, problem := m.preflight(doc, root, doc.line+line-1)
 	m.report(file, doc.place, problem)
 	if object != nil {
@@ -113,8 +117,10 @@ func (m *manifests) report(file string, at place, said *problem) {
 // bounded ends the reading when too much was found to be kept.
 func (m *manifests) bounded() error {
 	switch {
-	case m.annotated > maxAnnotated || m.nodes > maxNodes:
-		return refuse("TooManyPreflights", "the objects with the annotation %s have more than %d bytes or %d fields", Annotation, maxAnnotated, maxNodes)
+	case m.annotated > maxAnnotated:
+		return refuse("TooManyPreflights", "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
+	case m.kept > maxKept:
+		return refuse("TooManyPreflights", "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
 	case len(m.problems) > maxProblems:
 		return refuse("TooManyProblems", "more than %d manifests have problems, the first being: %s", maxProblems, m.problems[0].value.Message)
 	}

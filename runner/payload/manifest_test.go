@@ -20,20 +20,32 @@ func replace(from, to string) string {
 	return strings.Replace(job, from, to, 1)
 }
 
-func TestExtractJudgesManifests(t *testing.T) {
-	t.Parallel()
+// judgedManifest is a file of a release.
+type judgedManifest struct {
+	reason string
+	// file is job.yaml when empty.
+	file, manifest string
+	// outcome, problem and text of the one problem, if there is one.
+	outcome preflight.Outcome
+	problem string
+	text    string
+	// jobs is how many are kept.
+	jobs int
+}
+
+// pushed is the pull spec of a release with the file.
+func (m judgedManifest) pushed(t *testing.T) (pullSpec, file string) {
+	t.Helper()
+	file = m.file
+	if file == "" {
+		file = "job.yaml"
+	}
+	return pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/" + file, content: m.manifest})), file
+}
+
+func judgedManifests() map[string]judgedManifest {
 	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}\n"
-	tests := map[string]struct {
-		reason string
-		// file is job.yaml when empty.
-		file, manifest string
-		// outcome, problem and text of the one problem, if there is one.
-		outcome preflight.Outcome
-		problem string
-		text    string
-		// jobs is how many are kept.
-		jobs int
-	}{
+	return map[string]judgedManifest{
 		"sound":              {reason: "nothing is wrong", manifest: jobIn("ns", "job"), jobs: 1},
 		"yml":                {reason: "the extension is one of three", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
 		"other extension":    {reason: "the cluster-version operator reads no such file", file: "job.txt", manifest: jobIn("ns", "job")},
@@ -131,14 +143,14 @@ func TestExtractJudgesManifests(t *testing.T) {
 		},
 		"twice": {reason: "only one of the two can be right", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "job"), outcome: preflight.Fail, problem: "DuplicateManifest", text: "document 2 (line 16): Job.batch ns/job", jobs: 1},
 	}
-	for name, test := range tests {
+}
+
+func TestExtractJudgesManifests(t *testing.T) {
+	t.Parallel()
+	for name, test := range judgedManifests() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := test.file
-			if file == "" {
-				file = "job.yaml"
-			}
-			pullSpec := pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/" + file, content: test.manifest}))
+			pullSpec, file := test.pushed(t)
 			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{})
 			if err != nil {
 				t.Fatal(err)

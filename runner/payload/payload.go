@@ -11,7 +11,7 @@
 // Whatever a registry or a release can choose is bounded: the manifests of the
 // image (256 KiB), the layer (64 MiB), what it unpacks to (512 MiB), each file in
 // it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
-// tokens), everything annotated (8 MiB and 80 000 nodes) and the number of
+// tokens), everything annotated (8 MiB, and 48 MiB as objects) and the number of
 // problems (1 000). All of it together takes no more than four minutes. The layer
 // is held in memory, and written to the cache alone, if there is one; beyond it,
 // no more than one file is held while it is read.
@@ -155,6 +155,6 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 		return nil, err
 	}
 	release.Image, release.Digest = proof.PullSpec(), proof.Digest()
-	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.meter.read.Load()
+	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
 	return release, nil
 }

@@ -17,8 +17,32 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-func TestExtractRefusesLayers(t *testing.T) {
-	t.Parallel()
+// refusedLayer is a layer that no honest release has.
+type refusedLayer struct {
+	reason string
+	layer  func(*testing.T) []byte
+	want   string
+	text   string
+}
+
+// read has it read.
+func (r refusedLayer) read(t *testing.T) (func() error, int) {
+	t.Helper()
+	layer := r.layer(t)
+	return extracting(t, pushLayer(t, serve(t, nil), layer), payload.Cluster{}), len(layer)
+}
+
+// extracting is what asks for the release.
+func extracting(t *testing.T, pullSpec string, cluster payload.Cluster) func() error {
+	t.Helper()
+	proof := forced(t, pullSpec)
+	return func() error {
+		_, err := payload.Extract(t.Context(), proof, payload.Options{Cluster: cluster})
+		return err
+	}
+}
+
+func refusedLayers() map[string]refusedLayer {
 	file := func(name, content string) []entry {
 		return []entry{{name: "release-manifests/" + name, content: content}}
 	}
@@ -34,12 +58,7 @@ func TestExtractRefusesLayers(t *testing.T) {
 	describing := func(content string) func(*testing.T) []byte {
 		return only(append(file("image-references", references), file("release-metadata", content)...)...)
 	}
-	tests := map[string]struct {
-		reason string
-		layer  func(*testing.T) []byte
-		want   string
-		text   string
-	}{
+	return map[string]refusedLayer{
 		"parent": {
 			reason: "a name may not leave the image",
 			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
@@ -137,11 +156,15 @@ func TestExtractRefusesLayers(t *testing.T) {
 		},
 		"much to check": {reason: "what is kept is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
 	}
-	for name, test := range tests {
+}
+
+func TestExtractRefusesLayers(t *testing.T) {
+	t.Parallel()
+	for name, test := range refusedLayers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, serve(t, nil), test.layer(t))), payload.Options{})
-			failure := failureOf(t, err)
+			extract, _ := test.read(t)
+			failure := failureOf(t, extract())
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s with %q: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.text, test.reason)
 			}
@@ -222,20 +245,34 @@ func wide(t *testing.T) []byte {
 	return buffer.Bytes()
 }
 
-func TestExtractRefusesImages(t *testing.T) {
-	t.Parallel()
+// refusedImage is an image that no honest release is.
+type refusedImage struct {
+	reason string
+	change func(*v1.Manifest)
+	// raw replaces the manifest.
+	raw       string
+	mediaType types.MediaType
+	want      string
+	text      string
+}
+
+// read has it read.
+func (r refusedImage) read(t *testing.T) func() error {
+	t.Helper()
+	host, layer, mediaType := serve(t, nil), releaseWith(t), types.DockerManifestSchema2
+	putBlob(t, http.DefaultTransport, host, layer)
+	content := imageOf(t, r.change, layer)
+	if r.raw != "" {
+		content, mediaType = []byte(r.raw), r.mediaType
+	}
+	return extracting(t, putManifest(t, http.DefaultTransport, host, mediaType, content), payload.Cluster{})
+}
+
+func refusedImages() map[string]refusedImage {
 	last := func(change func(layer *v1.Descriptor)) func(*v1.Manifest) {
 		return func(manifest *v1.Manifest) { change(&manifest.Layers[len(manifest.Layers)-1]) }
 	}
-	tests := map[string]struct {
-		reason string
-		change func(*v1.Manifest)
-		// raw replaces the manifest.
-		raw       string
-		mediaType types.MediaType
-		want      string
-		text      string
-	}{
+	return map[string]refusedImage{
 		"foreign layer": {
 			reason: "only the registry is asked", want: "ForeignContent",
 			change: last(func(layer *v1.Descriptor) { layer.URLs = []string{"https://example.com/layer"} }),
@@ -280,17 +317,14 @@ func TestExtractRefusesImages(t *testing.T) {
 			raw: `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
 		},
 	}
-	for name, test := range tests {
+}
+
+func TestExtractRefusesImages(t *testing.T) {
+	t.Parallel()
+	for name, test := range refusedImages() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host, layer, mediaType := serve(t, nil), releaseWith(t), types.DockerManifestSchema2
-			putBlob(t, http.DefaultTransport, host, layer)
-			content := imageOf(t, test.change, layer)
-			if test.raw != "" {
-				content, mediaType = []byte(test.raw), test.mediaType
-			}
-			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, mediaType, content)), payload.Options{})
-			failure := failureOf(t, err)
+			failure := failureOf(t, test.read(t)())
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
@@ -298,17 +332,30 @@ func TestExtractRefusesImages(t *testing.T) {
 	}
 }
 
-func TestExtractRefusesIndexes(t *testing.T) {
-	t.Parallel()
-	linux := &v1.Platform{OS: "linux", Architecture: "arm64"}
-	tests := map[string]struct {
-		reason string
-		change func(index *v1.IndexManifest)
-		// architecture is the cluster's.
-		architecture string
-		want         string
-		text         string
-	}{
+// refusedIndex is an index that no honest release is.
+type refusedIndex struct {
+	reason string
+	change func(index *v1.IndexManifest)
+	// architecture is the cluster's.
+	architecture string
+	want         string
+	text         string
+}
+
+// read has it read.
+func (r refusedIndex) read(t *testing.T) func() error {
+	t.Helper()
+	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
+	putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
+	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{{
+		MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "arm64"},
+	}}}
+	r.change(&index)
+	return extracting(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), payload.Cluster{Architecture: r.architecture})
+}
+
+func refusedIndexes() map[string]refusedIndex {
+	return map[string]refusedIndex{
 		"other architecture": {
 			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, which this cluster's control plane has, only for: linux/arm64, windows/amd64",
 			change: func(index *v1.IndexManifest) {
@@ -340,17 +387,14 @@ func TestExtractRefusesIndexes(t *testing.T) {
 			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 256<<10 + 1 },
 		},
 	}
-	for name, test := range tests {
+}
+
+func TestExtractRefusesIndexes(t *testing.T) {
+	t.Parallel()
+	for name, test := range refusedIndexes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
-			putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
-			index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{
-				{MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: linux},
-			}}
-			test.change(&index)
-			_, err := payload.Extract(t.Context(), forced(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index))), payload.Options{Cluster: payload.Cluster{Architecture: test.architecture}})
-			failure := failureOf(t, err)
+			failure := failureOf(t, test.read(t)())
 			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
@@ -398,20 +442,28 @@ func flipped(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
 	_, _ = w.Write(body)
 }
 
-func TestExtractRefusesRegistries(t *testing.T) {
-	t.Parallel()
+// refusedRegistry is a registry that lies, or has trouble.
+type refusedRegistry struct {
+	reason  string
+	part    string
+	change  func(http.ResponseWriter, *httptest.ResponseRecorder)
+	want    string
+	outcome preflight.Outcome
+}
+
+// read has a sound release read from it.
+func (r refusedRegistry) read(t *testing.T) func() error {
+	t.Helper()
+	return extracting(t, pushLayer(t, serve(t, answer(r.part, r.change)), releaseWith(t)), payload.Cluster{})
+}
+
+func refusedRegistries() map[string]refusedRegistry {
 	status := func(code int) func(http.ResponseWriter, *httptest.ResponseRecorder) {
 		return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 			http.Error(w, "not\nhere", code)
 		}
 	}
-	tests := map[string]struct {
-		reason  string
-		part    string
-		change  func(http.ResponseWriter, *httptest.ResponseRecorder)
-		want    string
-		outcome preflight.Outcome
-	}{
+	return map[string]refusedRegistry{
 		"tampered layer": {reason: "one bit is enough", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"tampered layer of unknown size": {
 			reason: "a server need not say the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
@@ -462,8 +514,33 @@ func TestExtractRefusesRegistries(t *testing.T) {
 			},
 		},
 		"endless manifest": {
-			reason: "an answer is bounded", part: "/manifests/", want: "TooMuchData", outcome: preflight.Fail,
+			reason: "an answer is bounded", part: "/manifests/", want: "ManifestTooLarge", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				for block := make([]byte, 1<<20); ; {
+					if _, err := w.Write(block); err != nil {
+						return
+					}
+				}
+			},
+		},
+		"redirects without end": {
+			reason: "nobody follows for ever", part: "/manifests/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.Header().Set("Location", "?again")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
+		},
+		"redirects without end, layer": {
+			reason: "nobody follows for ever", part: "/blobs/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.Header().Set("Location", "?again")
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			},
+		},
+		"endless trouble": {
+			reason: "an error is bounded too", part: "/manifests/", want: "RegistryError", outcome: preflight.Unknown,
+			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
+				w.WriteHeader(http.StatusTeapot)
 				for block := make([]byte, 1<<20); ; {
 					if _, err := w.Write(block); err != nil {
 						return
@@ -476,11 +553,14 @@ func TestExtractRefusesRegistries(t *testing.T) {
 		"forbidden":   {reason: "the account may not pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
 		"teapot":      {reason: "a registry may have any trouble", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
 	}
-	for name, test := range tests {
+}
+
+func TestExtractRefusesRegistries(t *testing.T) {
+	t.Parallel()
+	for name, test := range refusedRegistries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := serve(t, answer(test.part, test.change))
-			_, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
+			err := test.read(t)()
 			if failure := failureOf(t, err); failure.Reason != test.want || failure.Outcome != test.outcome {
 				t.Errorf("got %s %s, want %s %s: %s (%v)", failure.Outcome, failure.Reason, test.outcome, test.want, test.reason, err)
 			}

@@ -11,9 +11,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/openshift/update-preflight/signature/quote"
 )
 
 // maxText bounds, in bytes, what of outside text is repeated of one answer:
@@ -206,17 +207,5 @@ func (a *Access) accountRemedy(host string, refused credential) string {
 	return remedy
 }
 
-// oneLine makes text from outside fit for a message: printable, in one line,
-// and not longer than maxText.
-func oneLine(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText] + "..."
-	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(text), " ")
-}
+// oneLine makes text from outside fit for a message.
+func oneLine(text string) string { return quote.Line(text, maxText) }

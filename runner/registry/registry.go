@@ -31,7 +31,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -133,18 +132,10 @@ type Visit struct {
 	// Credential says where the credential was found, never what it is.
 	Credential string
 	// Auth is the credential, Transport the way to the registry. Both are for
-	// this place alone.
+	// this place alone. Retries are the transport's business: it minds the
+	// context and what the registry asks for.
 	Auth      authn.Authenticator
 	Transport http.RoundTripper
-}
-
-// Options make go-containerregistry pull as this visit does. Retries are the
-// transport's business: it minds the context and what the registry asks for.
-func (v Visit) Options(ctx context.Context) []remote.Option {
-	return []remote.Option{
-		remote.WithContext(ctx), remote.WithAuth(v.Auth), remote.WithTransport(v.Transport), remote.WithUserAgent("oc-preflight"),
-		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false }),
-	}
 }
 
 // Try calls ask for one place after the other until it has no error, and says

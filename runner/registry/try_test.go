@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 // hosts are registries without a network, by host. One that is not there
@@ -68,7 +68,10 @@ func only(account string) http.HandlerFunc {
 }
 
 func head(ctx context.Context, visit registry.Visit) error {
-	_, err := remote.Head(visit.Reference, visit.Options(ctx)...)
+	place, err := repository.Open(ctx, visit.Reference.Context(), visit.Auth, visit.Transport)
+	if err == nil {
+		_, err = place.Resolve(ctx, visit.Reference.Identifier())
+	}
 	return err
 }
 

@@ -8,6 +8,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 const (
@@ -34,11 +36,34 @@ func signatureTag(digest string) string {
 	return strings.Replace(digest, ":", "-", 1) + ".sig"
 }
 
+// visit reads one place.
+type visit struct {
+	place Place
+	at    *repository.Repository
+}
+
+func newVisit(ctx context.Context, place Place) (*visit, error) {
+	at, err := repository.Open(ctx, place.Repository, place.Auth, place.Transport)
+	return &visit{place: place, at: at}, err
+}
+
+// manifest returns the manifest with a digest, whatever the server calls it.
+func (v *visit) manifest(ctx context.Context, digest string) (manifest, error) {
+	content, err := v.at.Manifest(ctx, digest, maxManifest)
+	if err != nil {
+		return manifest{}, err
+	}
+	return parseManifest(content)
+}
+
 // signatures returns those of the manifest with a digest, and whether there are
 // more than are looked at. Having none is an error of go-containerregistry, or
 // errMalformed.
 func (v *visit) signatures(ctx context.Context, digest string) (found []attached, more bool, err error) {
-	content, mediaType, err := v.get(ctx, "manifests/"+signatureTag(digest), maxManifest)
+	content, mediaType, err := v.at.Tagged(ctx, signatureTag(digest), maxManifest)
+	if errors.Is(err, repository.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", errMalformed, err)
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -76,15 +101,9 @@ func (v *visit) payload(ctx context.Context, layer v1.Descriptor) ([]byte, error
 	case layer.Size <= 0, layer.Size > maxPayload:
 		return nil, fmt.Errorf("%w: a layer has %d bytes, and %d are the limit", errMalformed, layer.Size, maxPayload)
 	}
-	content, _, err := v.get(ctx, "blobs/"+layer.Digest.String(), layer.Size)
-	if isMissing(err) {
-		return nil, fmt.Errorf("%w: a layer is not in the repository: %w", errMalformed, err)
+	content, err := v.at.Blob(ctx, layer.Digest.String(), layer.Size)
+	if repository.IsMissing(err) || errors.Is(err, repository.ErrMismatch) {
+		err = fmt.Errorf("%w: a layer is not in the repository: %w", errMalformed, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if digestOf(content) != layer.Digest.String() {
-		return nil, fmt.Errorf("%w: a layer is not what its digest says", errMalformed)
-	}
-	return content, nil
+	return content, err
 }

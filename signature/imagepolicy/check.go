@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/signature/quote"
+	"github.com/openshift/update-preflight/signature/repository"
 )
 
 // check is one image on its way.
@@ -31,6 +33,10 @@ func (c *check) at(ctx context.Context, place Place) error {
 	}
 	digest := c.reference.DigestStr()
 	top, err := visit.manifest(ctx, digest)
+	if errors.Is(err, repository.ErrMismatch) {
+		c.findings = append(c.findings, c.fail("DigestMismatch", "%s serves something else as the image %s", place.Repository, digest))
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) prefl
 	switch {
 	case errors.Is(err, errMalformed):
 		return c.fail("MalformedAttachment", "the tag %s of %s is not what it should be: %s", signatureTag(digest), visit.place.Repository, quotable(err.Error()))
-	case isMissing(err):
+	case repository.IsMissing(err):
 		return c.missing(visit.place, digest)
 	case err != nil:
 		return unknown("SigstoreUnavailable", "the signatures of %s cannot be read, tag %s: %s", quotable(c.image.PullSpec), signatureTag(digest), quotable(err.Error()))
@@ -177,10 +183,5 @@ func rank(outcome preflight.Outcome) int {
 // maxQuoted bounds, in bytes, what is quoted from outside.
 const maxQuoted = 512
 
-// quotable is text from outside in one line, and not too long.
-func quotable(text string) string {
-	if len(text) > maxQuoted {
-		text = text[:maxQuoted] + "..."
-	}
-	return strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-}
+// quotable makes text from outside fit for a message.
+func quotable(text string) string { return quote.Line(text, maxQuoted) }

@@ -31,8 +31,8 @@
 // # Bounds
 //
 // A manifest (4 MiB, and 1000 layers or images), a signature (64 KiB),
-// signatures of a manifest (64), architectures (16), redirects (5), and whatever
-// a registry sends for one request (5 MiB).
+// signatures of a manifest (64), architectures (16), and what package repository
+// bounds.
 package imagepolicy
 
 import (

@@ -135,3 +135,8 @@ func refuse(reason, format string, args ...any) *refusal {
 func undecided(format string, args ...any) *refusal {
 	return &refusal{reason: "InvalidImagePolicy", message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
 }
+
+// repositoryOf is the repository of an image by digest, as it is written.
+func repositoryOf(image name.Digest) string {
+	return strings.TrimSuffix(image.String(), "@"+image.DigestStr())
+}

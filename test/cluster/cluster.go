@@ -51,6 +51,8 @@ type Cluster struct {
 	Starter int `json:"starter,omitempty"`
 
 	claim *claim
+	// started is how the cluster came up, where this process has started it.
+	started *plan
 }
 
 // Start runs a cluster whose files are in dir, and returns when its API serves
@@ -76,6 +78,7 @@ func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error)
 	if err := p.run(ctx); err != nil {
 		return nil, errors.Join(err, p.cluster.Stop(context.WithoutCancel(ctx)))
 	}
+	p.cluster.started = p
 	return p.cluster, p.cluster.save()
 }
 
@@ -84,7 +87,12 @@ func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error)
 func (p *plan) run(ctx context.Context) error {
 	ctx, p.fail = context.WithCancelCause(ctx)
 	before, beforeCtx := errgroup.WithContext(ctx)
-	before.Go(func() error { return p.startAPI(beforeCtx) })
+	before.Go(func() error {
+		if err := p.startEtcd(beforeCtx); err != nil {
+			return err
+		}
+		return p.startAPIServer(beforeCtx)
+	})
 	if !p.controlPlaneOnly {
 		before.Go(func() error { return p.startRegistry(beforeCtx) })
 		before.Go(func() error { return p.startContainerd(beforeCtx) })
@@ -93,10 +101,14 @@ func (p *plan) run(ctx context.Context) error {
 		return causeOf(ctx, err)
 	}
 	after, afterCtx := errgroup.WithContext(ctx)
-	after.Go(func() error { return p.startControllers(afterCtx) })
+	after.Go(func() error { return p.startControllerManager(afterCtx) })
+	after.Go(func() error { return p.startScheduler(afterCtx) })
 	after.Go(func() error { return p.installCRDs(afterCtx) })
 	if !p.controlPlaneOnly {
 		after.Go(func() error { return p.startKubelet(afterCtx) })
+	}
+	if p.simulated > 0 {
+		after.Go(func() error { return p.startSimulation(afterCtx) })
 	}
 	return causeOf(ctx, after.Wait())
 }

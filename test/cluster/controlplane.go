@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// startAPI starts etcd and the API server on it.
-func (p *plan) startAPI(ctx context.Context) error {
+func (p *plan) startEtcd(ctx context.Context) error {
 	start := time.Now()
 	client := "http://" + p.etcd
 	err := p.spawn("etcd", "server",
@@ -31,8 +30,11 @@ func (p *plan) startAPI(ctx context.Context) error {
 		return err
 	}
 	p.done("etcd", start)
+	return nil
+}
 
-	start = time.Now()
+func (p *plan) startAPIServer(ctx context.Context) error {
+	start := time.Now()
 	if err := p.spawn("kube-apiserver", "kube-apiserver", p.apiFlags()...); err != nil {
 		return err
 	}
@@ -74,9 +76,9 @@ func (p *plan) apiFlags() []string {
 	return append(flags, "--service-cluster-ip-range="+p.network.services.String(), "--advertise-address="+p.network.gateway().String())
 }
 
-// startControllers starts the controller manager and the scheduler, and waits
-// for what a pod in the default namespace needs before it can be created.
-func (p *plan) startControllers(ctx context.Context) error {
+// startControllerManager returns when what a pod in the default namespace needs
+// before it can be created is there.
+func (p *plan) startControllerManager(ctx context.Context) error {
 	start := time.Now()
 	flags := []string{
 		"--kubeconfig=" + p.identity.path("controller-manager.kubeconfig"),
@@ -88,12 +90,10 @@ func (p *plan) startControllers(ctx context.Context) error {
 		// The nodes of a test have no kubelet, and are to stay as they are.
 		flags = append(flags, "--controllers=*,-node-lifecycle-controller")
 	}
-	if err := p.spawn("kube-controller-manager", "kube-controller-manager", flags...); err != nil {
-		return err
+	if p.controllerRate > 0 {
+		flags = append(flags, fmt.Sprintf("--kube-api-qps=%d", p.controllerRate), fmt.Sprintf("--kube-api-burst=%d", p.controllerBurst))
 	}
-	err := p.spawn("kube-scheduler", "kube-scheduler",
-		"--kubeconfig="+p.identity.path("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
-	if err != nil {
+	if err := p.spawn("kube-controller-manager", "kube-controller-manager", flags...); err != nil {
 		return err
 	}
 	clients, err := kubernetes.NewForConfig(p.cluster.Config)
@@ -109,8 +109,15 @@ func (p *plan) startControllers(ctx context.Context) error {
 			return err
 		}
 	}
-	p.done("kube-controller-manager, kube-scheduler", start)
+	p.done("kube-controller-manager", start)
 	return nil
+}
+
+// startScheduler does not wait: a scheduler tells nobody when it is ready, and
+// what it is late for it does later.
+func (p *plan) startScheduler(context.Context) error {
+	return p.spawn("kube-scheduler", "kube-scheduler",
+		"--kubeconfig="+p.identity.path("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
 }
 
 type watcher func(context.Context, metav1.ListOptions) (watch.Interface, error)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,7 +16,8 @@ import (
 
 // Main is the TestMain of a package that needs a cluster: it starts one, hands
 // it to use, runs the tests, ends the cluster whatever happened, interrupts
-// included, and exits. The components' logs are kept when a test failed.
+// included, and exits. The components' logs are kept when a test failed. Fuzz
+// targets get no cluster when they run alone (-run '^$').
 //
 // Where none with a node can be started, PREFLIGHT_TEST_KUBECONFIG and
 // PREFLIGHT_TEST_REGISTRY name one to use instead, as Existing wants them.
@@ -38,6 +40,10 @@ type Wanted struct {
 func MainWith(m *testing.M, wanted ...Wanted) { os.Exit(testOn(m, wanted)) }
 
 func testOn(m *testing.M, wanted []Wanted) int {
+	flag.Parse()
+	if onlyFuzzing() {
+		return m.Run()
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	homes := make([]home, len(wanted))
@@ -60,6 +66,15 @@ func testOn(m *testing.M, wanted []Wanted) int {
 		return 1
 	}
 	return code
+}
+
+// onlyFuzzing says that no test runs. Fuzz targets read text, and their workers
+// would all start clusters of their own.
+func onlyFuzzing() bool {
+	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
+		return true
+	}
+	return flag.Lookup("test.fuzz").Value.String() != "" && flag.Lookup("test.run").Value.String() == "^$"
 }
 
 // run runs the tests until they end, or somebody interrupts them.

@@ -112,6 +112,8 @@ func (p *plan) startKubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	since := start.Truncate(time.Second) // as precise as a heartbeat
+	takesPods := func(event watch.Event) bool { return takesPods(event, since) }
 	if err := p.see(ctx, "kubelet", p.node(), clients.CoreV1().Nodes().Watch, takesPods); err != nil {
 		return err
 	}
@@ -119,16 +121,16 @@ func (p *plan) startKubelet(ctx context.Context) error {
 	return nil
 }
 
-// takesPods holds once the node is ready and the node lifecycle controller has
-// taken away the taint that new nodes have.
-func takesPods(event watch.Event) bool {
+// takesPods holds once the node has said since then that it is ready, and the
+// node lifecycle controller has taken away the taint that new nodes have.
+func takesPods(event watch.Event, since time.Time) bool {
 	node, ok := event.Object.(*corev1.Node)
 	if !ok || len(node.Spec.Taints) > 0 {
 		return false
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
+			return condition.Status == corev1.ConditionTrue && !condition.LastHeartbeatTime.Time.Before(since)
 		}
 	}
 	return false

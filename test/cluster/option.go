@@ -12,6 +12,20 @@ func ControlPlaneOnly() Option {
 	return func(p *plan) { p.controlPlaneOnly = true }
 }
 
+// KWOK is ControlPlaneOnly with nodes that kwok plays the kubelets of: Jobs run
+// in thousands, and nothing runs in their pods. See AnnotationTakes and
+// AnnotationSays for what the pods can be told.
+func KWOK(nodes int) Option {
+	return func(p *plan) { p.controlPlaneOnly, p.simulated = true, nodes }
+}
+
+// ControllerRate is how many requests a second each controller of the controller
+// manager may make, and how many at once: its flags kube-api-qps and
+// kube-api-burst. Without this option they are Kubernetes' defaults, 20 and 30.
+func ControllerRate(rate, burst int) Option {
+	return func(p *plan) { p.controllerRate, p.controllerBurst = rate, burst }
+}
+
 // Standing lets the cluster outlive this process. Remove ends it.
 func Standing() Option {
 	return func(p *plan) { p.standing = true }

@@ -26,6 +26,9 @@ type plan struct {
 	cluster *Cluster
 
 	controlPlaneOnly bool
+	simulated        int // nodes
+	controllerRate   int // 0: the default
+	controllerBurst  int
 	standing         bool
 	featureSet       string
 	furtherCRDs      []string
@@ -39,8 +42,15 @@ type plan struct {
 	etcd     string // host:port
 	api      string // host:port
 	kubelet  string // port on the gateway
-	fail     context.CancelCauseFunc
+	kwok     string // host:port
 	identity *authority
+
+	// fail ends the start, or the revival, that is under way.
+	fail context.CancelCauseFunc
+	// reviving is held by the one revival that is under way.
+	reviving  sync.Mutex
+	mutex     sync.Mutex
+	processes map[string]process // by the name of the component
 }
 
 func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
@@ -48,7 +58,7 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet}
+	p := &plan{cluster: &Cluster{Dir: dir}, featureSet: defaultFeatureSet, processes: map[string]process{}}
 	for _, option := range options {
 		option(p)
 	}
@@ -144,7 +154,7 @@ func (p *plan) choosePorts() error {
 		}
 	}()
 	var addresses []string
-	for range 4 {
+	for range 5 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback port does not block
 		if err != nil {
 			return fmt.Errorf("cannot find a free port: %w", err)
@@ -152,7 +162,7 @@ func (p *plan) choosePorts() error {
 		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
 	}
-	p.etcd, p.api = addresses[0], addresses[1]
+	p.etcd, p.api, p.kwok = addresses[0], addresses[1], addresses[4]
 	if !p.controlPlaneOnly {
 		p.cluster.Registry = addresses[2]
 		p.kubelet = portOf(addresses[3])

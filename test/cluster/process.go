@@ -24,8 +24,15 @@ const (
 	pollInterval = 20 * time.Millisecond
 )
 
+// process is a component that runs, or has run.
+type process struct {
+	pid int
+	// ended is closed when it has ended.
+	ended chan struct{}
+}
+
 // spawn starts a component in the background, its output going to a log of its
-// own. When the component ends before Start is done, Start fails.
+// own. When the component ends before Start or Revive is done, that fails.
 func (p *plan) spawn(name, binary string, args ...string) error {
 	path := filepath.Join(p.cluster.Dir, "logs", name+".log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // the cluster's own directory
@@ -43,8 +50,9 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 			cmd.ExtraFiles = []*os.File{p.cluster.claim.file}
 		}
 	}
-	started := make(chan error, 1)
+	started, ended, fail := make(chan error, 1), make(chan struct{}), p.fail
 	go func() {
+		defer close(ended)
 		defer func() { _ = log.Close() }() // only the child wrote to it
 		// The child dies with its parent's thread, so the thread is kept.
 		runtime.LockOSThread()
@@ -52,10 +60,16 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 		started <- err
 		if err == nil {
 			err = cmd.Wait()
-			p.fail(fmt.Errorf("%s ended (%w); %s", name, err, quoteLog(path)))
+			fail(fmt.Errorf("%s ended (%w); %s", name, err, quoteLog(path)))
 		}
 	}()
-	return <-started
+	if err := <-started; err != nil {
+		return err
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.processes[name] = process{pid: cmd.Process.Pid, ended: ended}
+	return nil
 }
 
 // quoteLog is the end of a log, on one line, and where the rest is.

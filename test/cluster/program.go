@@ -33,6 +33,9 @@ func (p *plan) checkPrograms() error {
 			"bridge", "host-local", "loopback", "crane", "pause")
 		system = []string{"runc", "nft", "ip"}
 	}
+	if p.simulated > 0 {
+		binaries = append(binaries, "kwok")
+	}
 	if missing := absent(binaries, []string{p.bin}); len(missing) > 0 {
 		return fmt.Errorf("%s: not in %q: run `make tools`", strings.Join(missing, ", "), p.bin)
 	}

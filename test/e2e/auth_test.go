@@ -35,7 +35,7 @@ const viewer = `---
 // With any rule of them taken away, it names what is missing before it does
 // anything, or does without, as "auth" says.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
-	captive := animal{ending: "pass", change: asCaptive, beside: access("get, list", marked) + viewer}
+	captive := animal{Ending: "pass", Change: asCaptive, Beside: access("get, list", marked) + viewer}
 	w := publish(t, map[string]animal{"captive": captive})
 	for name, tc := range map[string]struct {
 		reason        string
@@ -49,13 +49,13 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 			reason: "what would be run", auth: []string{"checks"}, command: []string{"checks", "--to", to},
 		},
 		"Verify": {
-			reason: "the signature alone", auth: []string{"verify"}, command: []string{"verify", w.pullSpec},
+			reason: "the signature alone", auth: []string{"verify"}, command: []string{"verify", w.PullSpec},
 		},
 		"Ack": {
 			reason: "an acknowledgement", auth: []string{"ack"}, command: []string{"ack", "ack-4.18-zoo"},
 			prepare: func() {
-				w.state.Gates = map[string]string{"ack-4.18-zoo": "Feed all animals."}
-				w.apply(t)
+				w.State.Gates = map[string]string{"ack-4.18-zoo": "Feed all animals."}
+				w.Apply(t)
 			},
 		},
 		"Cleanup": {
@@ -82,13 +82,13 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 // Without a release to read, the roles are for every one that brings no rights
 // of its own; for others they lack just those.
 func TestRolesForAnyRelease(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	o := appoint(t, "run")
 	if got := o.call(t, "run", "--to", to); got.code != 0 {
 		t.Errorf("exit code %d under the roles for any release\n%s%s", got.code, got.stderr, got.stdout)
 	}
 	beside := strings.ReplaceAll(access("get, list", marked), "configmaps", "limitranges")
-	publish(t, map[string]animal{"captive": {ending: "pass", change: asCaptive, beside: beside}})
+	publish(t, map[string]animal{"captive": {Ending: "pass", Change: asCaptive, Beside: beside}})
 	got := o.call(t, "run", "--to", to)
 	complaint := errorLine(got.stderr)
 	if got.code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
@@ -105,7 +105,7 @@ func TestConformanceUnderItsRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := appoint(t, "conformance")
-	command := append([]string{"conformance"}, captive{animal: animal{ending: "pass"}}.manifest(t)...)
+	command := append([]string{"conformance"}, captive{animal: animal{Ending: "pass"}}.manifest(t)...)
 	if got := o.call(t, command...); got.code != 0 {
 		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
 	}
@@ -117,9 +117,26 @@ func TestConformanceUnderItsRoles(t *testing.T) {
 	kubectl(t, "delete", "namespace", cage(t), "--wait")
 }
 
+// Nodes that pull images take what "auth" prints for that, too.
+func TestPullUnderItsRoles(t *testing.T) {
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
+	command := []string{"run", "--to", to, "--images", "pull"}
+	o := appoint(t, command...)
+	got := o.call(t, command...)
+	if got.code != 0 || !strings.Contains(got.stderr, "ImagePull: Pass") {
+		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
+	}
+	for _, rule := range o.rules() {
+		if rule.Resources[0] == "nodes/proxy" || rule.Resources[0] == "jobs" {
+			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
+		}
+	}
+	expectNoResidue(t)
+}
+
 // A run without the optional rights goes on, and tells.
 func TestRunWithoutWhatIsOptional(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	o := appoint(t, "run", "--to", to)
 	for _, rule := range o.rules() {
 		if slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, rule.Resources[0]) {
@@ -303,9 +320,9 @@ func (o officer) settle(t *testing.T, of rule, given bool) {
 func TestIdentitiesAreAudited(t *testing.T) {
 	writing := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
 	publish(t, map[string]animal{
-		"captive": {ending: "pass", change: asCaptive, beside: access("get, list", marked)},
-		"writer":  {ending: "plain-pass", plain: true, change: writing},
-		"healthy": {ending: "plain-pass", plain: true},
+		"captive": {Ending: "pass", Change: asCaptive, Beside: access("get, list", marked)},
+		"writer":  {Ending: "plain-pass", Plain: true, Change: writing},
+		"healthy": {Ending: "plain-pass", Plain: true},
 	})
 	createAccount(t, client(t), "auditor")
 	kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")

@@ -27,7 +27,7 @@ func BenchmarkVerdict(b *testing.B) {
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
 			animals := map[string]animal{}
 			for i := range n {
-				animals[fmt.Sprintf("pass-%02d", i)] = animal{ending: "pass"}
+				animals[fmt.Sprintf("pass-%02d", i)] = animal{Ending: "pass"}
 			}
 			publish(b, animals)
 			file := writeJobs(b, animals)
@@ -95,10 +95,10 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 // writeJobs writes the Jobs as somebody would apply them who had no preflight.
 func writeJobs(b *testing.B, animals map[string]animal) string {
 	b.Helper()
-	image := buildImage(b.Context(), b, "zoo", "test/e2e/zoo")
+	image := house.Image(b, "zoo", "test/e2e/zoo")
 	var documents []string
 	for _, name := range slices.Sorted(maps.Keys(animals)) {
-		job := animals[name].job(name)
+		job := animals[name].Job(name)
 		job.Labels = map[string]string{"bench": "kubectl"}
 		job.Spec.Template.Spec.Containers[0].Image = image
 		text, err := yaml.Marshal(job)

@@ -62,17 +62,17 @@ func cage(t *testing.T) string {
 // and returns the arguments that have it run.
 func (c captive) manifest(t *testing.T) []string {
 	t.Helper()
-	c.namespace = cage(t)
-	text, err := yaml.Marshal(c.job("captive"))
+	c.Namespace = cage(t)
+	text, err := yaml.Marshal(c.Job("captive"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := strings.ReplaceAll(c.beside, "CAGE", c.namespace)
+	beside := strings.ReplaceAll(c.Beside, "CAGE", c.Namespace)
 	file := filepath.Join(t.TempDir(), "0000_50_zoo_11_captive.yaml")
 	if err := os.WriteFile(file, []byte(string(text)+"---\n"+beside), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	image := buildImage(t.Context(), t, "zoo", "test/e2e/zoo")
+	image := house.Image(t, "zoo", "test/e2e/zoo")
 	if c.root {
 		image = rootImage(t)
 	}
@@ -85,7 +85,7 @@ func (c captive) manifest(t *testing.T) []string {
 
 func rootImage(t *testing.T) string {
 	t.Helper()
-	binary, err := binaries.Build(t.Context(), "test/e2e/zoo")
+	binary, err := house.Binaries.Build(t.Context(), "test/e2e/zoo")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,76 +132,76 @@ func tellWhatIsWrong(t *testing.T) {
 		want, says map[string]string
 	}{
 		"Silent": {
-			reason: "a promised result that does not come", captive: captive{animal: animal{ending: "silent"}},
+			reason: "a promised result that does not come", captive: captive{animal: animal{Ending: "silent"}},
 			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "exit code 0 and left no final result"},
 		},
 		"Flood": {
-			reason: "a log that nobody can read", captive: captive{animal: animal{ending: "flood"}},
+			reason: "a log that nobody can read", captive: captive{animal: animal{Ending: "flood"}},
 			want: map[string]string{"Output": "TooMuchOutput"}, says: map[string]string{"Output": "more than 1024 KiB"},
 		},
 		"Stubborn": {
-			reason: "SIGTERM does not end it, and it does not end by itself", captive: captive{animal: animal{ending: "stubborn"}, endless: true},
+			reason: "SIGTERM does not end it, and it does not end by itself", captive: captive{animal: animal{Ending: "stubborn"}, endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
 			says: map[string]string{"Terminated": "within 5 seconds of SIGTERM"},
 		},
 		"Fork": {
-			reason: "a child that is to answer dies with its parent", captive: captive{animal: animal{ending: "fork"}},
+			reason: "a child that is to answer dies with its parent", captive: captive{animal: animal{Ending: "fork"}},
 			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "left no final result"},
 		},
 		"Huge": {
-			reason: "a result that the kubelet cuts", captive: captive{animal: animal{ending: "huge"}},
+			reason: "a result that the kubelet cuts", captive: captive{animal: animal{Ending: "huge"}},
 			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "4096 bytes, where a kubelet cuts it"},
 		},
 		"WrongFrame": {
-			reason: "a result that was damaged", captive: captive{animal: animal{ending: "wrong-frame"}},
+			reason: "a result that was damaged", captive: captive{animal: animal{Ending: "wrong-frame"}},
 			want: map[string]string{"Result": "BadResult"}, says: map[string]string{"Result": "checksum"},
 		},
 		"Root": {
-			reason: "an image that runs as root", captive: captive{animal: animal{ending: "pass"}, root: true},
+			reason: "an image that runs as root", captive: captive{animal: animal{Ending: "pass"}, root: true},
 			want: map[string]string{"NonRoot": "RunsAsRoot"}, says: map[string]string{"NonRoot": "image will run as root"},
 		},
 		"Forever": {
-			reason: "a program that says nothing, and does not end", captive: captive{animal: animal{ending: "forever"}, endless: true},
+			reason: "a program that says nothing, and does not end", captive: captive{animal: animal{Ending: "forever"}, endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Killed": "NothingLeft"},
 			says: map[string]string{"Killed": "SIGKILL alone"},
 		},
 		"Liar": {
-			reason: "a pass that is said before anything was looked at", captive: captive{animal: animal{ending: "liar"}, endless: true},
+			reason: "a pass that is said before anything was looked at", captive: captive{animal: animal{Ending: "liar"}, endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
 			says: map[string]string{"Terminated": "taken for a pass"},
 		},
 		"Hog": {
-			reason: "more memory than a node has for thirty of them", captive: captive{animal: animal{ending: "hog"}},
+			reason: "more memory than a node has for thirty of them", captive: captive{animal: animal{Ending: "hog"}},
 			want: map[string]string{"Memory": "TooMuchMemory"}, says: map[string]string{"Memory": "ran out of memory"},
 		},
 		"Scribble": {
-			reason: "a file where there may be no place for one", captive: captive{animal: animal{ending: "scribble"}, root: true},
+			reason: "a file where there may be no place for one", captive: captive{animal: animal{Ending: "scribble"}, root: true},
 			want: map[string]string{"NonRoot": "RunsAsRoot", "ReadOnlyFilesystem": "WritesToFilesystem"},
 			says: map[string]string{"ReadOnlyFilesystem": "Unknown (CheckError)"},
 		},
 		"Fickle": {
-			reason: "another answer each time", captive: captive{animal: animal{ending: "fickle"}},
+			reason: "another answer each time", captive: captive{animal: animal{Ending: "fickle"}},
 			want: map[string]string{"Idempotent": "NotIdempotent"},
 			says: map[string]string{"Idempotent": "where as it is it says"},
 		},
 		"FailsOpen": {
 			reason:  "an error of the API server that is taken for good news",
-			captive: captive{animal: animal{ending: "open", change: asCaptive, beside: access("get, list", marked)}},
+			captive: captive{animal: animal{Ending: "open", Change: asCaptive, Beside: access("get, list", marked)}},
 			want:    map[string]string{"FailsClosed": "FailsOpen"}, says: map[string]string{"FailsClosed": "Zoo.Animal Pass"},
 		},
 		"WritingRole": {
 			reason:  "a role of the manifest that writes",
-			captive: captive{animal: animal{ending: "writer", change: asCaptive, beside: access("create", marked)}},
+			captive: captive{animal: animal{Ending: "writer", Change: asCaptive, Beside: access("create", marked)}},
 			want:    map[string]string{"Manifest": "RefusedRBAC"}, says: map[string]string{"Manifest": "\"create\" is not reading"},
 		},
 		"Privileged": {
 			reason:  "what the policy of a preflight refuses is not run at all",
-			captive: captive{animal: animal{ending: "pass", change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
+			captive: captive{animal: animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
 			want:    map[string]string{"Manifest": "RefusedPodSecurity"}, says: map[string]string{"Manifest": "hostNetwork"},
 		},
 		"UnknownField": {
 			reason:  "a manifest with a slip of the pen",
-			captive: captive{animal: animal{ending: "pass", beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`}},
+			captive: captive{animal: animal{Ending: "pass", Beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`}},
 			want:    map[string]string{"Manifest": "InvalidPreflight"}, says: map[string]string{"Manifest": "dato"},
 		},
 	} {
@@ -240,7 +240,7 @@ func TestConformanceFindsAnAccountThatWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl(t, "apply", "-f", file)
-	results := conformed(t, 3, captive{animal: animal{ending: "writer", change: asCaptive}}.manifest(t)...)
+	results := conformed(t, 3, captive{animal: animal{Ending: "writer", Change: asCaptive}}.manifest(t)...)
 	access := results["ReadOnlyAccess"]
 	if access.Reason != "MayWrite" || !strings.Contains(access.Message, cage(t)+":captive may create configmaps in namespace "+cage(t)) {
 		t.Errorf("want that it may write, got %+v", access)
@@ -266,12 +266,12 @@ func takeWhatIsGood(t *testing.T) {
 		// passes are requirements that must not have been skipped.
 		passes []string
 	}{
-		"Pass":  {reason: "a check by the SDK", captive: captive{animal: animal{ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
-		"Long":  {reason: "a result of 10 KiB is handed over whole", captive: captive{animal: animal{ending: "long"}}, passes: []string{"ResultBudget"}},
-		"Sleep": {reason: "a check that is at work when it is ended is honest", captive: captive{animal: animal{ending: "sleep"}, endless: true}, passes: []string{"Killed", "Terminated"}},
+		"Pass":  {reason: "a check by the SDK", captive: captive{animal: animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
+		"Long":  {reason: "a result of 10 KiB is handed over whole", captive: captive{animal: animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
+		"Sleep": {reason: "a check that is at work when it is ended is honest", captive: captive{animal: animal{Ending: "sleep"}, endless: true}, passes: []string{"Killed", "Terminated"}},
 		"Reader": {
 			reason:  "a check that reads, and says so when it cannot",
-			captive: captive{animal: animal{ending: "reader", change: asCaptive, beside: access("get, list", marked)}},
+			captive: captive{animal: animal{Ending: "reader", Change: asCaptive, Beside: access("get, list", marked)}},
 			passes:  []string{"ReadOnlyAccess", "FailsClosed", "Killed", "Terminated"},
 		},
 	} {
@@ -299,7 +299,7 @@ func TestExamplesConform(t *testing.T) {
 	for _, manifests := range files {
 		name := filepath.Base(filepath.Dir(manifests))
 		t.Run(name, func(t *testing.T) {
-			image := buildImage(t.Context(), t, name, "examples/"+name)
+			image := house.Image(t, name, "examples/"+name)
 			for requirement, result := range conformed(t, 0, manifests, "--image", image) {
 				if result.Outcome == preflight.Warn {
 					t.Errorf("%s: %s", requirement, result.Message)
@@ -311,7 +311,7 @@ func TestExamplesConform(t *testing.T) {
 }
 
 func TestConformanceOfAnImage(t *testing.T) {
-	image := buildImage(t.Context(), t, "ingress", "examples/ingress")
+	image := house.Image(t, "ingress", "examples/ingress")
 	results := conformed(t, 0, image)
 	if got := results["FailsClosed"]; got.Outcome != preflight.Skipped || got.Reason != "NoAccess" {
 		t.Errorf("an image alone has no access to be cut off from: %+v", got)
@@ -329,7 +329,7 @@ func TestConformanceOfAnImage(t *testing.T) {
 
 // The other formats say the same.
 func TestConformanceFormats(t *testing.T) {
-	args := append([]string{"conformance"}, captive{animal: animal{ending: "silent"}}.manifest(t)...)
+	args := append([]string{"conformance"}, captive{animal: animal{Ending: "silent"}}.manifest(t)...)
 	text := call(t, args...)
 	for _, want := range []string{"Zoo.Captive\n", "FAIL     Result ", "Fix: ", "Does not conform"} {
 		if !strings.Contains(text.stdout, want) {

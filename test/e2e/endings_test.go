@@ -33,80 +33,80 @@ func endings() map[string]ending {
 	return map[string]ending{
 		"no-result": {
 			reason: "a promised result that does not come is not a pass, whatever the exit code",
-			animal: animal{ending: "silent"}, outcome: preflight.Unknown, want: "NoResult", says: "exit code 0",
+			animal: animal{Ending: "silent"}, outcome: preflight.Unknown, want: "NoResult", says: "exit code 0",
 		},
 		"plain-pass": {
 			reason: "without such a promise exit code 0 is a pass",
-			animal: animal{ending: "plain-pass", plain: true}, outcome: preflight.Pass, want: "Passed",
+			animal: animal{Ending: "plain-pass", Plain: true}, outcome: preflight.Pass, want: "Passed",
 		},
 		"plain-fail": {
 			reason: "and any other a failure, in the check's own last words",
-			animal: animal{ending: "plain-fail", plain: true}, outcome: preflight.Fail, want: "Failed", says: "the widget is too old for the target",
+			animal: animal{Ending: "plain-fail", Plain: true}, outcome: preflight.Fail, want: "Failed", says: "the widget is too old for the target",
 		},
 		"image-pull": {
 			reason: "an image that the registry does not have",
-			animal: animal{ending: "pass", image: ghostImage}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
+			animal: animal{Ending: "pass", Image: ghostImage}, outcome: preflight.Unknown, want: "ImagePull", says: "ghost@sha256:0000",
 		},
 		"unschedulable": {
 			reason: "a pod that no node takes",
-			animal: animal{ending: "pass", change: func(job *batchv1.Job) {
+			animal: animal{Ending: "pass", Change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.NodeSelector = map[string]string{"nowhere": "true"}
 			}},
 			outcome: preflight.Unknown, want: "Unschedulable", says: "no node takes its pod", waits: true,
 		},
 		"quota": {
 			reason: "a pod that the quota of its namespace has no room for",
-			animal: animal{ending: "pass", namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", says: "exceeded quota", waits: true,
+			animal: animal{Ending: "pass", Namespace: "openshift-quota"}, outcome: preflight.Unknown, want: "QuotaExceeded", says: "exceeded quota", waits: true,
 		},
 		"service-account": {
 			reason:  "a ServiceAccount that neither the release brings nor the cluster has",
-			animal:  animal{ending: "pass", change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "nobody-knows" }},
+			animal:  animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "nobody-knows" }},
 			outcome: preflight.Unknown, want: "ServiceAccountMissing", says: "nobody-knows",
 		},
 		"admission": {
 			reason: "a pod that admission refuses",
-			animal: animal{ending: "pass", namespace: "openshift-restricted"}, outcome: preflight.Unknown, want: "PodSecurity", says: "violates PodSecurity",
+			animal: animal{Ending: "pass", Namespace: "openshift-restricted"}, outcome: preflight.Unknown, want: "PodSecurity", says: "violates PodSecurity",
 		},
 		"namespace": {
 			reason: "a namespace that is not there",
-			animal: animal{ending: "pass", namespace: "openshift-nowhere"}, outcome: preflight.Unknown, want: "NamespaceMissing", says: "openshift-nowhere",
+			animal: animal{Ending: "pass", Namespace: "openshift-nowhere"}, outcome: preflight.Unknown, want: "NamespaceMissing", says: "openshift-nowhere",
 		},
 		"not-provided": {
 			reason: "an image without /bin/preflight has no check, as the enhancement allows",
-			animal: animal{ending: "pass", plain: true, image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped, want: "NotProvided", says: "/bin/preflight",
+			animal: animal{Ending: "pass", Plain: true, Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped, want: "NotProvided", says: "/bin/preflight",
 		},
 		"binary-missing": {
 			reason: "but one that promises a result has to have it",
-			animal: animal{ending: "pass", image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing", says: "/bin/preflight",
+			animal: animal{Ending: "pass", Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing", says: "/bin/preflight",
 		},
 		"oom": {
 			reason: "a check that is killed for its memory could not tell",
-			animal: animal{ending: "oom", plain: true, change: func(job *batchv1.Job) {
+			animal: animal{Ending: "oom", Plain: true, Change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
 			}},
 			outcome: preflight.Unknown, want: "OOMKilled", says: "ran out of memory",
 		},
 		"deadline": {
 			reason:  "a check that ignores everything is ended by its Job's deadline",
-			animal:  animal{ending: "stuck", change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) }},
+			animal:  animal{Ending: "stuck", Change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) }},
 			outcome: preflight.Unknown, want: "DeadlineExceeded", says: "activeDeadlineSeconds",
 		},
 		"refused-image": {
 			reason: "an image that the release does not list is not run",
-			animal: animal{ending: "pass", image: "quay.io/openshift/stranger:latest"}, outcome: preflight.Fail, want: "RefusedImage", says: "stranger",
+			animal: animal{Ending: "pass", Image: "quay.io/openshift/stranger:latest"}, outcome: preflight.Fail, want: "RefusedImage", says: "stranger",
 		},
 		"privileged": {
 			reason: "nor is a privileged container",
-			animal: animal{ending: "pass", change: func(job *batchv1.Job) {
+			animal: animal{Ending: "pass", Change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 			}},
 			outcome: preflight.Fail, want: "RefusedPodSecurity", says: "privileged",
 		},
-		"sdk-pass":    {reason: "a pass by the SDK", animal: animal{ending: "pass"}, finding: animalFinding, outcome: preflight.Pass, want: "Passed"},
-		"sdk-warn":    {reason: "a warning", animal: animal{ending: "warn"}, finding: animalFinding, outcome: preflight.Warn, want: "CheckWarned", says: "looks pale"},
-		"sdk-fail":    {reason: "a failure", animal: animal{ending: "fail"}, finding: animalFinding, outcome: preflight.Fail, want: "CheckFailed", says: "is ill"},
-		"sdk-skip":    {reason: "a skip", animal: animal{ending: "skip"}, finding: animalFinding, outcome: preflight.Skipped, want: "NotApplicable", says: "no animal here"},
-		"sdk-unknown": {reason: "an error is no answer", animal: animal{ending: "unknown"}, finding: animalFinding, outcome: preflight.Unknown, want: "CheckError", says: "hides"},
+		"sdk-pass":    {reason: "a pass by the SDK", animal: animal{Ending: "pass"}, finding: animalFinding, outcome: preflight.Pass, want: "Passed"},
+		"sdk-warn":    {reason: "a warning", animal: animal{Ending: "warn"}, finding: animalFinding, outcome: preflight.Warn, want: "CheckWarned", says: "looks pale"},
+		"sdk-fail":    {reason: "a failure", animal: animal{Ending: "fail"}, finding: animalFinding, outcome: preflight.Fail, want: "CheckFailed", says: "is ill"},
+		"sdk-skip":    {reason: "a skip", animal: animal{Ending: "skip"}, finding: animalFinding, outcome: preflight.Skipped, want: "NotApplicable", says: "no animal here"},
+		"sdk-unknown": {reason: "an error is no answer", animal: animal{Ending: "unknown"}, finding: animalFinding, outcome: preflight.Unknown, want: "CheckError", says: "hides"},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // A check that tries to write is denied, though its ServiceAccount may, and its
 // finding says what it tried.
 func TestChecksCannotWrite(t *testing.T) {
-	publish(t, map[string]animal{"writer": {ending: "write", change: func(job *batchv1.Job) {
+	publish(t, map[string]animal{"writer": {Ending: "write", Change: func(job *batchv1.Job) {
 		job.Spec.Template.Spec.ServiceAccountName = "writer"
 	}}})
 	kubectl(t, "create", "serviceaccount", "writer", "-n", zooNamespace)

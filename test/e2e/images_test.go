@@ -21,15 +21,15 @@ func TestNodesPullImages(t *testing.T) {
 	}{
 		"Checks": {
 			reason: "the node has the image of the check, and could not start what is not in it", mode: "pull",
-			animals: map[string]animal{"healthy": {ending: "pass"}}, want: "Pass ImagesPulled", says: "all 1 images", decision: verdict.Ready,
+			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", says: "all 1 images", decision: verdict.Ready,
 		},
 		"All": {
 			reason: "an image without any program can be pulled, too", mode: "pull-all",
-			animals: map[string]animal{"healthy": {ending: "pass"}}, want: "Pass ImagesPulled", says: "all 2 images", decision: verdict.Ready,
+			animals: map[string]animal{"healthy": {Ending: "pass"}}, want: "Pass ImagesPulled", says: "all 2 images", decision: verdict.Ready,
 		},
 		"Missing": {
 			reason: "the node says that one is not there, and has the other", mode: "pull", code: 3,
-			animals: map[string]animal{"healthy": {ending: "pass"}, "ghost": {ending: "pass", image: ghostImage}},
+			animals: map[string]animal{"healthy": {Ending: "pass"}, "ghost": {Ending: "pass", Image: ghostImage}},
 			want:    "Fail ImagePullFailed", says: "cannot pull 1 of 2 images: ghost (", decision: verdict.Blocked,
 		},
 	} {

@@ -14,7 +14,7 @@ import (
 
 // Ctrl-C ends a run in order: what is known is told, nothing is left.
 func TestInterruptLeavesNothing(t *testing.T) {
-	publish(t, map[string]animal{"sleepy": {ending: "sleep"}, "healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"sleepy": {Ending: "sleep"}, "healthy": {Ending: "pass"}})
 	command := preflightCommand(t, "run", "--to", to, "-o", "json")
 	var stdout bytes.Buffer
 	command.Stdout = &stdout
@@ -66,7 +66,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 
 // --keep leaves the Jobs for whoever wants to look.
 func TestKeepLeavesTheJobs(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	told := reported(t, 0, "--to", to, "--keep")
 	out := kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+told.Run.ID, "-o", "name")
 	if !strings.Contains(out, "job.batch/healthy-") {
@@ -91,7 +91,7 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 // A run that was killed cannot clean up after itself: that is what the label
 // is for.
 func TestCleanupAfterAKilledRun(t *testing.T) {
-	publish(t, map[string]animal{"sleepy": {ending: "sleep"}})
+	publish(t, map[string]animal{"sleepy": {Ending: "sleep"}})
 	command := preflightCommand(t, "run", "--to", to)
 	stderr, err := command.StderrPipe()
 	if err != nil {
@@ -123,7 +123,7 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 
 // A run never has more unfinished Jobs than it may.
 func TestParallelismIsKept(t *testing.T) {
-	publish(t, map[string]animal{"one": {ending: "slow"}, "two": {ending: "slow"}, "three": {ending: "slow"}})
+	publish(t, map[string]animal{"one": {Ending: "slow"}, "two": {Ending: "slow"}, "three": {Ending: "slow"}})
 	told := reported(t, 0, "--to", to, "--parallelism", "1")
 	type span struct{ start, end string }
 	var spans []span

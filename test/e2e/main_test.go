@@ -6,13 +6,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/prometheus"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
 // local is the cluster that the tests of this package share, monitoring is the
@@ -27,7 +25,7 @@ const root = "../.."
 
 func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) {
-		local = c
+		local, house = c, zoo.At(c)
 		files, err := os.MkdirTemp(c.Dir, "prometheus-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -41,15 +39,3 @@ func TestMain(m *testing.M) {
 		monitoring = started.URL
 	})
 }
-
-// program is oc-preflight, built once, as somebody would build it.
-var program = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs(filepath.Join(local.Dir, "bin", "oc-preflight"))
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", path, "./cmd/oc-preflight")
-	build.Dir, build.Stderr = root, os.Stderr
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return path, build.Run()
-})

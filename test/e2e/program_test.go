@@ -22,15 +22,12 @@ type ended struct {
 }
 
 // preflightCommand is oc-preflight on the cluster of the tests. What runs a
-// preflight is told where the monitoring is.
+// preflight is told where the monitoring is, and to run what passed before again.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
-	path, err := program()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	path := house.Program(tb)
 	if args[0] == "run" {
-		args = append([]string{"run", "--prometheus", monitoring}, args[1:]...)
+		args = append([]string{"run", "--rerun", "--prometheus", monitoring}, args[1:]...)
 	}
 	command := exec.CommandContext(tb.Context(), path, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
@@ -85,9 +82,7 @@ func client(tb testing.TB) kubernetes.Interface {
 // expectNoResidue fails when anything that a run creates is left.
 func expectNoResidue(tb testing.TB) {
 	tb.Helper()
-	const kinds = "jobs,pods,serviceaccounts,configmaps,roles,rolebindings,clusterroles,clusterrolebindings," +
-		"validatingadmissionpolicies,validatingadmissionpolicybindings"
-	if left := kubectl(tb, "get", kinds, "-A", "-l", "preflight.openshift.io/run", "-o", "name"); strings.Contains(left, "/") {
-		tb.Errorf("a run left\n%s", left)
+	if left := house.Left(tb, ""); len(left) > 0 {
+		tb.Errorf("a run left\n%s", strings.Join(left, "\n"))
 	}
 }

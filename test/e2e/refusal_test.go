@@ -19,22 +19,22 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 	}{
 		"Unsigned": {
 			reason: "nobody vouches for it", want: "NoSignature",
-			spoil: func(w *world) { w.state.Signatures = nil },
+			spoil: func(w *world) { w.State.Signatures = nil },
 		},
 		"OtherKey": {
 			reason: "somebody vouches for it whom the cluster does not trust", want: "UnknownKey",
 			spoil: func(w *world) {
-				signatures := w.state.Signatures
-				w.sign(t)
-				w.state.Signatures = signatures
+				signatures := w.State.Signatures
+				w.Sign(t)
+				w.State.Signatures = signatures
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := publish(t, map[string]animal{"healthy": {ending: "pass"}})
-			tc.spoil(&w)
+			w := publish(t, map[string]animal{"healthy": {Ending: "pass"}})
+			tc.spoil(w)
 			forget(t)
-			w.apply(t)
+			w.Apply(t)
 
 			told := reported(t, 3, "--to", to)
 			signature := byName(told)["ReleaseSignature"]
@@ -78,7 +78,7 @@ func forget(t *testing.T) {
 }
 
 func TestBadInputCreatesNothing(t *testing.T) {
-	publish(t, map[string]animal{"healthy": {ending: "pass"}})
+	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
 	kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
 	digest := "@sha256:" + strings.Repeat("a", 64)

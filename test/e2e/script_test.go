@@ -11,20 +11,16 @@ import (
 // The scripts show what an administrator types and reads. They share a cluster
 // with one release, whose check fails, and one gate that is shut.
 func TestScripts(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := publish(t, map[string]animal{"ill": {ending: "fail"}})
-	w.state.Gates = map[string]string{"ack-5.0-zoo": "Feed all animals, see https://example.com/feeding."}
-	w.apply(t)
+	w := publish(t, map[string]animal{"ill": {Ending: "fail"}})
+	w.State.Gates = map[string]string{"ack-5.0-zoo": "Feed all animals, see https://example.com/feeding."}
+	w.Apply(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", filepath.Dir(path)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("PATH", filepath.Dir(house.Program(t))+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("KUBECONFIG", local.Kubeconfig)
-			env.Setenv("RELEASE", w.pullSpec)
+			env.Setenv("RELEASE", w.PullSpec)
 			env.Setenv("PROMETHEUS", monitoring)
 			return nil
 		},

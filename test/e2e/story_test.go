@@ -86,7 +86,7 @@ func follow(t *testing.T, remedy story.Remedy) {
 // The shape of the report is what scripts depend on. Fields may be added here,
 // and never go.
 func TestReportHasItsShape(t *testing.T) {
-	publish(t, map[string]animal{"ill": {ending: "fail"}})
+	publish(t, map[string]animal{"ill": {Ending: "fail"}})
 	got := call(t, "run", "--to", to, "-o", "json")
 	var told map[string]any
 	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {

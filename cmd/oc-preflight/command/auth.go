@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/conformance"
+	"github.com/openshift/update-preflight/collector/image"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/access"
@@ -38,9 +39,13 @@ A run gives the checks of a release temporary roles, which only read, and the AP
 server lets nobody create a role that allows more than they may do themselves.
 With --to, --to-latest or --to-image the release is read, by the rights of whoever
 asks, and the roles are those for that release: what its roles allow is among the
-rules, and what is created is so in its namespaces only.`,
+rules, and what is created is so in its namespaces only. A run that has nodes pull
+images takes more: give the same --images as to it.`,
 		Example: `  # For whoever runs preflights of one release
   oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
+
+  # For runs that have the nodes pull images
+  oc preflight auth run --images pull
 
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
@@ -50,6 +55,7 @@ rules, and what is created is so in its namespaces only.`,
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
+	flags.addImages(c)
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -65,11 +71,12 @@ type duty struct {
 // jobsRunAs is what an administrator should know before giving the roles away.
 const jobsRunAs = "Whoever may create Jobs in a namespace may run them as each of its ServiceAccounts."
 
-// duties are all commands that ask a cluster.
-func duties() []duty {
+// duties are all commands that ask a cluster, of which one looks at images.
+func duties(images image.Mode) []duty {
 	const given = "The API server lets nobody create a role that allows more than they may do themselves, so what the roles of %s allow has to be added to these rules."
 	return []duty{
-		{"run", runner.RunNeeds(), []string{
+		{"run", runner.RunNeeds(images), []string{
+			fmt.Sprintf("They are those for runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image this is done, and what is created is allowed in the namespaces of the release only.",
 			jobsRunAs,
 		}},
@@ -79,6 +86,11 @@ func duties() []duty {
 		{"ack", ackNeeds(), nil},
 		{"accept", acceptNeeds(), nil},
 		{"cleanup", launch.CleanupNeeds(), nil},
+		{"status", statusNeeds(), nil},
+		{"history", recordNeeds(), nil},
+		{"diff", recordNeeds(), nil},
+		{"logs", logsNeeds(), nil},
+		{"cancel", runner.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
 			jobsRunAs,
@@ -88,7 +100,7 @@ func duties() []duty {
 
 func commandNames() []string {
 	var names []string
-	for _, each := range duties() {
+	for _, each := range duties(image.Manifests) {
 		names = append(names, each.command)
 	}
 	return names
@@ -99,7 +111,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 	if err != nil {
 		return usageError(err)
 	}
-	chosen, err := choose(commands)
+	chosen, err := flags.choose(commands)
 	if err != nil {
 		return usageError(err)
 	}
@@ -111,7 +123,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 		if err != nil {
 			return err
 		}
-		chosen = []duty{{"run", needs, []string{"They are those for one release only.", jobsRunAs}}}
+		chosen = []duty{{"run", needs, []string{fmt.Sprintf("They are those for one release only, with --images=%s.", flags.images), jobsRunAs}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
@@ -122,8 +134,12 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 }
 
 // choose finds the commands, all of them when none is named.
-func choose(names []string) ([]duty, error) {
-	all := duties()
+func (f authFlags) choose(names []string) ([]duty, error) {
+	mode := image.Mode(f.images)
+	if !slices.Contains(image.Modes(), mode) {
+		return nil, fmt.Errorf("--images: %q is none of %q", f.images, image.Modes())
+	}
+	all := duties(mode)
 	if len(names) == 0 {
 		return all, nil
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -28,7 +27,7 @@ signature. Nothing is created in the cluster.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
 	return c
 }
 
@@ -76,10 +75,8 @@ func writeListing(w io.Writer, format string, listing runner.Listing) error {
 	for _, check := range listing.Checks {
 		checks = append(checks, listed(check))
 	}
-	if format == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(map[string]any{"checks": checks, "findings": listing.Findings}); err != nil {
+	if format != "text" {
+		if err := report.WriteDocument(w, format, map[string]any{"checks": checks, "findings": listing.Findings}); err != nil {
 			return err
 		}
 		return decided(report.Report{Verdict: listing.Verdict})

@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/runner/insist"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -90,6 +91,7 @@ folds it all into one verdict.`,
 	})
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
+		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
 		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
@@ -120,6 +122,7 @@ type cluster struct {
 	openshift  configclient.Interface
 	dynamic    dynamic.Interface
 	monitoring monitoring.Cluster
+	clock      *clock
 }
 
 // connect makes the clients. It asks nothing of the server yet.
@@ -132,7 +135,10 @@ func (c *client) connect() (cluster, error) {
 	config.UserAgent = "oc-preflight/" + toolVersion()
 	config.QPS = -1 // the API server's own priority and fairness decides
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	var reached cluster
+	config.Wrap(insist.OnReads)
+	reached := cluster{clock: &clock{}}
+	reached.monitoring.Config = rest.CopyConfig(config)
+	config.Wrap(reached.clock.wrap)
 	var errs [3]error
 	reached.kubernetes, errs[0] = kubernetes.NewForConfig(config)
 	reached.openshift, errs[1] = configclient.NewForConfig(config)
@@ -140,6 +146,6 @@ func (c *client) connect() (cluster, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	reached.monitoring = monitoring.Cluster{Config: config, Dynamic: reached.dynamic}
+	reached.monitoring.Dynamic = reached.dynamic
 	return reached, nil
 }

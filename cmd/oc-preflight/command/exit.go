@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // The exit codes. They are the same for every output format and never change.
@@ -48,8 +49,11 @@ func usageError(err error) error { return &exitError{code: exitUsage, err: err} 
 
 // decided turns the report into the error that carries its exit code.
 func decided(told report.Report) error {
-	if told.Run.Phase == report.PhaseInterrupted {
+	switch {
+	case told.Run.Phase == report.PhaseInterrupted, told.Run.Phase == report.PhaseCanceled:
 		return &exitError{code: exitInterrupted}
+	case !told.Holds():
+		return &exitError{code: exitUndecided}
 	}
 	switch told.Verdict.Decision {
 	case verdict.Ready:
@@ -76,8 +80,9 @@ func exitCode(err error, stderr io.Writer) int {
 	complain(stderr, err)
 	_, badInput := errors.AsType[*runner.BadInputError](err)
 	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
+	_, unknownRun := errors.AsType[*record.NotFoundError](err)
 	switch {
-	case badInput, unknownGate:
+	case badInput, unknownGate, unknownRun:
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -3,7 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +24,9 @@ type runFlags struct {
 	parallelism  int
 	timeout      time.Duration
 	keep, noJobs bool
+	rerun        bool
 	images       string
+	onInterrupt  string
 	output       string
 }
 
@@ -36,6 +38,14 @@ func newRun(client *client) *cobra.Command {
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
 cluster, together with the gates, risks and health of the cluster, and give one verdict:
 Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
+
+A run is recorded in the cluster, and goes on from there: where one for the same
+release is on its way, also from another machine, this command attaches to it, and
+takes it over when its process is gone. Checks that passed are not run again while
+that holds (--rerun does). See history, status and diff for the runs that were.
+
+Ctrl-C ends a run in order, or leaves its checks at work to come back to: on a
+terminal it asks which. A second Ctrl-C leaves at once.
 
 The report goes to standard output, progress to standard error. It lists what the
 run created; that all of it is gone is said on standard error, and where it is
@@ -56,18 +66,29 @@ not, the exit code is 1.
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
-	flags.trustFlags.add(c)
-	flags.judgeFlags.add(c)
-	flags.pullFlags.add(c)
+	flags.conductFlags(c)
+	c.Flags().BoolVar(&flags.rerun, "rerun", false, "Run all checks again, also where those of an earlier run passed and still hold.")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
-	c.Flags().IntVar(&flags.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
-	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
-	c.Flags().BoolVar(&flags.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
-	c.Flags().StringVar(&flags.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
+	flags.addImages(c)
 	return c
+}
+
+// conductFlags say how to conduct a run, whichever it is.
+func (f *runFlags) conductFlags(c *cobra.Command) {
+	f.trustFlags.add(c)
+	f.judgeFlags.add(c)
+	f.pullFlags.add(c)
+	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
+	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
+	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
+	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "What Ctrl-C does: clean deletes what the run has in the cluster, detach leaves its checks at work, ask asks on a terminal and else cleans.")
+	c.Flags().StringVarP(&f.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(), ", ")+".")
+}
+
+func (f *runFlags) addImages(c *cobra.Command) {
+	c.Flags().StringVar(&f.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
 }
 
 // noArguments refuses arguments as wrong usage.
@@ -79,15 +100,33 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 func run(c *cobra.Command, client *client, flags runFlags) error {
-	if err := report.CheckFormat(flags.output); err != nil {
+	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
 	config, err := flags.config(client)
 	if err != nil {
 		return err
 	}
+	return conduct(c, client, flags, config)
+}
+
+func (f *runFlags) checkConduct() error {
+	if err := report.CheckFormat(f.output); err != nil {
+		return err
+	}
+	return checkInterrupt(f.onInterrupt)
+}
+
+// conduct runs a preflight, and tells of it while it goes on and when it ends.
+func conduct(c *cobra.Command, client *client, flags runFlags, config runner.Config) error {
 	display := newDisplay(client.streams.ErrOut)
-	config.Progress = display.show
+	leaving := &leaving{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	defer leaving.watch(c.Context())()
+	config.Progress = func(event runner.Event) {
+		leaving.note(event)
+		display.show(event)
+	}
+	config.Interrupted = leaving.choose
 	var writeError error
 	config.Verdict = func(told report.Report) {
 		display.clear()
@@ -95,7 +134,7 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	}
 	told, err := runner.Run(c.Context(), config)
 	display.close()
-	tellRemoval(client.streams.ErrOut, told)
+	leaving.tellRemoval(told)
 	if err := errors.Join(err, writeError); err != nil {
 		return err
 	}
@@ -104,10 +143,13 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 
 // tellRemoval says what became of the objects of a run. The report that was
 // written lists them; this comes after it.
-func tellRemoval(w io.Writer, told report.Report) {
+func (l *leaving) tellRemoval(told report.Report) {
+	w := l.streams.ErrOut
 	switch {
+	case l.detached:
+		fmt.Fprintf(w, "the checks of run %s go on in the cluster; come back with: %s attach %[1]s\n", told.Run.ID, l.program)
 	case told.Removal == nil && len(told.Created) > 0:
-		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: oc preflight cleanup %s\n", len(told.Created), told.Run.ID)
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: %s cleanup %s\n", len(told.Created), l.program, told.Run.ID)
 	case told.Removal == nil:
 	case len(told.Removal.Left) == 0 && len(told.Removal.Deleted) > 0:
 		fmt.Fprintf(w, "%d objects of the run were deleted, and listing everything again found none\n", len(told.Removal.Deleted))
@@ -138,6 +180,7 @@ func (f runFlags) config(client *client) (runner.Config, error) {
 	config.Target, config.Keyrings, config.Stores, config.Force = f.target, keyrings, stores, f.force
 	config.Repositories, config.Local, config.Cache = f.repositories, local(), kept
 	config.Only, config.Skip, config.NoJobs, config.Keep = f.only, f.skip, f.noJobs, f.keep
+	config.Rerun = f.rerun
 	config.Parallelism, config.Timeout, config.Images = f.parallelism, f.timeout, image.Mode(f.images)
 	return config, nil
 }

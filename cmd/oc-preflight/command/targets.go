@@ -51,7 +51,7 @@ decisions; with --to that of the decision: 0 Ready, 3 Blocked, 4 Undecided.
 	c.Flags().StringVar(&flags.to, "to", "", "Explain the update to this version only.")
 	flags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long it may take.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text or json.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
 	return c
 }
 

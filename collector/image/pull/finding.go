@@ -11,7 +11,12 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-const mostNames = 5
+// mostNames bounds how many nodes or images a message names, mostGroups how many
+// findings about images there are.
+const (
+	mostNames  = 5
+	mostGroups = 10
+)
 
 // group is all nodes that fare alike.
 type group struct {
@@ -34,11 +39,53 @@ func judge(attempts []attempt, images map[string]string) []preflight.Finding {
 		groups[key].nodes = append(groups[key].nodes, each.node)
 		groups[key].final = groups[key].final || one.final
 	}
-	var findings []preflight.Finding
+	var sorted []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		findings = append(findings, groups[key].finding(len(images)))
+		sorted = append(sorted, groups[key])
+	}
+	var findings []preflight.Finding
+	for _, each := range fewer(sorted) {
+		findings = append(findings, each.finding(len(images)))
 	}
 	return findings
+}
+
+// fewer are the groups, what fails and concerns the most nodes first; those that
+// pulled everything are one group, and the last. Where they are too many, one has
+// all nodes of the rest, and fails if any of these does.
+func fewer(groups []*group) []*group {
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.severity(), b.severity()), cmp.Compare(len(b.nodes), len(a.nodes)))
+	})
+	failed := slices.IndexFunc(groups, func(each *group) bool { return each.severity() == wellDone })
+	if failed < 0 {
+		failed = len(groups)
+	}
+	if failed <= mostGroups {
+		return groups
+	}
+	rest := *groups[mostGroups-1]
+	rest.trouble = fmt.Sprintf("%d more ways to fail, the first: %s", failed-mostGroups+1, cmp.Or(rest.trouble, rest.detail))
+	for _, each := range groups[mostGroups:failed] {
+		rest.nodes = append(rest.nodes, each.nodes...)
+		rest.components = append(rest.components, each.components...)
+	}
+	slices.Sort(rest.components)
+	rest.components = slices.Compact(rest.components)
+	return slices.Concat(groups[:mostGroups-1], []*group{&rest}, groups[failed:])
+}
+
+const wellDone = 2
+
+// severity is less for what is worse.
+func (g *group) severity() int {
+	switch {
+	case g.final:
+		return 0
+	case len(g.components) > 0, g.trouble != "":
+		return 1
+	}
+	return wellDone
 }
 
 func groupOf(each attempt, images map[string]string) group {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,41 @@ var errRefused = errors.New("no Jobs today")
 func (s starter) Start(_ context.Context, check launch.Check) error {
 	s.started <- check
 	return errRefused
+}
+
+// namer refuses each Job by its name, as API servers do.
+type namer struct{}
+
+func (namer) Start(_ context.Context, check launch.Check) error {
+	return fmt.Errorf("jobs.batch %q is forbidden", check.Job.Name)
+}
+
+func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
+	var many []node
+	for i := range 50 {
+		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
+	}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 8}
+	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	concerned, count := 0, 0
+	for _, finding := range findings {
+		if finding.Name != pull.Name {
+			continue
+		}
+		of, err := strconv.Atoi(finding.Evidence["nodes"])
+		if err != nil || finding.Outcome != preflight.Unknown {
+			t.Errorf("%+v; want that it is not known, and of how many nodes", finding)
+		}
+		concerned += of
+		count++
+	}
+	last := findings[len(findings)-1].Message
+	if count != 10 || concerned != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more ways to fail, the first: ") {
+		t.Errorf("%d findings about %d nodes, and the last says %q; want 10 about all 50", count, concerned, last)
+	}
 }
 
 func TestNodesAreSortedOut(t *testing.T) {

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+func newAttach(client *client) *cobra.Command {
+	var flags runFlags
+	c := &cobra.Command{
+		Use:   "attach RUN",
+		Short: "Come back to a run that is on its way",
+		Long: `Come back to a run: one that was detached from, whose process is gone, or that
+somebody else has on its way. It is told what has answered already. Where another
+process is at it, this one waits with it; where none is, this one goes on with it, and
+launches nothing twice. Of a run that has ended it tells what status does.
+
+RUN is the ID of the run, or the beginning of it. What --accept, --keyring and the like
+said is not recorded: give them again.
+` + exitHelp,
+		Example: `  # After Ctrl-C and "detach", or from another machine
+  oc preflight attach 3b6f2c1e`,
+		Args: oneRun,
+		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args[0]) },
+	}
+	flags.conductFlags(c)
+	return c
+}
+
+// oneRun wants the ID of one run.
+func oneRun(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return usageError(fmt.Errorf("%q takes the ID of one run; see %q", c.CommandPath(), c.CommandPath()+" --help"))
+}
+
+func attach(c *cobra.Command, client *client, flags runFlags, run string) error {
+	if err := flags.checkConduct(); err != nil {
+		return usageError(err)
+	}
+	shelf, err := client.shelf(c.Context(), recordNeeds())
+	if err != nil {
+		return err
+	}
+	found, err := shelf.records.Get(c.Context(), run)
+	if err != nil {
+		return err
+	}
+	if found.Phase != record.Running {
+		return status(c, client, []string{found.ID}, flags.output)
+	}
+	config, err := flags.config(client)
+	if err != nil {
+		return err
+	}
+	config, err = runner.Attach(config, found)
+	if err != nil {
+		return err
+	}
+	return conduct(c, client, flags, config)
+}

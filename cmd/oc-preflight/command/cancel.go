@@ -1,0 +1,57 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+func newCancel(client *client) *cobra.Command {
+	timeout := 5 * time.Minute
+	c := &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "End a run that is on its way",
+		Long: `Ask the process that has a run to end it, and wait until it has: until everything of
+the run is deleted, and its record says Canceled. Where that process is gone, the run
+is taken over and ended from here. RUN is the ID of the run, or the beginning of it.
+
+Exit codes: 0 the run was canceled, 1 it was not, or had ended already, 2 wrong usage,
+130 interrupted; the run was asked to end all the same.`,
+		Example: `  oc preflight cancel 3b6f2c1e`,
+		Args:    oneArgument("the ID of one run"),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run has not ended within %s, but was asked to", timeout))
+			defer stop()
+			return cancel(ctx, client, args[0])
+		},
+	}
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait for the end.")
+	return c
+}
+
+func cancel(ctx context.Context, client *client, id string) error {
+	shelf, err := client.shelf(ctx, runner.CancelNeeds())
+	if err != nil {
+		return err
+	}
+	display := newDisplay(client.streams.ErrOut)
+	ended, err := runner.Cancel(ctx, shelf.kubernetes, id, display.show)
+	display.close()
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	if ended.Phase != record.Canceled {
+		return &record.NotRunningError{ID: ended.ID, Phase: ended.Phase}
+	}
+	fmt.Fprintf(client.streams.Out, "run %s was canceled, with %d of %d checks answered\n", ended.ID, len(ended.Results), len(ended.Checks))
+	return nil
+}

@@ -1,0 +1,96 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+func newDiff(client *client) *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use:   "diff RUN [RUN]",
+		Short: "Show what is new, fixed or changed since a run",
+		Long: `Compare what two runs have found: what is new in the second, what was fixed since
+the first, and what is there in both but otherwise. Without a second one it is the
+newest run that has ended. Names of Jobs, times and IDs, which are others in each run,
+are no difference.
+
+Exit codes: 0 when the runs were compared, whatever is different, 1 the tool failed,
+2 wrong usage.`,
+		Example: `  # What has changed since that run?
+  oc preflight diff 3b6f2c1e
+
+  # Is there anything new, for a script?
+  oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
+		Args: oneOrTwoRuns,
+		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
+	}
+	outputFlag(c, &output)
+	return c
+}
+
+func oneOrTwoRuns(c *cobra.Command, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return usageError(fmt.Errorf("%q takes the IDs of one or two runs, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+	}
+	return nil
+}
+
+func diff(c *cobra.Command, client *client, args []string, format string) error {
+	if err := report.CheckFormat(format); err != nil {
+		return usageError(err)
+	}
+	done := waiting(client.streams.ErrOut, "reading the records")
+	defer done()
+	shelf, err := client.shelf(c.Context(), recordNeeds())
+	if err != nil {
+		return err
+	}
+	before, err := shelf.ended(c.Context(), args[0])
+	if err != nil {
+		return err
+	}
+	after, err := shelf.second(c.Context(), args)
+	done()
+	if err != nil {
+		return err
+	}
+	return report.WriteChanges(client.streams.Out, format, report.Compare(before, after))
+}
+
+// ended is the report of a run that has ended: what is awaited still would read
+// as gone.
+func (s shelf) ended(ctx context.Context, id string) (report.Report, error) {
+	run, err := s.records.Get(ctx, id)
+	if err != nil {
+		return report.Report{}, err
+	}
+	if run.Phase == record.Running {
+		return report.Report{}, fmt.Errorf("run %s has not ended, so what it will find is not known; see: oc preflight status %[1]s", run.ID)
+	}
+	return runner.Stored(run)
+}
+
+// second is the run to compare with: the newest that has ended, unless there is
+// one named.
+func (s shelf) second(ctx context.Context, args []string) (report.Report, error) {
+	if len(args) == 2 {
+		return s.ended(ctx, args[1])
+	}
+	all, err := s.records.List(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	for _, each := range all {
+		if each.Phase != record.Running {
+			return s.ended(ctx, each.ID)
+		}
+	}
+	return report.Report{}, errNoRun
+}

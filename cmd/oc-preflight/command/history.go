@@ -1,0 +1,48 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+)
+
+func newHistory(client *client) *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use:   "history",
+		Short: "List the runs that are recorded in the cluster",
+		Long: `List the runs that are recorded in the cluster, the newest first: what each was
+about, how far it is, and how it was decided when it ended. The newest 20 that have
+ended are kept. A run that nobody is at any more reads "Running (left)": attach goes
+on with it, cancel ends it.
+
+Exit codes: 0 when the runs were listed, whatever their decisions, 1 the tool
+failed, 2 wrong usage.`,
+		Example: `  oc preflight history
+
+  # The newest run that was Ready
+  oc preflight history -o json | jq -r '[.runs[] | select(.decision == "Ready")][0].id'`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, output) },
+	}
+	c.Flags().StringVarP(&output, "output", "o", output, "Output format: text or json.")
+	return c
+}
+
+func showHistory(c *cobra.Command, client *client, format string) error {
+	if err := history.CheckFormat(format); err != nil {
+		return usageError(err)
+	}
+	done := waiting(client.streams.ErrOut, "reading the records")
+	defer done()
+	shelf, err := client.shelf(c.Context(), recordNeeds())
+	if err != nil {
+		return err
+	}
+	runs, err := shelf.records.List(c.Context())
+	done()
+	if err != nil {
+		return err
+	}
+	return history.Write(client.streams.Out, format, runs, shelf.clock.now())
+}

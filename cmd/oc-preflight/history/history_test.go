@@ -1,0 +1,92 @@
+package history_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// run is a run that began some time after start.
+func run(id string, after time.Duration, phase record.Phase, decision string) record.Record {
+	return record.Record{
+		Intent: record.Intent{ID: id, From: "4.18.3", To: "4.19.0", Image: "registry/release@sha256:bb", ToolVersion: "v0.1.0", Checks: []string{"A", "B"}},
+		Phase:  phase, Decision: decision, StartTime: start.Add(after),
+	}
+}
+
+func ended(run record.Record, took time.Duration) record.Record {
+	run.CompletionTime = run.StartTime.Add(took)
+	return run
+}
+
+func held(run record.Record) record.Record {
+	run.Holder = "laptop_1"
+	return run
+}
+
+func TestGolden(t *testing.T) {
+	unreadable := record.Record{Intent: record.Intent{ID: "77777777-89ab-4cde-8f01-23456789abcd"}, Phase: "Odd\x1b[2J", StartTime: start}
+	for name, runs := range map[string][]record.Record{
+		"none": nil,
+		"some": {
+			held(run("aaaaaaaa-89ab-4cde-8f01-23456789abcd", 50*time.Hour, record.Running, "")),
+			run("bbbbbbbb-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Running, ""),
+			ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 26*time.Hour, record.Complete, "Ready"), 9*time.Second),
+			ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 25*time.Hour, record.Complete, "Blocked"), 11*time.Minute),
+			ended(run("eeeeeeee-89ab-4cde-8f01-23456789abcd", time.Hour, record.Canceled, "Undecided"), time.Second),
+			ended(run("ffffffff-89ab-4cde-8f01-23456789abcd", 0, record.Interrupted, ""), 0),
+			unreadable,
+		},
+		"alike": {
+			ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Ready"), time.Second),
+			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
+		},
+	} {
+		for _, format := range history.Formats() {
+			t.Run(name+"."+format, func(t *testing.T) {
+				var got bytes.Buffer
+				if err := history.Write(&got, format, runs, start.Add(51*time.Hour)); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, name+"."+format, got.Bytes())
+			})
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
+	}
+}
+
+func TestUnknownFormatNamesTheOthers(t *testing.T) {
+	err := history.Write(&bytes.Buffer{}, "yaml", nil, start)
+	if err == nil || !strings.Contains(err.Error(), `"yaml": it must be one of text, json`) {
+		t.Errorf("format yaml: %v", err)
+	}
+}

@@ -1,0 +1,210 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// retryInterval is the time between two tries to go on with a log.
+const retryInterval = time.Second
+
+// Follow writes what the pods of a Job print, those that come too, until the Job
+// has ended or is gone. A log that is cut off is gone on with. It returns how
+// many logs there were.
+func Follow(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink Sink) (int, error) {
+	f := &follower{
+		client: client, job: job, sink: sink, readings: map[string]*reading{}, changed: make(chan struct{}, 1),
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := f.watch(ctx, &background); err != nil {
+		return 0, err
+	}
+	for {
+		f.read(ctx, &background)
+		if f.over() {
+			return len(f.readings), f.flush()
+		}
+		select {
+		case <-ctx.Done():
+			return len(f.readings), context.Cause(ctx)
+		case <-f.changed:
+		}
+	}
+}
+
+// follower follows one Job.
+type follower struct {
+	client     kubernetes.Interface
+	job        *batchv1.Job
+	sink       Sink
+	pods, jobs cache.Store
+	// changed has a value when there is something new.
+	changed chan struct{}
+
+	mutex sync.Mutex
+	// readings are those of the containers, by pod and name.
+	readings map[string]*reading
+}
+
+// reading is how far one log was read.
+type reading struct {
+	out *output
+	// waiting is what was last noted of a container that has not started.
+	waiting string
+	active  bool
+	// done is true when there is nothing more to read.
+	done bool
+}
+
+// watch has the pods and the Job watched until ctx is done, through restarts of
+// the API server too.
+func (f *follower) watch(ctx context.Context, background *sync.WaitGroup) error {
+	narrowed := func(narrow func(*metav1.ListOptions)) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(f.job.Namespace), informers.WithTweakListOptions(narrow))
+	}
+	pods := narrowed(func(options *metav1.ListOptions) { options.LabelSelector = ofJob(f.job) }).Core().V1().Pods().Informer()
+	jobs := narrowed(func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.job.Name).String()
+	}).Batch().V1().Jobs().Informer()
+	f.pods, f.jobs = pods.GetStore(), jobs.GetStore()
+	var synced []cache.InformerSynced
+	for _, informer := range []cache.SharedIndexInformer{pods, jobs} {
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { f.wake() }, UpdateFunc: func(any, any) { f.wake() }, DeleteFunc: func(any) { f.wake() },
+		})
+		if err != nil {
+			return fmt.Errorf("could not watch Job %s/%s: %w", f.job.Namespace, f.job.Name, err)
+		}
+		synced = append(synced, registration.HasSynced)
+		background.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (f *follower) wake() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// containers are those of all pods there are, the oldest first.
+func (f *follower) containers() []container {
+	var pods []*corev1.Pod
+	for _, item := range f.pods.List() {
+		if pod, ok := item.(*corev1.Pod); ok {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, oldestFirst)
+	var all []container
+	for _, pod := range pods {
+		all = append(all, containersOf(pod)...)
+	}
+	return all
+}
+
+func oldestFirst(a, b *corev1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// read begins to read what can be read, and is not.
+func (f *follower) read(ctx context.Context, background *sync.WaitGroup) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, each := range f.containers() {
+		reading := f.readings[each.key()]
+		if reading == nil {
+			reading = f.begin(each)
+		}
+		switch {
+		case reading.active, reading.done:
+		case each.started():
+			reading.active = true
+			background.Go(func() { f.follow(ctx, each, reading) })
+		case reading.waiting != each.waiting():
+			reading.waiting = each.waiting()
+			reading.out.note(reading.waiting)
+		}
+	}
+}
+
+func (f *follower) begin(c container) *reading {
+	begun := &reading{out: f.sink.one(c)}
+	f.readings[c.key()] = begun
+	return begun
+}
+
+// follow reads one log, and sees to it that it is gone on with unless the
+// container has ended.
+func (f *follower) follow(ctx context.Context, c container, reading *reading) {
+	err := c.stream(ctx, f.client, &corev1.PodLogOptions{Follow: true}, reading.out)
+	ended := c.status.State.Terminated != nil
+	if ctx.Err() == nil && !ended {
+		if err != nil {
+			reading.out.note(err.Error())
+		}
+		pause := time.NewTimer(retryInterval)
+		defer pause.Stop()
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	reading.active, reading.done = false, ended
+	f.wake()
+}
+
+// over is true when all there is was read, and the Job has ended.
+func (f *follower) over() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, each := range f.containers() {
+		if reading := f.readings[each.key()]; reading != nil && (reading.active || (each.started() && !reading.done)) {
+			return false
+		}
+	}
+	for _, item := range f.jobs.List() {
+		if job, ok := item.(*batchv1.Job); ok && !ended(job) {
+			return false
+		}
+	}
+	return true
+}
+
+// flush writes what the logs ended with.
+func (f *follower) flush() error {
+	var failures []error
+	for _, key := range slices.Sorted(maps.Keys(f.readings)) {
+		failures = append(failures, f.readings[key].out.flush())
+	}
+	return errors.Join(failures...)
+}
+
+func ended(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(condition batchv1.JobCondition) bool {
+		return condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed)
+	})
+}

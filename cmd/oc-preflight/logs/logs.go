@@ -1,0 +1,139 @@
+// Package logs answers: what has a check printed? It reads the containers of the
+// pods that Kubernetes made of the Job, for as long as they are there.
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// Needs is what it takes to find the Job of a check, and to read and follow what
+// its pods print. It is not known beforehand in which namespace that is.
+func Needs() access.Needs {
+	return access.Needs{Required: slices.Concat(
+		access.Verbs(access.Request{Group: batchv1.GroupName, Resource: "jobs"}, "list", "watch"),
+		access.Verbs(access.Request{Resource: "pods"}, "list", "watch"),
+		access.Verbs(access.Request{Resource: "pods", Subresource: "log"}, "get"),
+	)}
+}
+
+// Find is the Job of a check of a run; nil when it is not in the cluster.
+func Find(ctx context.Context, client kubernetes.Interface, runID, check string) (*batchv1.Job, error) {
+	selector := labels.Set{launch.LabelRun: runID}.String()
+	listed, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("could not list the Jobs of run %s: %w", runID, err)
+	}
+	for i := range listed.Items {
+		if listed.Items[i].Annotations[launch.AnnotationCheck] == check {
+			return &listed.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Copy writes what the pods of a Job have printed so far, the oldest first. It
+// returns how many pods there are; where there is none, nothing is written.
+func Copy(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink Sink) (int, error) {
+	listed, err := client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(job)})
+	if err != nil {
+		return 0, fmt.Errorf("could not list the pods of Job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	slices.SortFunc(listed.Items, func(a, b corev1.Pod) int { return oldestFirst(&a, &b) })
+	var all []container
+	for i := range listed.Items {
+		all = append(all, containersOf(&listed.Items[i])...)
+	}
+	for _, each := range all {
+		out := sink.one(each)
+		if len(all) == 1 {
+			out = sink.only(each)
+		}
+		if err := each.copy(ctx, client, out); err != nil {
+			return len(listed.Items), err
+		}
+	}
+	return len(listed.Items), nil
+}
+
+func ofJob(job *batchv1.Job) string { return labels.Set{batchv1.JobNameLabel: job.Name}.String() }
+
+// container is one container of a pod.
+type container struct {
+	namespace, pod, name string
+	status               corev1.ContainerStatus
+}
+
+func (c container) key() string { return c.pod + "/" + c.name }
+
+// containersOf are those of a pod, in the order in which they start.
+func containersOf(pod *corev1.Pod) []container {
+	statuses := map[string]corev1.ContainerStatus{}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		statuses[status.Name] = status
+	}
+	var all []container
+	for _, each := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		all = append(all, container{namespace: pod.Namespace, pod: pod.Name, name: each.Name, status: statuses[each.Name]})
+	}
+	return all
+}
+
+// started is true when there may be something to read.
+func (c container) started() bool {
+	return c.status.State.Running != nil || c.status.State.Terminated != nil
+}
+
+// copy writes what a container has printed, that of the start before this one
+// too.
+func (c container) copy(ctx context.Context, client kubernetes.Interface, out *output) error {
+	if c.status.LastTerminationState.Terminated != nil {
+		out.note("this is what it printed before it was started again")
+		before := *out // another log than the one of now
+		if err := errors.Join(c.stream(ctx, client, &corev1.PodLogOptions{Previous: true}, &before), before.flush()); err != nil {
+			out.note("that cannot be read any more: " + err.Error())
+		}
+	}
+	if !c.started() {
+		out.note(c.waiting())
+		return nil
+	}
+	return errors.Join(c.stream(ctx, client, &corev1.PodLogOptions{}, out), out.flush())
+}
+
+// waiting says why a container has not started.
+func (c container) waiting() string {
+	why := c.status.State.Waiting
+	if why == nil {
+		return "it has not started"
+	}
+	if why.Message == "" {
+		return "it has not started: " + why.Reason
+	}
+	return fmt.Sprintf("it has not started: %s: %s", why.Reason, why.Message)
+}
+
+// stream writes one log, from behind what was written of it.
+func (c container) stream(ctx context.Context, client kubernetes.Interface, options *corev1.PodLogOptions, out *output) error {
+	options.Container = c.name
+	body, err := client.CoreV1().Pods(c.namespace).GetLogs(c.pod, options).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("could not read the log of container %s in pod %s/%s: %w", c.name, c.namespace, c.pod, err)
+	}
+	defer body.Close() //nolint:errcheck // nothing was written
+	if err := out.copy(body); err != nil {
+		return fmt.Errorf("the log of container %s in pod %s/%s was cut off: %w", c.name, c.namespace, c.pod, err)
+	}
+	return nil
+}

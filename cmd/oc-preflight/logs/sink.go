@@ -1,0 +1,108 @@
+package logs
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// Sink is where logs go, one line at a time whoever writes.
+type Sink struct {
+	lines, notes io.Writer
+	turn         *sync.Mutex
+}
+
+// To is a Sink: lines takes what was printed, notes what there is to say about
+// it.
+func To(lines, notes io.Writer) Sink { return Sink{lines: lines, notes: notes, turn: &sync.Mutex{}} }
+
+// only is the sink of a container whose lines can be nobody else's.
+func (s Sink) only(c container) *output { return &output{sink: s, label: "[" + c.key() + "] "} }
+
+// one is the sink of one container among others: its lines are labeled.
+func (s Sink) one(c container) *output {
+	out := s.only(c)
+	out.prefix = out.label
+	return out
+}
+
+// output is for the lines of one container.
+type output struct {
+	sink          Sink
+	label, prefix string
+	// taken counts the bytes of the log that were written.
+	taken int64
+	// rest is a last line without an end.
+	rest []byte
+}
+
+func (o *output) note(text string) {
+	o.sink.turn.Lock()
+	defer o.sink.turn.Unlock()
+	fmt.Fprintf(o.sink.notes, "%s%s\n", o.label, printable(text))
+}
+
+// maxLine bounds what is written at once of a line.
+const maxLine = 64 << 10
+
+// copy writes the lines of a log, but for what was written of it before. A last
+// one without an end is kept for flush: an API server that goes away ends a log
+// anywhere.
+func (o *output) copy(log io.Reader) error {
+	o.rest = nil
+	switch _, err := io.CopyN(io.Discard, log, o.taken); {
+	case errors.Is(err, io.EOF):
+		return nil // it was cut at its beginning meanwhile
+	case err != nil:
+		return err
+	}
+	lines := bufio.NewReaderSize(log, maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			o.rest = slices.Clone(line)
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+		if err := o.write(line); err != nil {
+			return err
+		}
+	}
+}
+
+// flush writes what the log ended with.
+func (o *output) flush() error {
+	if len(o.rest) == 0 {
+		return nil
+	}
+	line := o.rest
+	o.rest = nil
+	return o.write(line)
+}
+
+// write writes a line, or what fits of it, without what could drive a terminal.
+func (o *output) write(line []byte) error {
+	o.sink.turn.Lock()
+	defer o.sink.turn.Unlock()
+	o.taken += int64(len(line))
+	_, err := fmt.Fprintf(o.sink.lines, "%s%s\n", o.prefix, printable(strings.TrimSuffix(string(line), "\n")))
+	return err
+}
+
+// printable drops what could drive a terminal: a pod is not to be trusted with
+// that.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+}

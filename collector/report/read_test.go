@@ -1,0 +1,130 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+func TestReadWhatWasWritten(t *testing.T) {
+	for name, told := range map[string]report.Report{"blocked": story(), "ready": ready(), "forced": forced(), "running": running()} {
+		for _, format := range []string{"json", "yaml"} {
+			t.Run(name+"."+format, func(t *testing.T) {
+				var written bytes.Buffer
+				if err := report.Write(&written, format, told); err != nil {
+					t.Fatal(err)
+				}
+				got, err := report.Read(&written)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(told, got); diff != "" {
+					t.Errorf("a stored report is the report: -want +got:\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	const head = `"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"`
+	for name, tc := range map[string]struct {
+		reason string
+		stored string
+		err    string
+	}{
+		"UnknownFields": {
+			reason: "a newer tool adds fields", stored: `{` + head + `,"verdict":{"decision":"Ready","mood":"good"},"weather":{}}`,
+		},
+		"YAML":  {reason: "people write YAML", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  decision: Blocked\n"},
+		"Empty": {reason: "an interrupted redirection leaves that", err: `this is no report: its kind is "", not "PreflightReport"`},
+		"Text": {
+			reason: "the text format is not made to be read back", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
+			err: "this is no report: it is neither JSON nor YAML",
+		},
+		"Words":   {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
+		"Cut":     {reason: "half a file", stored: `{` + head + `,"verdict":{"decision":"Rea`, err: "this is no report: it is neither JSON nor YAML"},
+		"Other":   {reason: "another document of ours", stored: `{"kind":"PreflightTargets"}`, err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`},
+		"Version": {reason: "fields may mean something else there", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
+		"Types":   {reason: "a field of another type", stored: `{` + head + `,"findings":7}`, err: "this is no report: json: cannot unmarshal"},
+		"Mute":    {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
+		"Large":   {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Bomb": {
+			reason: "YAML that grows when it is read", stored: bomb(),
+			err: "this is no report",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := report.Read(strings.NewReader(tc.stored))
+			switch {
+			case tc.err == "" && err != nil:
+				t.Errorf("%s: %v", tc.reason, err)
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}
+
+// bomb is a YAML document of aliases that stand for billions of strings.
+func bomb() string {
+	text := "a0: &a0 [" + strings.TrimSuffix(strings.Repeat("x, ", 9), ", ") + "]\n"
+	for i := 1; i < 12; i++ {
+		name, last := string(rune('a'+i)), string(rune('a'+i-1))
+		if i == 1 {
+			last = "a0"
+		}
+		text += name + ": &" + name + " [" + strings.TrimSuffix(strings.Repeat("*"+last+", ", 9), ", ") + "]\n"
+	}
+	return text
+}
+
+func FuzzRead(f *testing.F) {
+	for _, told := range []report.Report{story(), forced(), running()} {
+		for _, format := range []string{"json", "yaml"} {
+			var written bytes.Buffer
+			if err := report.Write(&written, format, told); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(written.Bytes())
+		}
+	}
+	f.Add([]byte(bomb()))
+	f.Add([]byte("{\"apiVersion\":\"preflight.openshift.io/v1alpha1\",\"kind\":\"PreflightReport\",\"verdict\":{\"decision\":\"Ready\"},\"cluster\":{\"id\":\"\u007f\u0085\u009f\\ufeff\\uffff\u2028\"}}"))
+	f.Fuzz(func(t *testing.T, stored []byte) {
+		told, err := report.Read(bytes.NewReader(stored))
+		if err != nil {
+			return
+		}
+		want := encoded(t, "json", told)
+		for _, format := range report.Formats() {
+			text := encoded(t, format, told)
+			if format == "text" {
+				continue
+			}
+			again, err := report.Read(bytes.NewReader(text))
+			if err != nil {
+				t.Fatalf("what was written as %s cannot be read: %v", format, err)
+			}
+			if diff := cmp.Diff(string(want), string(encoded(t, "json", again))); diff != "" {
+				t.Errorf("%s loses something: -want +got:\n%s", format, diff)
+			}
+		}
+		if changes := report.Compare(told, told); len(changes.New)+len(changes.Fixed)+len(changes.Changed) > 0 {
+			t.Errorf("a report differs from itself: %+v", changes)
+		}
+	})
+}
+
+func encoded(t *testing.T, format string, told report.Report) []byte {
+	t.Helper()
+	var written bytes.Buffer
+	if err := report.Write(&written, format, told); err != nil {
+		t.Fatal(err)
+	}
+	return written.Bytes()
+}

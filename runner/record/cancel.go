@@ -1,0 +1,79 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/runner/insist"
+)
+
+// Cancel asks whoever holds the run to end it; id is as for Get. When nobody
+// holds it, whoever takes it over next is asked. The error is a *NotRunningError
+// when the run has ended.
+func (s *Store) Cancel(ctx context.Context, id string) error {
+	intent, err := s.running(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = insist.On(ctx, func(ctx context.Context) error {
+		err := s.mark(ctx, intent)
+		for i := 0; i < conflicts && apierrors.IsConflict(err); i++ {
+			err = s.mark(ctx, intent)
+		}
+		return err
+	})
+	if !apierrors.IsNotFound(err) {
+		return wrapCancel(intent, err)
+	}
+	// Without a Lease it has just ended, or has lost it.
+	if _, err := s.running(ctx, intent.ID); err != nil {
+		return err
+	}
+	free := s.newClaim(intent, "").desired(&coordinationv1.Lease{})
+	free.Annotations[annotationCancel] = "true"
+	return wrapCancel(intent, insist.On(ctx, func(ctx context.Context) error {
+		_, err := s.leases().Create(ctx, free, metav1.CreateOptions{})
+		return err
+	}))
+}
+
+// running is the intent of a run that has not ended.
+func (s *Store) running(ctx context.Context, id string) (Intent, error) {
+	object, err := s.find(ctx, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	found, err := parse(object)
+	switch {
+	case err != nil:
+		return Intent{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[labelRecord], err)
+	case found.record.Phase.final():
+		return Intent{}, &NotRunningError{ID: found.record.ID, Phase: found.record.Phase}
+	}
+	return found.record.Intent, nil
+}
+
+// mark has the Lease say that the end of the run is asked for.
+func (s *Store) mark(ctx context.Context, intent Intent) error {
+	lease, err := s.leases().Get(ctx, leaseName(intent.Digest), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if other := lease.Annotations[labelRecord]; other != intent.ID {
+		return fmt.Errorf("another run of the same release is in progress: %q", other)
+	}
+	lease.Annotations[annotationCancel] = "true"
+	_, err = s.leases().Update(ctx, lease, metav1.UpdateOptions{})
+	return err
+}
+
+func wrapCancel(intent Intent, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("could not ask for the end of run %s: %w", intent.ID, err)
+}

@@ -1,0 +1,170 @@
+package record
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// maxChunk is what goes into one ConfigMap, compressed, if it can be cut: an
+	// API server takes 1 MiB, and the head has more to hold.
+	maxChunk = 256 << 10
+	// maxWhole is what a ConfigMap has room for of what cannot be cut.
+	maxWhole = 900 << 10
+	// maxMember is how much text is compressed at once, unless one line is longer.
+	maxMember = 128 << 10
+	// maxChunkText and maxText bound what chunks are inflated to, each and all.
+	maxChunkText = 8 << 20
+	maxText      = 64 << 20
+	maxResults   = 20_000
+	maxParts     = 512
+)
+
+// journal keeps results compressed, in chunks: full ones, which never change
+// again, and an open one. A chunk is a sequence of gzip members, so adding to it
+// costs only what is added.
+type journal struct {
+	full     [][]byte
+	open     []byte
+	openText int
+	used     budget
+}
+
+// budget is how much of what is bounded has been used.
+type budget struct {
+	text, count int
+}
+
+func (b budget) takes(text, count int) bool {
+	return b.text+text <= maxText && b.count+count <= maxResults
+}
+
+// add compresses results. What is beyond the bounds is left out.
+func (j *journal) add(results []Result) error {
+	var lines bytes.Buffer
+	count := 0
+	for _, result := range results {
+		line, err := json.Marshal(result)
+		if err != nil {
+			return fmt.Errorf("could not encode the result of %q: %w", result.Check, err)
+		}
+		if lines.Len() > 0 && lines.Len()+len(line) > maxMember {
+			if err := j.append(lines.Bytes(), count); err != nil {
+				return err
+			}
+			lines.Reset()
+			count = 0
+		}
+		lines.Write(line)
+		lines.WriteByte('\n')
+		count++
+	}
+	return j.append(lines.Bytes(), count)
+}
+
+// append adds lines of results.
+func (j *journal) append(lines []byte, count int) error {
+	member, err := pack(lines)
+	if err != nil {
+		return err
+	}
+	if len(member) > maxWhole || len(lines) > maxChunkText || !j.used.takes(len(lines), count) || len(j.full) == maxParts {
+		return nil
+	}
+	j.used.text += len(lines)
+	j.used.count += count
+	if len(j.open)+len(member) > maxChunk || j.openText+len(lines) > maxChunkText {
+		j.seal()
+	}
+	j.open = append(j.open, member...)
+	j.openText += len(lines)
+	if len(j.open) > maxChunk {
+		j.seal()
+	}
+	return nil
+}
+
+// seal begins a new chunk.
+func (j *journal) seal() {
+	if len(j.open) > 0 {
+		j.full = append(j.full, j.open)
+	}
+	j.open, j.openText = nil, 0
+}
+
+// reopen goes on with an open chunk, unless it cannot be read.
+func (j *journal) reopen(chunk []byte) {
+	before := j.used.text
+	if _, err := j.used.results(chunk); err != nil {
+		return
+	}
+	j.open, j.openText = bytes.Clone(chunk), j.used.text-before
+}
+
+// pack compresses text; nothing stays nothing.
+func pack(text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(text); err != nil {
+		return nil, fmt.Errorf("could not compress: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("could not compress: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// unpack is the opposite of pack, for at most limit bytes of text.
+func unpack(packed []byte, limit int) ([]byte, error) {
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("could not decompress: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, int64(limit)+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("could not decompress: %w", err)
+	case len(text) > limit:
+		return nil, fmt.Errorf("decompresses to more than %d bytes", limit)
+	}
+	return text, nil
+}
+
+// results reads one chunk, all of it or nothing: what cannot be read to its end
+// may have been changed anywhere.
+func (b *budget) results(chunk []byte) ([]Result, error) {
+	limit := min(maxChunkText, maxText-b.text)
+	text, err := unpack(chunk, limit)
+	if err != nil {
+		if limit < maxChunkText {
+			b.text = maxText // none of what follows is worth the work
+		}
+		return nil, err
+	}
+	var results []Result
+	for line := range bytes.Lines(text) {
+		var result Result
+		switch err := json.Unmarshal(line, &result); {
+		case err != nil:
+			return nil, fmt.Errorf("could not decode a result: %w", err)
+		case result.Check == "":
+			return nil, errors.New("a result is not of any check")
+		case !b.takes(0, len(results)+1):
+			return nil, fmt.Errorf("more than %d results", maxResults)
+		}
+		results = append(results, result)
+	}
+	b.text += len(text)
+	b.count += len(results)
+	return results, nil
+}

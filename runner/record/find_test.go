@@ -1,0 +1,214 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+func TestFinding(t *testing.T) {
+	t.Parallel()
+	first, second, third := newIntent(), newIntent(), newIntent()
+	// IDs that begin like no random one is likely to.
+	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002", "00ac0000-0000-4000-8000-000000000003"
+	for _, intent := range []record.Intent{first, second, third} {
+		begin(t, record.New(api), intent) // and go on: what has ended may be forgotten
+	}
+	for name, tc := range map[string]struct {
+		reason, id, want string
+		candidates       []string
+	}{
+		"Whole":     {reason: "an ID names its run", id: first.ID, want: first.ID},
+		"Beginning": {reason: "so does its beginning", id: "00ac", want: third.ID},
+		"Suffix":    {reason: "the names of a run's Jobs end with ten digits of it", id: "00ab000001", want: second.ID},
+		"Dashes":    {reason: "as it is displayed", id: "00AB0000-01", want: second.ID},
+		"Ambiguous": {reason: "both are named", id: "00ab", candidates: []string{first.ID, second.ID}},
+		"Short":     {reason: "it would soon be another's", id: "00a"},
+		"Nobody":    {reason: "there is none", id: "00aa"},
+		"NobodyAll": {reason: "there is none", id: "00ab0000-0000-4000-8000-000000000009"},
+		"Empty":     {reason: "that is every run's beginning", id: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := record.New(api).Get(t.Context(), tc.id)
+			if tc.want != "" {
+				if err != nil || got.ID != tc.want {
+					t.Errorf("%s: got %q, %v, want %q", tc.reason, got.ID, err, tc.want)
+				}
+				return
+			}
+			var notFound *record.NotFoundError
+			if !errors.As(err, &notFound) || notFound.ID != tc.id || !cmp.Equal(notFound.Candidates, tc.candidates) {
+				t.Fatalf("%s: got %v", tc.reason, err)
+			}
+			if say := strings.Join(append(tc.candidates, ""), `" "`); !strings.Contains(err.Error(), strings.Trim(say, `" `)) {
+				t.Errorf("%s: the error does not say it: %v", tc.reason, err)
+			}
+			if tc.candidates == nil && !strings.Contains(err.Error(), "oc preflight history") {
+				t.Errorf("%s: the error does not say where to look: %v", tc.reason, err)
+			}
+			if _, err := record.New(api).Follow(t.Context(), tc.id, func(record.Record) {}); !errors.As(err, &notFound) {
+				t.Errorf("%s: following it ends with %v", tc.reason, err)
+			}
+			if err := record.New(api).Cancel(t.Context(), tc.id); !errors.As(err, &notFound) {
+				t.Errorf("%s: canceling it ends with %v", tc.reason, err)
+			}
+		})
+	}
+	if _, found, err := record.New(api).Latest(t.Context(), newIntent().Digest); found || err != nil {
+		t.Errorf("of a release that was never run there is a latest run: %v", err)
+	}
+}
+
+func TestIntentsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*record.Intent)
+		holder string
+	}{
+		"ID":        {reason: "objects are named after it", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
+		"OddID":     {reason: "it is a label as well", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
+		"Digest":    {reason: "objects are named after it", change: func(i *record.Intent) { i.Digest = "latest" }, holder: "tester"},
+		"Selection": {reason: "it has to fit", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) }, holder: "tester"},
+		"Checks": {reason: "they have to fit", change: func(i *record.Intent) {
+			for n := range 300 {
+				i.Checks = append(i.Checks, incompressible(n, 2048).Findings[0].Message)
+			}
+		}, holder: "tester"},
+		"Holder": {reason: "without one it would be free", change: func(*record.Intent) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intent := newIntent()
+			tc.change(&intent)
+			if _, err := record.New(api).Begin(t.Context(), intent, tc.holder); err == nil {
+				t.Errorf("%s, but it is taken", tc.reason)
+			}
+		})
+	}
+}
+
+// as is a client of somebody who may do what is needed, and nothing else.
+func as(t *testing.T, user string, needs access.Needs) kubernetes.Interface {
+	t.Helper()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	for _, object := range needs.Roles(user, subjects) {
+		var err error
+		switch object := object.(type) {
+		case *rbacv1.Role:
+			_, err = api.RbacV1().Roles(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		case *rbacv1.RoleBinding:
+			_, err = api.RbacV1().RoleBindings(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
+		default:
+			t.Fatalf("records are in one namespace, but this is needed: %T", object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	impersonating := rest.CopyConfig(config)
+	impersonating.Impersonate.UserName = user
+	client, err := kubernetes.NewForConfig(impersonating)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func TestNeedsAreEnough(t *testing.T) {
+	t.Parallel()
+	holder := record.New(as(t, "holder-of-records", record.Needs()), record.LeaseDuration(time.Second))
+	reader := record.New(as(t, "reader-of-records", record.ReadNeeds()))
+	canceler := record.New(as(t, "canceler-of-records", record.CancelNeeds()))
+	intent := newIntent()
+	begin(t, holder, intent).Put(aResult("Etcd.Disk"))
+	seeDead(t, reader, intent.ID)
+	seeDead(t, holder, intent.ID)
+	held := begin(t, holder, again(intent))
+	deleteLease(t, intent)
+	if err := canceler.Cancel(t.Context(), intent.ID[:9]); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	if err := canceler.Cancel(t.Context(), intent.ID); err != nil {
+		t.Errorf("cancel again: %v", err)
+	}
+	deleteLease(t, intent)
+	for i := range 100 {
+		held.Put(incompressible(i, 4096))
+	}
+	deleteMap(t, headName(intent.ID))
+	if err := held.Detach(t.Context()); err != nil {
+		t.Errorf("detach: %v", err)
+	}
+	finish(t, begin(t, holder, again(intent)))
+	_, err := reader.Get(t.Context(), intent.ID)
+	_, errListed := reader.List(t.Context())
+	_, _, errLatest := reader.Latest(t.Context(), intent.Digest)
+	_, errFollowed := reader.Follow(t.Context(), intent.ID, func(record.Record) {})
+	for name, err := range map[string]error{"Get": err, "List": errListed, "Latest": errLatest, "Follow": errFollowed} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Who may not is told so at once, in the API server's words.
+func TestWhoMayNot(t *testing.T) {
+	t.Parallel()
+	store := record.New(as(t, "stranger-to-records", access.Needs{}))
+	intent := newIntent()
+	_, began := store.Begin(t.Context(), intent, "tester")
+	_, got := store.Get(t.Context(), intent.ID)
+	_, found := store.Get(t.Context(), intent.ID[:8])
+	_, listed := store.List(t.Context())
+	_, _, latest := store.Latest(t.Context(), intent.Digest)
+	_, followed := store.Follow(t.Context(), intent.ID, func(record.Record) {})
+	for name, err := range map[string]error{
+		"Begin": began, "Get": got, "GetPrefix": found, "List": listed, "Latest": latest, "Follow": followed,
+		"Cancel": store.Cancel(t.Context(), intent.ID),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("%s: want that it is forbidden, got %v", name, err)
+		}
+	}
+}
+
+func TestAnAPIServerThatIsDown(t *testing.T) {
+	t.Parallel()
+	unreachable := rest.CopyConfig(config)
+	unreachable.Host = "https://127.0.0.1:1"
+	client, err := kubernetes.NewForConfig(unreachable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, intent := record.New(client), newIntent()
+	for name, ask := range map[string]func(context.Context) error{
+		"Begin": func(ctx context.Context) error { _, err := store.Begin(ctx, intent, "tester"); return err },
+		"Get":   func(ctx context.Context) error { _, err := store.Get(ctx, intent.ID); return err },
+		"Follow": func(ctx context.Context) error {
+			_, err := store.Follow(ctx, intent.ID, func(record.Record) {})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if err := ask(ctx); err == nil {
+				t.Error("there is nobody, and it is answered")
+			}
+		})
+	}
+}

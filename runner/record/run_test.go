@@ -1,0 +1,393 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// counter counts requests by verb and resource.
+type counter struct {
+	mutex  sync.Mutex
+	counts map[string]int
+}
+
+func (c *counter) meet(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	path := strings.Split(r.URL.Path, "/"+record.Namespace+"/")
+	c.mutex.Lock()
+	c.counts[r.Method+" "+strings.SplitN(path[len(path)-1], "/", 2)[0]]++
+	c.mutex.Unlock()
+	return next.RoundTrip(r)
+}
+
+func (c *counter) taken() map[string]int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return maps.Clone(c.counts)
+}
+
+func TestARun(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	requests := &counter{counts: map[string]int{}}
+	store := record.New(through(t, requests.meet))
+	held := begin(t, store, intent)
+	if held.Resumed() {
+		t.Error("a run that has just begun was not begun before")
+	}
+	made := getMap(t, headName(intent.ID)).CreationTimestamp.UTC()
+	want := record.Record{Intent: intent, Phase: record.Running, StartTime: made}
+	if diff := cmp.Diff(want, held.Record()); diff != "" {
+		t.Errorf("at the beginning (-want +got):\n%s", diff)
+	}
+
+	holding, leave := held.Hold(t.Context())
+	held.Put(aResult("Network.Routes"))
+	want.Holder, want.Results = "tester", []record.Result{aResult("Network.Routes")}
+	await(t, intent.ID, func(r record.Record) bool { return cmp.Equal(want, r) })
+	if diff := cmp.Diff(want, get(t, intent.ID)); diff != "" {
+		t.Errorf("on its way (-want +got):\n%s", diff)
+	}
+
+	held.Put(aResult("Etcd.Disk"))
+	finish(t, held)
+	leave()
+	if holding.Err() == nil {
+		t.Error("the run has ended, and is still held")
+	}
+	got := get(t, intent.ID)
+	if late := got.CompletionTime.Sub(held.Now()).Abs(); late > time.Minute || got.CompletionTime.Before(made) {
+		t.Errorf("it ended at %s, begun at %s", got.CompletionTime, made)
+	}
+	want = record.Record{
+		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready",
+		Results: []record.Result{aResult("Etcd.Disk"), aResult("Network.Routes")},
+		Report:  []byte(`{"kind":"PreflightReport"}`), Basis: map[string]string{"nodes": "3"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+	latest, found, err := store.Latest(t.Context(), intent.Digest)
+	if diff := cmp.Diff(want, latest); diff != "" || !found || err != nil {
+		t.Errorf("the latest of its release: %v %v (-want +got):\n%s", found, err, diff)
+	}
+	wantNoLease(t, intent)
+	counts := requests.taken()
+	for request, most := range map[string]int{
+		"POST leases": 1, "DELETE leases": 1, "PUT leases": 0, "GET leases": 0,
+		"POST configmaps": 1, "PUT configmaps": 2, "GET configmaps": 3, // one before it begins, two to prune and for the latest
+	} {
+		if counts[request] > most {
+			t.Errorf("%d × %s, want at most %d; all: %v", counts[request], request, most, counts)
+		}
+	}
+	t.Logf("requests of a run: %v", counts)
+}
+
+// What oc shows of a record is meant to be read.
+func TestARecordIsReadable(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	held.Put(aResult("Etcd.Disk"))
+	finish(t, held)
+	listed, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
+		LabelSelector: "preflight.openshift.io/record=" + intent.ID,
+	})
+	if err != nil || len(listed.Items) != 1 {
+		t.Fatalf("want one object with the label of the run, got %d: %v", len(listed.Items), err)
+	}
+	want := map[string]string{
+		"preflight.openshift.io/record": intent.ID, "preflight.openshift.io/release": strings.TrimPrefix(leaseName(intent), "preflight-"),
+		"preflight.openshift.io/phase": "Complete", "preflight.openshift.io/decision": "Ready",
+	}
+	if diff := cmp.Diff(want, listed.Items[0].Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	for _, line := range []string{"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2", "reported: 1"} {
+		if !strings.Contains(listed.Items[0].Data["run.yaml"], line+"\n") {
+			t.Errorf("%q is not in:\n%s", line, listed.Items[0].Data["run.yaml"])
+		}
+	}
+}
+
+func TestOneRunOfManyBeginnings(t *testing.T) {
+	t.Parallel()
+	const starters = 16
+	intent := newIntent()
+	stores := []*record.Store{record.New(api), record.New(api)}
+	var wins, losses []string
+	var mutex sync.Mutex
+	var all sync.WaitGroup
+	for i := range starters {
+		all.Go(func() {
+			held, err := stores[i%len(stores)].Begin(t.Context(), again(intent), "tester")
+			var busy *record.BusyError
+			mutex.Lock()
+			defer mutex.Unlock()
+			switch {
+			case err == nil:
+				wins = append(wins, held.Record().ID)
+			case errors.As(err, &busy) && busy.Holder == "tester" && strings.Contains(err.Error(), "oc preflight attach "+busy.ID):
+				losses = append(losses, busy.ID)
+			default:
+				t.Errorf("want a run, or that there is one: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if len(wins) != 1 || len(losses) != starters-1 {
+		t.Fatalf("%d runs began and %d starts were told of it, want 1 and %d", len(wins), len(losses), starters-1)
+	}
+	for _, id := range losses {
+		if id != wins[0] {
+			t.Errorf("told of run %s, and there is only %s", id, wins[0])
+		}
+	}
+	heads, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
+		LabelSelector: "preflight.openshift.io/release=" + strings.TrimPrefix(leaseName(intent), "preflight-"),
+	})
+	if err != nil || len(heads.Items) != 1 {
+		t.Errorf("want one record, got %d: %v", len(heads.Items), err)
+	}
+}
+
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	first := begin(t, record.New(api), intent)
+	_, leave := first.Hold(t.Context())
+	first.Put(aResult("Etcd.Disk"))
+	if err := first.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
+		t.Errorf("want a run that goes on without a holder, got %s, held by %q", detached.Phase, detached.Holder)
+	}
+	if err := first.Finish(t.Context(), record.Complete, "Ready", nil, nil); err == nil {
+		t.Error("who has given a run up does not end it")
+	}
+	second := begin(t, record.New(api), again(intent))
+	if !second.Resumed() || second.Record().ID != intent.ID || !second.Record().StartTime.Equal(first.Record().StartTime) {
+		t.Errorf("want run %s to go on, got %+v", intent.ID, second.Record())
+	}
+	wantResults(t, "what was in stays in", second.Record().Results, "Etcd.Disk")
+	finish(t, second)
+	third := begin(t, record.New(api), again(intent))
+	if third.Resumed() {
+		t.Error("a run that has ended is not resumed")
+	}
+	finish(t, third)
+}
+
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	_, leave := held.Hold(t.Context())
+	defer leave()
+	told := make(chan record.Record, 100)
+	type ending struct {
+		record record.Record
+		err    error
+	}
+	ended := make(chan ending, 1)
+	go func() {
+		got, err := record.New(api).Follow(t.Context(), intent.ID[:8], func(r record.Record) { told <- r })
+		ended <- ending{got, err}
+	}()
+	if first := <-told; first.Phase != record.Running || first.Holder != "tester" || len(first.Results) != 0 {
+		t.Errorf("at first: %+v", first)
+	}
+	for i, check := range []string{"Etcd.Disk", "Network.Routes"} {
+		held.Put(aResult(check))
+		for next := range told {
+			if len(next.Results) == i+1 {
+				break
+			}
+		}
+	}
+	finish(t, held)
+	end := <-ended
+	if end.err != nil || end.record.Phase != record.Complete || len(end.record.Results) != 2 || len(end.record.Report) == 0 {
+		t.Errorf("at the end: %+v, %v", end.record, end.err)
+	}
+	close(told)
+	for late := range told {
+		if late.Phase != record.Running {
+			t.Errorf("the end is returned, and not told besides: %+v", late)
+		}
+	}
+	after, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) { t.Error("nothing is new after the end") })
+	if diff := cmp.Diff(end.record, after); diff != "" || err != nil {
+		t.Errorf("following a run that has ended: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := record.New(api).Follow(ctx, intent.ID, func(record.Record) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("want that it was canceled, got %v", err)
+	}
+	finish(t, held)
+}
+
+// remembered is false when the run was forgotten.
+func remembered(t *testing.T, id string) bool {
+	t.Helper()
+	_, err := record.New(api).Get(t.Context(), id)
+	if err != nil && !errors.As(err, new(*record.NotFoundError)) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// Not parallel: it lets the records of others go.
+func TestHistoryIsPruned(t *testing.T) {
+	const kept = 20
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	many := make([]record.Result, 200)
+	for i := range many {
+		many[i] = incompressible(i, 4096)
+	}
+	first := newIntent()
+	held := begin(t, record.New(api), first)
+	for _, result := range many {
+		held.Put(result)
+	}
+	finish(t, held)
+	parts, err := api.CoreV1().ConfigMaps(record.Namespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector: "metadata.name=" + partName(first.ID, 1), ResourceVersion: getMap(t, partName(first.ID, 1)).ResourceVersion,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parts.Stop()
+	going := begin(t, record.New(api), newIntent())
+	ended := 0
+	for ; ended < 2*kept || remembered(t, first.ID); ended++ { // to the second, several end at the same time
+		finish(t, begin(t, record.New(api), newIntent()))
+	}
+	gone := false
+	for event := range parts.ResultChan() {
+		if event.Type == watch.Deleted {
+			gone = true
+			break
+		}
+	}
+	if !gone {
+		t.Error("the head was forgotten, and its parts were not")
+	}
+	listed, err := record.New(api).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, r := range listed {
+		if r.Phase != record.Running {
+			count++
+		}
+	}
+	if count != kept {
+		t.Errorf("after %d runs that ended %d are remembered, want %d", ended+1, count, kept)
+	}
+	if got := get(t, going.Record().ID); got.Phase != record.Running {
+		t.Errorf("a run that goes on is no history: %+v", got)
+	}
+	finish(t, going)
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	done, going, garbage := newIntent(), newIntent(), newIntent()
+	finish(t, begin(t, record.New(api), done))
+	held := begin(t, record.New(api), going)
+	held.Put(aResult("Etcd.Disk"))
+	spoilt := begin(t, record.New(api), garbage)
+	edit(t, headName(garbage.ID), func(head *corev1.ConfigMap) { head.Data["run.yaml"] = "\t" })
+	listed, err := record.New(api).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]record.Record{}
+	for i, r := range listed {
+		found[r.ID] = r
+		if i > 0 && r.StartTime.After(listed[i-1].StartTime) {
+			t.Errorf("%s is newer than the one before it", r.ID)
+		}
+	}
+	if got := found[done.ID]; got.Phase != record.Complete || got.Decision != "Ready" || got.Holder != "" || got.Report != nil {
+		t.Errorf("one that has ended: %+v", got)
+	}
+	if got := found[going.ID]; got.Phase != record.Running || got.Holder != "tester" || got.To != going.To || got.Results != nil {
+		t.Errorf("one that goes on: %+v", got)
+	}
+	if got := found[garbage.ID]; got.Phase != record.Running || got.StartTime.IsZero() {
+		t.Errorf("one that cannot be read: %+v", got)
+	}
+	finish(t, held)
+	finish(t, spoilt)
+}
+
+// A holder that is killed when its run has ended leaves its Lease, which nobody
+// takes over who has no run to begin.
+func TestBury(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		spoil  func(*coordinationv1.Lease)
+		gone   bool
+	}{
+		"Left":  {reason: "it is of no use to anybody", spoil: func(*coordinationv1.Lease) {}, gone: true},
+		"Other": {reason: "another run of the release has begun", spoil: func(lease *coordinationv1.Lease) { lease.Annotations["preflight.openshift.io/record"] = newIntent().ID }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intent := newIntent()
+			held := begin(t, record.New(api), intent)
+			leases := api.CoordinationV1().Leases(record.Namespace)
+			left, err := leases.Get(t.Context(), leaseName(intent), metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := record.New(api).Bury(t.Context(), held.Record()); err == nil {
+				t.Error("a run that goes on was buried")
+			}
+			finish(t, held)
+			left.ResourceVersion, left.UID = "", ""
+			tc.spoil(left)
+			if _, err := leases.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the second time there may be none
+				if err := record.New(api).Bury(t.Context(), get(t, intent.ID)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = leases.Get(t.Context(), left.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) != tc.gone {
+				t.Errorf("%s: gone %t, want %t", tc.reason, apierrors.IsNotFound(err), tc.gone)
+			}
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package record_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// newIntent is one of a release that no other test has.
+func newIntent() record.Intent {
+	id := uuid.NewString()
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
+	return record.Intent{
+		ID: id, Digest: digest, Image: "registry.example/release@" + digest, From: "4.20.1", To: "4.21.3",
+		ToolVersion: "v1", Selection: "jobs=all", Checks: []string{"Etcd.Disk", "Network.Routes"},
+	}
+}
+
+// again is another run of the same release.
+func again(intent record.Intent) record.Intent {
+	intent.ID = uuid.NewString()
+	return intent
+}
+
+func aResult(check string) record.Result {
+	return record.Result{Check: check, Findings: []preflight.Finding{{
+		Name: check, Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full", Blocks: true,
+	}}}
+}
+
+// quick is a Store whose Leases are soon over.
+func quick() *record.Store { return record.New(api, record.LeaseDuration(time.Second)) }
+
+func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held {
+	t.Helper()
+	held, err := store.Begin(t.Context(), intent, "tester")
+	if err != nil {
+		t.Fatalf("could not begin: %v", err)
+	}
+	return held
+}
+
+// killed leaves a run behind, with these results, as a process does that is
+// killed.
+func killed(t *testing.T, intent record.Intent, results ...record.Result) *record.Held {
+	t.Helper()
+	held := begin(t, quick(), intent)
+	if len(results) == 0 {
+		return held
+	}
+	_, die := held.Hold(t.Context())
+	for _, result := range results {
+		held.Put(result)
+	}
+	await(t, intent.ID, func(r record.Record) bool { return len(r.Results) == len(results) })
+	die()
+	return held
+}
+
+// await follows a run, whoever holds it, until its record is as wanted.
+func await(t *testing.T, id string, wanted func(record.Record) bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := false
+	_, err := record.New(api).Follow(ctx, id, func(r record.Record) {
+		if wanted(r) {
+			seen = true
+			cancel()
+		}
+	})
+	if !seen {
+		t.Fatalf("the record of run %s does not become what it should: %v", id, err)
+	}
+}
+
+// seeDead follows a run until nobody holds it.
+func seeDead(t *testing.T, store *record.Store, id string) record.Record {
+	t.Helper()
+	last, err := store.Follow(t.Context(), id, func(record.Record) {})
+	if !errors.Is(err, record.ErrAbandoned) {
+		t.Fatalf("want that nobody holds run %s, got %v", id, err)
+	}
+	return last
+}
+
+// finish ends a run that is held.
+func finish(t *testing.T, held *record.Held) {
+	t.Helper()
+	if err := held.Finish(t.Context(), record.Complete, "Ready", []byte(`{"kind":"PreflightReport"}`), map[string]string{"nodes": "3"}); err != nil {
+		t.Fatalf("could not finish: %v", err)
+	}
+}
+
+func get(t *testing.T, id string) record.Record {
+	t.Helper()
+	got, err := record.New(api).Get(t.Context(), id)
+	if err != nil {
+		t.Fatalf("could not get run %s: %v", id, err)
+	}
+	return got
+}
+
+func headName(id string) string { return "preflight-" + strings.ReplaceAll(id, "-", "")[:10] }
+
+func partName(id string, n int) string { return fmt.Sprintf("%s-%d", headName(id), n) }
+
+func leaseName(intent record.Intent) string {
+	return "preflight-" + strings.TrimPrefix(intent.Digest, "sha256:")[:12]
+}
+
+func getMap(t *testing.T, name string) *corev1.ConfigMap {
+	t.Helper()
+	object, err := api.CoreV1().ConfigMaps(record.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// edit changes a ConfigMap as people do.
+func edit(t *testing.T, name string, change func(*corev1.ConfigMap)) {
+	t.Helper()
+	for {
+		object := getMap(t, name)
+		change(object)
+		_, err := api.CoreV1().ConfigMaps(record.Namespace).Update(t.Context(), object, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+}
+
+func editLease(t *testing.T, intent record.Intent, change func(*coordinationv1.Lease)) {
+	t.Helper()
+	leases := api.CoordinationV1().Leases(record.Namespace)
+	for {
+		lease, err := leases.Get(t.Context(), leaseName(intent), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(lease)
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+}
+
+func wantNoLease(t *testing.T, intent record.Intent) {
+	t.Helper()
+	_, err := api.CoordinationV1().Leases(record.Namespace).Get(t.Context(), leaseName(intent), metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the lease of a run that has ended is still there: %v", err)
+	}
+}
+
+func names(results []record.Result) []string {
+	checks := []string{}
+	for _, result := range results {
+		checks = append(checks, result.Check)
+	}
+	return checks
+}
+
+func wantResults(t *testing.T, reason string, got []record.Result, checks ...string) {
+	t.Helper()
+	slices.Sort(checks)
+	if diff := cmp.Diff(append([]string{}, checks...), names(got)); diff != "" {
+		t.Errorf("%s, but the results that are in are (-want +got):\n%s", reason, diff)
+	}
+}
+
+// tripper is what happens to requests on their way.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// through is a client whose requests meet something on their way.
+func through(t *testing.T, meet func(r *http.Request, next http.RoundTripper) (*http.Response, error)) kubernetes.Interface {
+	t.Helper()
+	met := rest.CopyConfig(config)
+	met.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(r *http.Request) (*http.Response, error) { return meet(r, next) })
+	})
+	client, err := kubernetes.NewForConfig(met)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}

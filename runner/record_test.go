@@ -1,0 +1,296 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// kubelet stands in for the node that this cluster has not: it ends the pods of
+// runs with an exit code, once it is let, and remembers all that it saw.
+type kubelet struct {
+	end chan struct{}
+
+	mutex sync.Mutex
+	seen  map[string]bool
+}
+
+// newKubelet begins to look at pods. It ends them from when let is called.
+func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
+	t.Helper()
+	pods, err := w.config.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kubelet{end: make(chan struct{}), seen: map[string]bool{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		pods.Stop()
+		done.Wait()
+	})
+	done.Go(func() { k.work(ctx, t, w, pods, exitCode) })
+	return k
+}
+
+func (k *kubelet) let() { close(k.end) }
+
+// pods are how many pods there ever were.
+func (k *kubelet) pods() int {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return len(k.seen)
+}
+
+func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.Interface, exitCode int32) {
+	t.Helper()
+	for event := range pods.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok || event.Type != watch.Added {
+			continue
+		}
+		k.mutex.Lock()
+		k.seen[string(pod.UID)] = true
+		k.mutex.Unlock()
+		select {
+		case <-k.end:
+		case <-ctx.Done():
+			return
+		}
+		phase := corev1.PodSucceeded
+		if exitCode != 0 {
+			phase = corev1.PodFailed
+		}
+		// The scheduler writes to it too. A run that has ended has deleted it.
+		patch := fmt.Appendf(nil, `{"status":{"phase":%q,"containerStatuses":[{"name":"preflight","image":"i","imageID":"i",
+			"state":{"terminated":{"exitCode":%d,"finishedAt":%q}}}]}}`, phase, exitCode, time.Now().UTC().Format(time.RFC3339))
+		_, err := w.config.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// withJobs is a world whose checks are run.
+func withJobs(t *testing.T) world {
+	t.Helper()
+	w := newWorld(t, map[string]string{})
+	w.config.NoJobs, w.config.Accept = false, nil
+	w.config.Timeout = time.Minute
+	w.config.Images = "off"
+	w.config.Accept = []string{"Images"}
+	return w
+}
+
+// whenJobIsThere calls do as soon as the Job of a run is in the cluster.
+func whenJobIsThere(t *testing.T, w world, do func()) {
+	t.Helper()
+	jobs, err := w.config.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer jobs.Stop()
+		for event := range jobs.ResultChan() {
+			if event.Type == watch.Added {
+				do()
+				return
+			}
+		}
+	}()
+}
+
+func expectNothingButTheRecord(t *testing.T, w world, id string, phase record.Phase) {
+	t.Helper()
+	jobs, err := w.config.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	if err != nil || len(jobs.Items) > 0 {
+		t.Errorf("%d Jobs are left, error %v", len(jobs.Items), err)
+	}
+	leases, err := w.config.Kubernetes.CoordinationV1().Leases(record.Namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(leases.Items) > 0 {
+		t.Errorf("%d Leases are left, error %v", len(leases.Items), err)
+	}
+	found, err := record.New(w.config.Kubernetes).Get(t.Context(), id)
+	if err != nil || found.Phase != phase {
+		t.Errorf("the record says %q, want %q; error %v", found.Phase, phase, err)
+	}
+}
+
+func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
+	w := withJobs(t)
+	node := newKubelet(t, w, 0)
+	var reports [2]report.Report
+	var errs [2]error
+	var both sync.WaitGroup
+	whenJobIsThere(t, w, node.let)
+	for i := range reports {
+		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.config) })
+	}
+	both.Wait()
+	for i, told := range reports {
+		if errs[i] != nil || told.Run.ID != reports[0].Run.ID || told.Verdict.Decision != verdict.Ready {
+			t.Errorf("run %s, decision %q, error %v; want Ready of run %s", told.Run.ID, told.Verdict.Decision, errs[i], reports[0].Run.ID)
+		}
+	}
+	if got := node.pods(); got != 1 {
+		t.Errorf("%d pods were started for one check", got)
+	}
+	expectNothingButTheRecord(t, w, reports[0].Run.ID, record.Complete)
+}
+
+func TestDetachedRunGoesOn(t *testing.T) {
+	w := withJobs(t)
+	node := newKubelet(t, w, 0)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	whenJobIsThere(t, w, leave)
+	w.config.Interrupted = func(string) runner.Interruption { return runner.Detach }
+	left, err := runner.Run(ctx, w.config)
+	if err != nil || left.Run.Phase != report.PhaseInterrupted {
+		t.Fatalf("phase %s, error %v; want Interrupted", left.Run.Phase, err)
+	}
+	if left.Removal != nil {
+		t.Errorf("what was to go on was deleted: %+v", left.Removal)
+	}
+	node.let()
+	told := w.run(t)
+	if told.Run.ID != left.Run.ID || told.Run.StartTime != left.Run.StartTime || told.Verdict.Decision != verdict.Ready {
+		t.Errorf("run %s of %s, %s; want run %s of %s, Ready", told.Run.ID, told.Run.StartTime, told.Verdict.Decision, left.Run.ID, left.Run.StartTime)
+	}
+	if got := node.pods(); got != 1 {
+		t.Errorf("%d pods were started for one check", got)
+	}
+	expectNothingButTheRecord(t, w, told.Run.ID, record.Complete)
+}
+
+func TestInterruptedRunIsCleanedUp(t *testing.T) {
+	w := withJobs(t)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	whenJobIsThere(t, w, leave)
+	told, err := runner.Run(ctx, w.config)
+	if err != nil || told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided || told.Verdict.ValidUntil != "" {
+		t.Errorf("%+v %+v, error %v; want it Interrupted, Undecided, and never valid", told.Run, told.Verdict, err)
+	}
+	expectNothingButTheRecord(t, w, told.Run.ID, record.Interrupted)
+}
+
+func TestCanceledRunIsCleanedUp(t *testing.T) {
+	w := withJobs(t)
+	records := record.New(w.config.Kubernetes)
+	started := make(chan string, 1)
+	w.config.Progress = func(event runner.Event) {
+		if event.Run != "" {
+			started <- event.Run
+		}
+	}
+	canceled := make(chan error, 1)
+	whenJobIsThere(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
+	told, err := runner.Run(t.Context(), w.config)
+	if err != nil || told.Run.Phase != report.PhaseInterrupted {
+		t.Errorf("phase %s, error %v; want Interrupted", told.Run.Phase, err)
+	}
+	if err := <-canceled; err != nil {
+		t.Error(err)
+	}
+	expectNothingButTheRecord(t, w, told.Run.ID, record.Canceled)
+}
+
+func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
+	w := withJobs(t)
+	node := newKubelet(t, w, 0)
+	refused := make(chan error, 1)
+	whenJobIsThere(t, w, func() {
+		other := w.config
+		other.Skip = []string{check}
+		_, err := runner.Run(t.Context(), other)
+		refused <- err
+		node.let()
+	})
+	told := w.run(t)
+	if err := <-refused; err == nil || !strings.Contains(err.Error(), "attach "+told.Run.ID) {
+		t.Errorf("error %v, want one that says how to attach to run %s", err, told.Run.ID)
+	}
+}
+
+// What passed and still holds is not run again, and everything else is asked
+// anew: nobody is shown what was so yesterday.
+func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
+	w := withJobs(t)
+	node := newKubelet(t, w, 0)
+	node.let()
+	first := w.run(t)
+	if first.Verdict.Decision != verdict.Ready || first.Run.ChecksFrom != "" {
+		t.Fatalf("%+v, checks from %q; want Ready by its own checks", first.Verdict, first.Run.ChecksFrom)
+	}
+	second := w.run(t)
+	if second.Run.ChecksFrom != first.Run.ID || second.Verdict.Decision != verdict.Ready || node.pods() != 1 {
+		t.Errorf("checks from %q, %s, %d pods; want those of %s, Ready, 1 pod", second.Run.ChecksFrom, second.Verdict.Decision, node.pods(), first.Run.ID)
+	}
+	if second.Expected.Reported != second.Expected.Checks || find(t, second, check).Outcome != preflight.Pass {
+		t.Errorf("expected %+v, and %s to pass", second.Expected, check)
+	}
+	if second.Verdict.ValidUntil > first.Verdict.ValidUntil {
+		t.Errorf("it holds until %s, and what it rests on only until %s", second.Verdict.ValidUntil, first.Verdict.ValidUntil)
+	}
+
+	w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
+	w.apply(t)
+	if told := w.run(t); told.Verdict.Decision != verdict.Blocked || told.Run.ChecksFrom != first.Run.ID {
+		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", told.Verdict.Decision, told.Run.ChecksFrom, first.Run.ID)
+	}
+}
+
+func TestWhatHasChecksRunAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		exitCode int32
+		change   func(t *testing.T, w *world)
+	}{
+		"Asked":  {reason: "somebody asks for it", change: func(_ *testing.T, w *world) { w.config.Rerun = true }},
+		"Failed": {reason: "what failed may have been put right", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
+		"Tool":   {reason: "another version may judge otherwise", change: func(_ *testing.T, w *world) { w.config.ToolVersion = "newer" }},
+		"Node": {reason: "a check looks at nodes, and there is a new one", change: func(t *testing.T, w *world) {
+			t.Helper()
+			nodes := w.config.Kubernetes.CoreV1().Nodes()
+			if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := nodes.Delete(context.WithoutCancel(t.Context()), "new", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withJobs(t)
+			node := newKubelet(t, w, tc.exitCode)
+			node.let()
+			w.run(t)
+			before := node.pods()
+			tc.change(t, &w)
+			if told := w.run(t); told.Run.ChecksFrom != "" || node.pods() <= before {
+				t.Errorf("%s: checks from %q, %d pods after %d", tc.reason, told.Run.ChecksFrom, node.pods(), before)
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// The annotations of a pod that a simulated node obeys, if it is a Job's. They
+// have no domain, since a preflight may have few.
+const (
+	// AnnotationTakes is how long the pod runs, as time.ParseDuration has it;
+	// without it a second.
+	AnnotationTakes = "simulation-takes"
+	// AnnotationSays is the termination message of its containers.
+	AnnotationSays = "simulation-says"
+)
+
+// podsPerNode is the most that OpenShift lets a node have unless it is told
+// otherwise.
+const podsPerNode = 250
+
+//go:embed kwok.yaml
+var kwokYAML string
+
+// startSimulation makes the nodes, and starts kwok, which plays their kubelets.
+func (p *plan) startSimulation(ctx context.Context) error {
+	start := time.Now()
+	clients, err := kubernetes.NewForConfig(p.cluster.Config)
+	if err != nil {
+		return err
+	}
+	for i := range p.simulated {
+		if err := createNode(ctx, clients, fmt.Sprintf("simulated-%03d", i)); err != nil {
+			return fmt.Errorf("cannot create a simulated node: %w", err)
+		}
+	}
+	config := filepath.Join(p.cluster.Dir, "kwok.yaml")
+	if err := os.WriteFile(config, []byte(kwokYAML), 0o600); err != nil {
+		return err
+	}
+	err = p.spawn("kwok", "kwok", "--config="+config, "--kubeconfig="+p.cluster.Kubeconfig,
+		"--server-address="+p.kwok, "--manage-all-nodes", "--v=WARN")
+	if err != nil {
+		return err
+	}
+	if err := p.await(ctx, "kwok", get(http.DefaultClient, "http://"+p.kwok+"/healthz")); err != nil {
+		return err
+	}
+	p.done(fmt.Sprintf("kwok, nodes: %d", p.simulated), start)
+	return nil
+}
+
+// createNode makes a node that takes pods. Admission gives every new node a
+// taint, which a controller takes away that is not there without kubelets.
+func createNode(ctx context.Context, clients kubernetes.Interface, name string) error {
+	version, err := clients.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: *resource.NewQuantity(podsPerNode, resource.DecimalSI),
+	}
+	_, err = clients.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64", "node-role.kubernetes.io/worker": "",
+		}},
+		Status: corev1.NodeStatus{
+			Capacity: room, Allocatable: room,
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
+			NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: version.GitVersion},
+			Conditions: conditionsOfAReadyNode(),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, err = clients.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+	return err
+}
+
+func conditionsOfAReadyNode() []corev1.NodeCondition {
+	now := metav1.Now()
+	var conditions []corev1.NodeCondition
+	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {
+		conditions = append(conditions, corev1.NodeCondition{
+			Type: kind, Status: corev1.ConditionFalse, Reason: "KubeletHasEnough", LastHeartbeatTime: now, LastTransitionTime: now,
+		})
+	}
+	return append(conditions, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now,
+	})
+}

@@ -1,0 +1,70 @@
+package cluster_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// A Job on simulated nodes completes by the hands of the real controllers, and
+// its pod says what it was told to.
+func TestSimulatedNodesRunJobs(t *testing.T) {
+	c := clients(t, start(t, cluster.KWOK(2), cluster.ControllerRate(150, 300)))
+	const says = "line \"one\"\nline two\n"
+	_, err := c.BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "told"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{cluster.AnnotationTakes: "10ms", cluster.AnnotationSays: says}},
+			Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "check", Image: "registry.example.com/nothing"}},
+			},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	jobs := cache.NewListWatchFromClient(c.BatchV1().RESTClient(), "jobs", "default", fields.Everything())
+	_, err = watchtools.UntilWithSync(ctx, jobs, &batchv1.Job{}, nil, func(event watch.Event) (bool, error) {
+		job, ok := event.Object.(*batchv1.Job)
+		return ok && job.Status.CompletionTime != nil, nil
+	})
+	if err != nil {
+		t.Fatalf("the Job does not complete: %v", err)
+	}
+	pods, err := c.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) != 1 {
+		t.Fatalf("%d pods, want one: %v", len(pods.Items), err)
+	}
+	status := pods.Items[0].Status
+	if len(status.ContainerStatuses) != 1 || status.ContainerStatuses[0].State.Terminated == nil {
+		t.Fatalf("no container ended: %+v", status)
+	}
+	end := status.ContainerStatuses[0].State.Terminated
+	if end.ExitCode != 0 || end.FinishedAt.IsZero() {
+		t.Errorf("want an end with code 0 and its time, got %+v", end)
+	}
+	if diff := cmp.Diff(says, end.Message); diff != "" {
+		t.Errorf("the pod does not say what it was told to: -want, +got:\n%s", diff)
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == corev1.PodReady {
+			if _, err := time.Parse(time.RFC3339Nano, condition.Message); err != nil {
+				t.Errorf("the condition Ready must tell the exact end: %v", err)
+			}
+		}
+	}
+}

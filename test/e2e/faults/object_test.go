@@ -1,0 +1,75 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// objectFaults are what other people do in the same cluster.
+func objectFaults() []fault {
+	return []fault{
+		{
+			name: "quota full for a while", before: fill,
+			during: func(t *testing.T, s scene, w work) {
+				t.Helper()
+				w.until(t, "exceeded quota")
+				if err := s.client.CoreV1().ResourceQuotas(s.namespace).Delete(t.Context(), "full", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			name: "quota full", args: []string{"--timeout", "15s"}, before: fill,
+			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
+		},
+		{
+			name: "Jobs deleted by somebody else", during: whenFirstRuns(deleteJobs),
+			pods: map[string]int{"first": 2},
+		},
+		{
+			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
+			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
+		},
+	}
+}
+
+// fill leaves no room for pods.
+func fill(t *testing.T, s scene) {
+	t.Helper()
+	_, err := s.client.CoreV1().ResourceQuotas(s.namespace).Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "full"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleteJobs deletes the Job of the first check, which has not answered.
+func deleteJobs(t *testing.T, s scene, _ work) {
+	t.Helper()
+	jobs, err := s.client.BatchV1().Jobs(s.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := metav1.DeletePropagationBackground
+	for _, job := range jobs.Items {
+		if !strings.HasPrefix(job.Name, "first-") {
+			continue
+		}
+		if err := s.client.BatchV1().Jobs(s.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func deleteNamespace(t *testing.T, s scene, _ work) {
+	t.Helper()
+	if err := s.client.CoreV1().Namespaces().Delete(t.Context(), s.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,103 @@
+package scale_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/metrics"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/test/cluster"
+)
+
+// BenchmarkProfile has the run in this process, to look at with pprof:
+//
+//	go test ./test/e2e/scale -run '^$' -bench Profile/N=1000 -benchtime 1x -cpuprofile cpu.out -memprofile allocs.out
+//
+// What was alive when the heap was largest is in a file that the log names.
+func BenchmarkProfile(b *testing.B) {
+	for _, n := range []int{1000, 5000} {
+		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
+			p := start(b, cluster.ControllerRate(openshiftRate, openshiftBurst))
+			p.publish(checks{count: n, takes: "1s"})
+			for b.Loop() {
+				done := make(chan struct{})
+				peak := watchHeap(b, filepath.Join(os.TempDir(), fmt.Sprintf("scale-%d.heap", n)), done)
+				took := p.inProcess(n)
+				close(done)
+				b.ReportMetric(<-peak, "MiB-heap")
+				b.ReportMetric(took.Seconds(), "s-verdict")
+			}
+		})
+	}
+}
+
+// inProcess returns how long it took to the verdict.
+func (p *place) inProcess(n int) time.Duration {
+	p.tb.Helper()
+	config := rest.CopyConfig(p.Config)
+	config.QPS, config.Impersonate.UserName = -1, admin
+	find, err := monitoring.Cluster{Config: config}.At(p.monitoring)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	began := time.Now()
+	_, err = runner.Run(p.tb.Context(), runner.Config{
+		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config),
+		Dynamic: dynamic.NewForConfigOrDie(config), Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
+		Target: runner.Target{Version: to}, Parallelism: n, Timeout: time.Hour, ToolVersion: "profile",
+	})
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// watchHeap returns how large the live heap was at most, in MiB, and writes its
+// profile.
+func watchHeap(tb testing.TB, path string, done <-chan struct{}) <-chan float64 {
+	tb.Helper()
+	peak := make(chan float64, 1)
+	go func() {
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		for most := uint64(0); ; {
+			select {
+			case <-ticker.C:
+			case <-done:
+				peak <- float64(most) / (1 << 20)
+				return
+			}
+			metrics.Read(live)
+			if now := live[0].Value.Uint64(); now > most+most/20 {
+				most = now
+				writeHeap(tb, path)
+			}
+		}
+	}()
+	return peak
+}
+
+func writeHeap(tb testing.TB, path string) {
+	tb.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		tb.Error(err)
+		return
+	}
+	defer file.Close() //nolint:errcheck // pprof says what it misses
+	if err := pprof.WriteHeapProfile(file); err != nil {
+		tb.Error(err)
+	}
+	tb.Logf("the largest heap so far is in %s", path)
+}

@@ -1,0 +1,379 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/faults"
+)
+
+// local is the control plane behind the proxies.
+var local *cluster.Cluster
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
+}
+
+// start puts a proxy before the control plane.
+func start(t *testing.T, wrong ...faults.Fault) *faults.Proxy {
+	t.Helper()
+	p, err := faults.Start(local.Config, wrong...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// through is a client of a proxy, by its kubeconfig.
+func through(t *testing.T, p *faults.Proxy) kubernetes.Interface {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := p.Kubeconfig(path); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// direct is a client of the API server itself, for the default namespace.
+func direct(t *testing.T) corev1client.ConfigMapInterface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(local.Config)
+	if err != nil {
+		t.Error(err)
+	}
+	return client.CoreV1().ConfigMaps("default")
+}
+
+// remove is for ConfigMaps that a test has made, or may have.
+func remove(t *testing.T, name string) {
+	t.Helper()
+	err := direct(t).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
+func exists(t *testing.T, name string) bool {
+	t.Helper()
+	_, err := direct(t).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+// TestWritesAreCounted holds what counts as one.
+func TestWritesAreCounted(t *testing.T) {
+	p := start(t)
+	client := through(t, p)
+	maps := client.CoreV1().ConfigMaps("default")
+	steps := map[string]struct {
+		reason string
+		do     func() error
+		writes int
+	}{
+		"1 dry run": {
+			reason: "a dry run changes nothing",
+			do: func() error {
+				_, err := maps.Create(t.Context(), configMap("counted"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return err
+			},
+		},
+		"2 review": {
+			reason: "a review is a question, though it is a POST",
+			do: func() error {
+				_, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}},
+				}, metav1.CreateOptions{})
+				return err
+			},
+		},
+		"3 create": {
+			reason: "a POST of an object", writes: 1,
+			do: func() error {
+				_, err := maps.Create(t.Context(), configMap("counted"), metav1.CreateOptions{})
+				return err
+			},
+		},
+		"4 get": {
+			reason: "reading is no write",
+			do: func() error {
+				_, err := maps.Get(t.Context(), "counted", metav1.GetOptions{})
+				return err
+			},
+		},
+		"5 update": {
+			reason: "a PUT", writes: 1,
+			do: func() error {
+				_, err := maps.Update(t.Context(), configMap("counted"), metav1.UpdateOptions{})
+				return err
+			},
+		},
+		"6 delete": {
+			reason: "a DELETE", writes: 1,
+			do: func() error { return maps.Delete(t.Context(), "counted", metav1.DeleteOptions{}) },
+		},
+	}
+	for _, name := range []string{"1 dry run", "2 review", "3 create", "4 get", "5 update", "6 delete"} {
+		before := p.Writes()
+		if err := steps[name].do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Writes() - before; got != steps[name].writes {
+			t.Errorf("%s: %s: counted %d writes, want %d", name, steps[name].reason, got, steps[name].writes)
+		}
+	}
+	var got []string
+	for _, request := range p.Requests() {
+		got = append(got, fmt.Sprintf("%d %s %s", request.Write, request.Method, request.Path))
+	}
+	want := []string{
+		"0 POST /api/v1/namespaces/default/configmaps",
+		"0 POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+		"1 POST /api/v1/namespaces/default/configmaps",
+		"0 GET /api/v1/namespaces/default/configmaps/counted",
+		"2 PUT /api/v1/namespaces/default/configmaps/counted",
+		"3 DELETE /api/v1/namespaces/default/configmaps/counted",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("everything that was asked must be known, in order: -want, +got:\n%s", diff)
+	}
+}
+
+// TestAtWrite holds that a write which is lost before it arrives is not done,
+// that one whose answer is lost is, and that the client cannot tell.
+func TestAtWrite(t *testing.T) {
+	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
+		t.Run(string(moment), func(t *testing.T) {
+			lost, kept := "lost-"+string(moment), "kept-"+string(moment)
+			t.Cleanup(func() { remove(t, lost); remove(t, kept) })
+			there := make(chan bool, 1)
+			p := start(t, faults.AtWrite(2, moment, func() { there <- exists(t, lost) }))
+			maps := through(t, p).CoreV1().ConfigMaps("default")
+			if _, err := maps.Create(t.Context(), configMap(kept), metav1.CreateOptions{}); err != nil {
+				t.Fatalf("only the second write is lost: %v", err)
+			}
+			if _, err := maps.Create(t.Context(), configMap(lost), metav1.CreateOptions{}); err == nil {
+				t.Error("the second write must have no answer, and has one")
+			}
+			if then, now := <-there, exists(t, lost); then != done || now != done {
+				t.Errorf("done when the hook was called: %t, and in the end: %t; want %t", then, now, done)
+			}
+			if err := maps.Delete(t.Context(), kept, metav1.DeleteOptions{}); err != nil {
+				t.Errorf("writes after it must arrive: %v", err)
+			}
+		})
+	}
+}
+
+// TestLossy holds that each write has to be made twice, and whether the first
+// time counted.
+func TestLossy(t *testing.T) {
+	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
+		t.Run(string(moment), func(t *testing.T) {
+			name := "lossy-" + string(moment)
+			t.Cleanup(func() { remove(t, name) })
+			maps := through(t, start(t, faults.Lossy(moment))).CoreV1().ConfigMaps("default")
+			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); err == nil {
+				t.Error("the first write must have no answer, and has one")
+			}
+			if got := exists(t, name); got != done {
+				t.Errorf("done: %t, want %t", got, done)
+			}
+			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) != done {
+				t.Errorf("the second must be answered, and was with: %v", err)
+			}
+		})
+	}
+}
+
+// TestRefusals holds what a client sees of a server that has no time.
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, retryAfter string
+		fault              faults.Fault
+		code               int
+	}{
+		"Busy":        {reason: "429 says when to come back", fault: faults.Busy(3), code: http.StatusTooManyRequests, retryAfter: "1"},
+		"Unavailable": {reason: "503 does not", fault: faults.Unavailable(3), code: http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, tc.fault)
+			var got []int
+			for range 6 {
+				code, header, body := get(t, p.URL+"/api/v1/namespaces/default")
+				got = append(got, code)
+				if code != http.StatusOK && (header.Get("Retry-After") != tc.retryAfter || !strings.Contains(body, `"kind":"Status"`)) {
+					t.Errorf("%s: Retry-After %q, body %s", tc.reason, header.Get("Retry-After"), body)
+				}
+			}
+			if diff := cmp.Diff([]int{200, 200, tc.code, 200, 200, tc.code}, got); diff != "" {
+				t.Errorf("every third is refused: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSlow holds that an answer is late, and that nobody waits for a client
+// that has gone.
+func TestSlow(t *testing.T) {
+	const late = 50 * time.Millisecond
+	begun := time.Now()
+	get(t, start(t, faults.Slow(late)).URL+"/version")
+	if took := time.Since(begun); took < late {
+		t.Errorf("the answer came after %s, want at least %s", took, late)
+	}
+	p := start(t, faults.Slow(time.Hour))
+	ctx, cancel := context.WithTimeout(t.Context(), late)
+	defer cancel()
+	_, err := through(t, p).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
+	if err == nil {
+		t.Error("an answer that is an hour late was there")
+	}
+}
+
+// TestWatches holds that watches go through as things happen, and what a client
+// goes through that follows something while they are cut, expire, or all
+// connections break: it begins again, and misses nothing.
+func TestWatches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		wrong   func(*faults.Proxy)
+		refused bool
+	}{
+		"Cut":         {reason: "a watch is taken up where it was", wrong: (*faults.Proxy).CutWatches},
+		"Connections": {reason: "so is one whose connection broke", wrong: (*faults.Proxy).CutConnections},
+		"Expired":     {reason: "one that is too old begins anew", wrong: (*faults.Proxy).ExpireWatches, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t)
+			seen, refused := follow(t, p)
+			maps := through(t, start(t)).CoreV1().ConfigMaps("default")
+			for _, step := range []string{"before", "after"} {
+				object := strings.ToLower(name) + "-" + step
+				t.Cleanup(func() { remove(t, object) })
+				if _, err := maps.Create(t.Context(), configMap(object), metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				seen(object)
+				if step == "before" {
+					tc.wrong(p)
+				}
+			}
+			if got := refused() > 0; got != tc.refused {
+				t.Errorf("%s: told that the version is too old: %t, want %t", tc.reason, got, tc.refused)
+			}
+		})
+	}
+}
+
+// follow has an informer follow the ConfigMaps through a proxy. seen returns
+// once it knows that one; refused counts how often its version was too old.
+func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func() int) {
+	t.Helper()
+	factory := informers.NewSharedInformerFactoryWithOptions(through(t, p), 0, informers.WithNamespace("default"))
+	informer := factory.Core().V1().ConfigMaps().Informer()
+	var mutex sync.Mutex
+	expired, added := 0, make(chan string, 100)
+	must(t, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if apierrors.IsResourceExpired(err) {
+			expired++
+		}
+	}))
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		if item, ok := object.(metav1.Object); ok {
+			added <- item.GetName()
+		}
+	}})
+	must(t, err)
+	factory.StartWithContext(t.Context())
+	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
+		t.Fatal("the informer never knew what there is")
+	}
+	return func(name string) {
+			t.Helper()
+			for {
+				select {
+				case got := <-added:
+					if got == name {
+						return
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("%s was never seen", name)
+				}
+			}
+		}, func() int {
+			mutex.Lock()
+			defer mutex.Unlock()
+			return expired
+		}
+}
+
+// TestClosedProxy holds that nothing is under way after the end.
+func TestClosedProxy(t *testing.T) {
+	p := start(t)
+	events, err := through(t, p).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	for range events.ResultChan() {
+		continue // until it is closed
+	}
+	if _, err := through(t, p).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
+		t.Error("a closed proxy answered")
+	}
+}
+
+func get(t *testing.T, url string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	must(t, err)
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	body, err := io.ReadAll(response.Body)
+	must(t, err)
+	must(t, response.Body.Close())
+	return response.StatusCode, response.Header, string(body)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,113 @@
+package records_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// startJob has the cluster have a Job of a check of a run, of which only the test
+// makes pods.
+func (w world) startJob(runID, check string) *batchv1.Job {
+	w.t.Helper()
+	name := "quorum-" + launch.Run{ID: runID}.Suffix()
+	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{launch.LabelRun: runID}, Annotations: map[string]string{launch.AnnotationCheck: check},
+		},
+		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{launch.LabelRun: runID}},
+			Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "check", Image: "registry/check"}},
+			},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return job
+}
+
+func (w world) canceled(id string) {
+	w.t.Helper()
+	found, err := w.records.Get(w.t.Context(), id)
+	if err != nil || found.Phase != record.Canceled || found.CompletionTime.IsZero() {
+		w.t.Errorf("the record of run %s says %s, completed at %s, %v", id, found.Phase, found.CompletionTime, err)
+	}
+}
+
+func TestCancelAsksTheHolder(t *testing.T) {
+	w := newWorld(t)
+	held := w.begin('1', "Etcd.Quorum")
+	holding, release := held.Hold(t.Context())
+	var holder sync.WaitGroup
+	defer holder.Wait()
+	holder.Go(func() {
+		defer release()
+		<-holding.Done()
+		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
+			t.Errorf("the holder was told %v", context.Cause(holding))
+		}
+		if err := held.Finish(context.WithoutCancel(holding), record.Canceled, "Undecided", nil, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	got := w.call(ready, "cancel", held.Record().ID[:8])
+	w.says(got.stdout, "run "+held.Record().ID+" was canceled, with 0 of 1 checks answered\n")
+	w.says(got.stderr, "was asked to end: waiting until it has\n")
+	w.canceled(held.Record().ID)
+	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended: it is Canceled; see: oc preflight status "+held.Record().ID)
+	// Its holder told no report: what the record has is the report.
+	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
+}
+
+// Whoever was killed or detached from leaves Jobs, which somebody has to delete.
+func TestCancelEndsWhatNobodyHolds(t *testing.T) {
+	for name, leave := range map[string]func(world, *record.Held){
+		"Detached": func(w world, held *record.Held) {
+			if err := held.Detach(w.t.Context()); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"Killed": func(world, *record.Held) {},
+		"WithoutLease": func(w world, _ *record.Held) {
+			err := w.client.CoordinationV1().Leases(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			held := w.begin('1', "Etcd.Quorum", "Etcd.Space")
+			held.Put(result("Etcd.Space", finding("Etcd.Space", preflight.Pass, "Passed")))
+			job := w.startJob(held.Record().ID, "Etcd.Quorum")
+			leave(w, held)
+			got := w.call(ready, "cancel", held.Record().ID)
+			w.says(got.stderr, "nobody holds run "+held.Record().ID+" any more: ending it from here\n", " objects of run "+held.Record().ID+" were deleted\n")
+			w.canceled(held.Record().ID)
+			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
+				t.Error("its Job is still there")
+			}
+			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "Undecided: ", "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
+		})
+	}
+}
+
+func TestCancelThatIsNotHeardOf(t *testing.T) {
+	w := newWorld(t)
+	held := w.begin('1', "Etcd.Quorum")
+	_, release := held.Hold(t.Context())
+	defer release()
+	got := w.call(failed, "cancel", held.Record().ID, "--timeout", "2s")
+	w.says(got.stderr, "error: the run has not ended within 2s, but was asked to")
+}

@@ -1,0 +1,231 @@
+package records_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// kubelet serves what containers print as a kubelet does: the API server asks it.
+type kubelet struct {
+	world
+	node string
+
+	mutex sync.Mutex
+	// logs are by pod and container; calls count what was asked for.
+	logs  map[string]string
+	calls map[string]int
+	// cut breaks the first answer about a container off, after that many bytes.
+	cut map[string]int
+	// ended is closed when the containers have.
+	ended chan struct{}
+}
+
+func (w world) kubelet() *kubelet {
+	w.t.Helper()
+	k := &kubelet{
+		world: w, node: "kubelet-" + strings.ToLower(w.t.Name()), logs: map[string]string{}, calls: map[string]int{}, cut: map[string]int{}, ended: make(chan struct{}),
+	}
+	tlsDir := filepath.Join(local.Dir, "tls")
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(tlsDir, "kubelet-server.crt"), filepath.Join(tlsDir, "kubelet-server.key"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(k)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.StartTLS()
+	w.t.Cleanup(server.Close)
+	address, ok := server.Listener.Addr().(*net.TCPAddr)
+	if !ok {
+		w.t.Fatalf("%T", server.Listener.Addr())
+	}
+	if _, err := w.client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := w.client.CoreV1().Nodes().Delete(context.Background(), k.node, metav1.DeleteOptions{}); err != nil {
+			w.t.Error(err)
+		}
+	})
+	// Controllers write to nodes too.
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := w.client.CoreV1().Nodes().Get(w.t.Context(), k.node, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}}
+		node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port)
+		_, err = w.client.CoreV1().Nodes().UpdateStatus(w.t.Context(), node, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return k
+}
+
+// ServeHTTP answers GET /containerLogs/NAMESPACE/POD/CONTAINER.
+func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/containerLogs/"), "/")
+	key := parts[1] + "/" + parts[2]
+	if previous, _ := strconv.ParseBool(r.URL.Query().Get("previous")); previous {
+		key += " before"
+	}
+	k.mutex.Lock()
+	k.calls[key]++
+	text, cut, first := k.logs[key], k.cut[key], k.calls[key] == 1
+	k.mutex.Unlock()
+	if cut > 0 && first {
+		fmt.Fprint(w, text[:cut])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	fmt.Fprint(w, text)
+	if follow, _ := strconv.ParseBool(r.URL.Query().Get("follow")); follow {
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-k.ended:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// pod has the kubelet run a pod of the Job, with these states of its containers.
+func (k *kubelet) pod(job *batchv1.Job, name string, states map[string]corev1.ContainerStatus) *corev1.Pod {
+	k.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, Labels: map[string]string{batchv1.JobNameLabel: job.Name}},
+		Spec:       corev1.PodSpec{NodeName: k.node, RestartPolicy: corev1.RestartPolicyNever},
+	}
+	for _, container := range []string{"check", "helper"} {
+		if _, ok := states[container]; ok {
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: container, Image: "registry/check"})
+		}
+	}
+	pod, err := k.client.CoreV1().Pods(job.Namespace).Create(k.t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		if err := k.client.CoreV1().Pods(job.Namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			k.t.Error(err)
+		}
+	})
+	return k.say(pod, states)
+}
+
+// say reports the states of the containers of a pod.
+func (k *kubelet) say(pod *corev1.Pod, states map[string]corev1.ContainerStatus) *corev1.Pod {
+	k.t.Helper()
+	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, nil
+	for _, container := range pod.Spec.Containers {
+		status := states[container.Name]
+		status.Name, status.Image = container.Name, container.Image
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+	}
+	pod, err := k.client.CoreV1().Pods(pod.Namespace).UpdateStatus(k.t.Context(), pod, metav1.UpdateOptions{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return pod
+}
+
+func running() corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}, ContainerID: "containerd://1"}
+}
+
+func terminated() corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}, ContainerID: "containerd://1"}
+}
+
+func waiting(reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+}
+
+func TestLogsOfPods(t *testing.T) {
+	w := newWorld(t)
+	k := w.kubelet()
+	id := w.left('1', []string{"Etcd.Quorum"})
+	job := w.startJob(id, "Etcd.Quorum")
+	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
+	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
+	got := w.call(ready, "logs", id[:8], "Etcd.Quorum")
+	if want := "members: 3\n[2Jquorum: \tyes\nno newline\n"; got.stdout != want {
+		t.Errorf("%q, want %q: as it was printed, but for what drives a terminal", got.stdout, want)
+	}
+
+	restarted := terminated()
+	restarted.LastTerminationState.Terminated, restarted.RestartCount = &corev1.ContainerStateTerminated{ExitCode: 1, ContainerID: "containerd://0"}, 1
+	k.logs["two/check"], k.logs["two/check before"] = "second\n", "first\n"
+	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
+	got = w.call(ready, "logs", id, "Etcd.Quorum")
+	w.says(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
+	w.says(got.stderr, "[two/check] this is what it printed before it was started again\n", "[two/helper] it has not started: ImagePullBackOff: 429 from mirror\n")
+}
+
+func TestLogsAreFollowed(t *testing.T) {
+	w := newWorld(t)
+	k := w.kubelet()
+	id := w.left('1', []string{"Etcd.Quorum"})
+	job := w.startJob(id, "Etcd.Quorum")
+	k.logs["one/check"], k.cut["one/check"] = "members: 3\nquorum: yes\n", len("members: 3\nquor")
+	pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": running()})
+	var background sync.WaitGroup
+	defer background.Wait()
+	background.Go(func() {
+		w.until(func() bool { k.mutex.Lock(); defer k.mutex.Unlock(); return k.calls["one/check"] == 2 })
+		k.say(pod, map[string]corev1.ContainerStatus{"check": terminated()})
+		close(k.ended)
+		w.end(job)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := w.callIn(ctx, ready, "logs", id, "Etcd.Quorum", "--follow")
+	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.stdout != want {
+		t.Errorf("%q, want %q: each line once, though it was cut off", got.stdout, want)
+	}
+}
+
+// end has the Job complete.
+func (w world) end(job *batchv1.Job) {
+	now := metav1.Now()
+	job.Status.StartTime, job.Status.CompletionTime = &now, &now
+	job.Status.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
+	}
+	if _, err := w.client.BatchV1().Jobs(job.Namespace).UpdateStatus(w.t.Context(), job, metav1.UpdateOptions{}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func TestLogsThatAreGone(t *testing.T) {
+	w := newWorld(t)
+	named := finding("Etcd.Members", preflight.Fail, "NoQuorum")
+	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []preflight.Finding{named}})
+	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
+		got := w.call(ready, "logs", id, name)
+		w.says(got.stderr, "the pods of Etcd.Quorum are gone, and their logs with them: this is what the record of the run has\n")
+		w.says(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
+	}
+	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has no pods, and has not answered")
+	w.says(w.call(badInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
+	w.call(ready, "cancel", id)
+	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space are gone, and the run ended before it had answered\n")
+}

@@ -1,0 +1,70 @@
+package records_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Each command does under the roles that "auth" prints for it what it does under
+// an administrator's.
+func TestCommandsUnderTheirRoles(t *testing.T) {
+	w := newWorld(t)
+	before := w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	left := w.left('2', []string{"Etcd.Quorum"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	for _, tc := range []struct {
+		command string
+		code    int
+		args    []string
+	}{
+		{"status", ready, []string{before}},
+		{"history", ready, nil},
+		{"diff", ready, []string{before, before}},
+		{"logs", ready, []string{left, "Etcd.Quorum"}},
+		{"cancel", ready, []string{left}},
+	} {
+		t.Run(tc.command, func(t *testing.T) {
+			w := world{t: t, client: w.client, records: w.records}
+			w.apply(w.call(ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
+			w.says(w.call(failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr, "error: you may not do what a preflight needs: ")
+			w.call(tc.code, append([]string{tc.command, "--as", tc.command}, tc.args...)...)
+		})
+	}
+}
+
+// apply creates objects, as "oc apply" does.
+func (w world) apply(documents string) {
+	w.t.Helper()
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(local.Config)))
+	client := dynamic.NewForConfigOrDie(local.Config)
+	for document := range strings.SplitSeq(documents, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			w.t.Fatal(err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		mapping, err := mapper.RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var resources dynamic.ResourceInterface = client.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			resources = client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+		}
+		if _, err := resources.Create(w.t.Context(), object, metav1.CreateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}

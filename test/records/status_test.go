@@ -1,0 +1,153 @@
+package records_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/openshift/update-preflight/collector/basis"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// basis is what a verdict of now rests on.
+func (w world) basis() map[string]string {
+	w.t.Helper()
+	return basis.Read(w.t.Context(), snapshot.Of(snapshot.Clients{
+		Kubernetes: w.client, OpenShift: configclient.NewForConfigOrDie(local.Config), Dynamic: dynamic.NewForConfigOrDie(local.Config),
+	}))
+}
+
+func TestNothingIsRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.says(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
+	w.says(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; begin one: oc preflight run --to-latest\n")
+	w.says(w.call(badInput, "status", "3b6f2c1e").stderr, `there is no run whose ID is "3b6f2c1e" or begins so`, "oc preflight history")
+	w.says(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
+	w.call(badInput, "diff", "3b6f2c1e")
+	w.call(badInput, "logs", "3b6f2c1e", "Etcd.Quorum")
+}
+
+func TestStatusOfARunInProgress(t *testing.T) {
+	w := newWorld(t)
+	w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Pass, "Passed")))
+
+	got := w.call(undecided, "status")
+	w.says(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
+		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    nobody", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided\n")
+
+	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
+	held.Put(result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	_, release := held.Hold(t.Context())
+	defer release()
+	w.until(func() bool {
+		found, err := w.records.Get(t.Context(), held.Record().ID)
+		return err == nil && len(found.Results) > 0
+	})
+	got = w.call(blocked, "status", held.Record().ID[:8], "-o", "json")
+	var stored report.Report
+	if err := json.Unmarshal([]byte(got.stdout), &stored); err != nil {
+		t.Fatal(err)
+	}
+	if stored.Run.Phase != report.PhaseRunning || stored.Standing == nil || stored.Standing.Holder != "laptop_1" || len(stored.Expected.Missing) != 1 {
+		t.Errorf("%+v", stored)
+	}
+	got = w.call(blocked, "status", held.Record().ID)
+	w.says(got.stdout, "Blocked so far: do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked\n")
+}
+
+// What is shown without being asked for is one of them.
+func TestOtherRunsInProgressAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.left('1', []string{"Etcd.Quorum"})
+	w.left('2', []string{"Etcd.Quorum"})
+	w.says(w.call(undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
+}
+
+// until polls for what a run writes in the background.
+func (w world) until(done func() bool) {
+	w.t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-w.t.Context().Done():
+			w.t.Fatal("it never happened")
+		case <-ticker.C:
+		}
+	}
+}
+
+// A run whose checks have all passed is not Ready before it says so.
+func TestAllPassedIsNotReady(t *testing.T) {
+	w := newWorld(t)
+	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.says(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided\n")
+}
+
+func TestStatusOfAVerdict(t *testing.T) {
+	w := newWorld(t)
+	id := w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.says(w.call(ready, "status", id[:4]).stdout, "Ready: this cluster can be updated to 4.19.0.\n", "Verdict: Ready\n")
+
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
+	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	defer w.forget(node)
+	got := w.call(undecided, "status")
+	w.says(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready); run the preflight again\n")
+	if !strings.HasPrefix(got.stdout, "Outdated: ") {
+		t.Errorf("an old verdict is shown as current:\n%s", got.stdout)
+	}
+	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
+	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Complete  Ready ")
+
+	expired := told(finding("Etcd.Quorum", preflight.Pass, "Passed"))
+	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
+	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
+
+	unbased := w.ended('3', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
+	w.says(w.call(undecided, "status", unbased).stdout, "what it rests on was not recorded")
+}
+
+func (w world) forget(node *corev1.Node) {
+	w.t.Helper()
+	if err := w.client.CoreV1().Nodes().Delete(w.t.Context(), node.Name, metav1.DeleteOptions{}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	w := newWorld(t)
+	first := w.ended('1', told(finding("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
+	second := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"})
+	w.begin('3', "Etcd.Quorum")
+	got := w.call(ready, "history").stdout
+	w.says(got, "RUN ", "TARGET  PHASE           DECISION  STARTED", second[:8]+"  4.19.2  Running (left)  - ", first[:8]+"  4.19.1  Complete        Blocked ", "4.19.3  Running         - ")
+	var stored struct {
+		Runs []struct {
+			Holder string `json:"holder"`
+		} `json:"runs"`
+	}
+	if err := json.Unmarshal([]byte(w.call(ready, "history", "-o", "json").stdout), &stored); err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, run := range stored.Runs {
+		if run.Holder == "laptop_1" {
+			held++
+		}
+	}
+	if len(stored.Runs) != 3 || held != 1 {
+		t.Errorf("%d of %d runs are held, want 1 of 3: %+v", held, len(stored.Runs), stored)
+	}
+}
