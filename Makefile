@@ -12,7 +12,7 @@ KUBE_LDFLAGS := -s -w -X $(KUBE_PACKAGE).gitVersion=v$(KUBE_VERSION) \
 
 GOLANGCI     := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # The SDK is for others to call, so what nobody here calls is not dead.
-DEADCODE     := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
+DEADCODE     := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -tags faults -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
 MODULES      := . preflight-sdk
 
 .PHONY: help
@@ -81,7 +81,7 @@ test: tools build ## run every test, on real clusters
 
 .PHONY: test-faults
 test-faults: tools build ## break everything under a run, and print what it survived
-	@go test -count=1 -v -timeout 20m -run TestFaults ./test/e2e/faults
+	@go test -count=1 -v -tags faults -timeout 30m -run TestFaults ./test/e2e/faults
 
 .PHONY: bench
 bench: tools build ## print the numbers: time to verdict against kubectl, up to 5 000 checks; what a release costs to verify and read; what 500 targets cost

@@ -1,3 +1,5 @@
+//go:build faults
+
 // Package faults_test answers: does a run survive whatever happens around it?
 //
 // Everything is real: the cluster, its node, the pods, the program, and what is

@@ -1,3 +1,5 @@
+//go:build faults
+
 package faults_test
 
 import (
@@ -21,6 +23,8 @@ func nodeFaults() []fault {
 func drain(t *testing.T, s scene, _ work) {
 	t.Helper()
 	s.cordon(t, "true")
+	// The run may have seen the pod run before the witness has.
+	s.witness.until(t, func() bool { return len(s.witness.running(s.namespace, "first")) > 0 })
 	for _, pod := range s.witness.running(s.namespace, "first") {
 		err := s.client.PolicyV1().Evictions(s.namespace).Evict(t.Context(), &policyv1.Eviction{
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
