@@ -157,6 +157,7 @@ func TestNoPartAfterTheTimeIsUp(t *testing.T) {
 }
 
 func TestPartThatIsCutShort(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		err    func(error) error
