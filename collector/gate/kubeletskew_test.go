@@ -269,36 +269,36 @@ func TestPoolsElsewhere(t *testing.T) {
 
 func TestKubeletSkewUnreadable(t *testing.T) {
 	const title = "KubeletMinorVersionUpgradeable"
-	forbidden := func(what string) answer {
+	forbidden := func(what string) checktest.Answer {
 		return func(*http.Request) (int, []byte) {
 			return http.StatusForbidden, []byte(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no %s"}`, what))
 		}
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		paths  map[string]answer
+		paths  map[string]checktest.Answer
 		says   string
 		want   []preflight.Outcome
 	}{
 		"Nodes": {
 			reason: "without nodes there is nothing to judge", says: "could not list the nodes",
-			paths: map[string]answer{"/api/v1/nodes": forbidden("nodes")},
+			paths: map[string]checktest.Answer{"/api/v1/nodes": forbidden("nodes")},
 			want:  []preflight.Outcome{preflight.Unknown},
 		},
 		"Pools": {
 			reason: "without pools the kubelets can be judged", says: "could not list the MachineConfigPools",
-			paths: map[string]answer{poolsPath: forbidden("pools")},
+			paths: map[string]checktest.Answer{poolsPath: forbidden("pools")},
 			want:  []preflight.Outcome{preflight.Fail, preflight.Unknown},
 		},
 		"NoPools": {
 			reason: "the skew is beyond the limit whoever updates the node", says: "no MachineConfigPool updates",
-			paths: map[string]answer{poolsPath: notServed},
+			paths: map[string]checktest.Answer{poolsPath: checktest.NotServed},
 			want:  []preflight.Outcome{preflight.Fail},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), pool("worker"))
-			findings := checktest.Ask(t, gate.KubeletSkew(answering(tc.paths).Snapshot(t), parse(t, "", "")))
+			findings := checktest.Ask(t, gate.KubeletSkew(server.Answering(tc.paths).Snapshot(t), parse(t, "", "")))
 			var got []preflight.Outcome
 			for _, finding := range findings {
 				got = append(got, finding.Outcome)
@@ -321,7 +321,7 @@ func TestKubeletSkewOfManyNodes(t *testing.T) {
 	for i := range 10_000 {
 		nodes = append(nodes, node(fmt.Sprintf("node-%05d", i), fmt.Sprintf("v1.%d.%d", 30+i%2, i%10), "worker"))
 	}
-	many := answering(map[string]answer{"/api/v1/nodes": pages(t, "v1", "NodeList", nodes)})
+	many := server.Answering(map[string]checktest.Answer{"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes)})
 	findings := checktest.Ask(t, gate.KubeletSkew(many.Snapshot(t), parse(t, "", "")))
 	want := map[string]checktest.Said{"KubeletMinorVersionUpgradeable-worker": {Outcome: preflight.Fail, Reason: "KubeletMinorVersionUnsupportedNextUpgrade"}}
 	if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
@@ -345,9 +345,9 @@ func TestKubeletSkewOfManyPools(t *testing.T) {
 		nodes, pools = append(nodes, node("node-"+name, kubelet, name)), append(pools, paused(name))
 		pools[i].TypeMeta = metav1.TypeMeta{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool"}
 	}
-	many := answering(map[string]answer{
-		"/api/v1/nodes": pages(t, "v1", "NodeList", nodes),
-		poolsPath:       pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools),
+	many := server.Answering(map[string]checktest.Answer{
+		"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes),
+		poolsPath:       checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools),
 	})
 	findings := checktest.Ask(t, gate.KubeletSkew(many.Snapshot(t), parse(t, "", "")))
 	last := findings[len(findings)-1]

@@ -118,10 +118,10 @@ func TestMachineConfigPoolsUnreadable(t *testing.T) {
 		want   checktest.Said
 	}{
 		"Forbidden":  {reason: "who may not look cannot tell", server: server.Nobody(), want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"}},
-		"APIMissing": {reason: "OpenShift has it", server: answering(map[string]answer{poolsPath: notServed}), want: checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"}},
+		"APIMissing": {reason: "OpenShift has it", server: server.Answering(map[string]checktest.Answer{poolsPath: checktest.NotServed}), want: checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"}},
 		"Malformed": {
 			reason: "a pool that is no pool", want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
-			server: answering(map[string]answer{poolsPath: says(`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
+			server: server.Answering(map[string]checktest.Answer{poolsPath: checktest.Says(`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
 				{"kind":"MachineConfigPool","apiVersion":"machineconfiguration.openshift.io/v1","metadata":{"name":"x"},"status":{"conditions":"none"}}]}`)}),
 		},
 	} {
@@ -145,7 +145,7 @@ func TestManyMachineConfigPools(t *testing.T) {
 		pool.APIVersion, pool.Kind = "machineconfiguration.openshift.io/v1", "MachineConfigPool"
 		pools = append(pools, pool)
 	}
-	many := answering(map[string]answer{poolsPath: pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
+	many := server.Answering(map[string]checktest.Answer{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
 	findings := checktest.Ask(t, gate.MachineConfigPools(many.Snapshot(t), parse(t, "", "")))
 	first, last := findings[0], findings[len(findings)-1]
 	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn || !strings.Contains(last.Message, "1950 more") {

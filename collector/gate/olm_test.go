@@ -16,7 +16,10 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-const operatorsPath = "/apis/operators.coreos.com/v1alpha1/clusterserviceversions"
+const (
+	operatorsPath = "/apis/operators.coreos.com/v1alpha1/clusterserviceversions"
+	operatorsCRD  = "testdata/clusterserviceversions.crd.yaml"
+)
 
 // csv is an installed one, with a properties annotation if that is not
 // empty.
@@ -50,7 +53,7 @@ func TestIncompatibleOperators(t *testing.T) {
 	annotations := annotated.GetAnnotations()
 	annotations["olm.operatorNamespace"] = "elsewhere"
 	annotated.SetAnnotations(annotations)
-	serveOLM(t)
+	server.Serve(t, operatorsCRD)
 	for test, tc := range map[string]struct {
 		reason     string
 		from, to   string
@@ -106,7 +109,7 @@ func TestIncompatibleOperators(t *testing.T) {
 }
 
 func TestIncompatibleOperatorsNamesWhatToDo(t *testing.T) {
-	serveOLM(t)
+	server.Serve(t, operatorsCRD)
 	server.Hold(t, csv("etcd.v1.2.3", supports("4.18")))
 	got := checktest.Ask(t, gate.IncompatibleOperators(server.Snapshot(t), parse(t, "", "")))[0]
 	want := []preflight.Object{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators", Name: "etcd.v1.2.3"}}
@@ -148,7 +151,7 @@ func TestWithoutOLM(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			without := answering(map[string]answer{operatorsPath: notServed})
+			without := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed})
 			findings := checktest.Ask(t, gate.IncompatibleOperators(without.Snapshot(t), parse(t, "", "")))
 			if diff := cmp.Diff(map[string]checktest.Said{"IncompatibleOperator": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -158,7 +161,7 @@ func TestWithoutOLM(t *testing.T) {
 }
 
 func TestIncompatibleOperatorsUnreadable(t *testing.T) {
-	serveOLM(t)
+	server.Serve(t, operatorsCRD)
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
@@ -166,7 +169,7 @@ func TestIncompatibleOperatorsUnreadable(t *testing.T) {
 	}{
 		"Forbidden": {reason: "who may not look cannot tell", server: server.Nobody(), want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"}},
 		"Malformed": {
-			reason: "an answer that is no list", server: answering(map[string]answer{operatorsPath: says(`{"items":{}}`)}),
+			reason: "an answer that is no list", server: server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Says(`{"items":{}}`)}),
 			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
 		},
 	} {
@@ -186,7 +189,7 @@ func TestManyIncompatibleOperators(t *testing.T) {
 			Namespace: fmt.Sprintf("ns-%d", i), Name: "x", Annotations: map[string]string{"operatorframework.io/properties": supports("4.18")},
 		}})
 	}
-	many := answering(map[string]answer{operatorsPath: pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
+	many := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
 	findings := checktest.Ask(t, gate.IncompatibleOperators(many.Snapshot(t), parse(t, "", "")))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "1150 more") {

@@ -186,18 +186,18 @@ func TestRemovedAPIsUnreadable(t *testing.T) {
 		},
 		"APIMissing": {
 			reason: "OpenShift has it", objects: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
-			server: answering(map[string]answer{countsPath: notServed}),
+			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed}),
 			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"},
 		},
 		"Malformed": {
 			reason: "a count that counts nothing",
-			server: answering(map[string]answer{countsPath: says(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
+			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.Says(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
 				{"kind":"APIRequestCount","apiVersion":"apiserver.openshift.io/v1","metadata":{"name":"x"},"status":{"requestCount":"many"}}]}`)}),
 			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
 		},
 		"MetricsForbidden": {
 			reason: "on plain Kubernetes it is the metrics that nobody may read",
-			server: answering(map[string]answer{countsPath: notServed}).Nobody(),
+			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed}).Nobody(),
 			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"},
 		},
 	} {
@@ -220,7 +220,7 @@ func TestManyRemovedAPIs(t *testing.T) {
 		}
 		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("someone", "curl", 3)))
 	}
-	many := answering(map[string]answer{countsPath: pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
+	many := server.Answering(map[string]checktest.Answer{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
 	findings := checktest.Ask(t, gate.RemovedAPIs(many.Snapshot(t), parse(t, "", "")))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
@@ -276,7 +276,7 @@ func TestRemovedAPIsOfPlainKubernetes(t *testing.T) {
 		"LongLine":  {reason: "a line without end is not read", metrics: strings.Repeat("x", 100_000), want: unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain := answering(map[string]answer{countsPath: notServed, "/metrics": says(tc.metrics)})
+			plain := server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed, "/metrics": checktest.Says(tc.metrics)})
 			findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "", "")))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -294,7 +294,7 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	plain := answering(map[string]answer{countsPath: func(r *http.Request) (int, []byte) { asked++; return notServed(r) }})
+	plain := server.Answering(map[string]checktest.Answer{countsPath: func(r *http.Request) (int, []byte) { asked++; return checktest.NotServed(r) }})
 	findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "5.1.0", "5.2.0")))
 	if asked == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want an answer from the metrics", findings)
