@@ -4,12 +4,14 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
@@ -20,6 +22,9 @@ const gcPercent = 50
 
 func main() {
 	debug.SetGCPercent(gcPercent)
+	// client-go logs through klog whatever it retries; the user is told of it
+	// by findings and progress instead. Once and here: klog's logger is global.
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends the run in order; from then on the next one kills.
 	context.AfterFunc(ctx, stop)

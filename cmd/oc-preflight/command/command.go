@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner/insist"
@@ -28,9 +26,6 @@ import (
 // Execute runs the command line in args, args[0] being the name of the program,
 // and returns the exit code. Errors are printed to streams.ErrOut.
 func Execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	// client-go logs through klog whatever it retries; the user is told of it
-	// by findings and progress instead.
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	root := New(displayName(args[0]), streams) //nolint:contextcheck // cobra hands the context to each verb
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
