@@ -97,7 +97,7 @@ func TestReportHasItsShape(t *testing.T) {
 		"run":      {"completionTime", "id", "phase", "startTime", "toolVersion"},
 		"cluster":  {"id", "image", "kubernetes", "version"},
 		"target":   {"image", "signers", "updateKind", "verified", "version"},
-		"verdict":  {"accepted", "blocking", "decision", "forced", "undecided"},
+		"verdict":  {"accepted", "blocking", "decision", "forced", "undecided", "validUntil"},
 		"expected": {"checks", "reported"},
 		"cvo":      {"accepts", "message", "reason"},
 	}
