@@ -74,8 +74,9 @@ func pullNeeds() access.Needs {
 	}}
 }
 
-// needs is what a run asks of the API server whatever the release ships.
-func (c Config) needs() access.Needs {
+// readingNeeds is what a run asks of the API server whatever the release ships,
+// before it writes anything.
+func (c Config) readingNeeds() access.Needs {
 	needs := ChecksNeeds().And(builtinNeeds())
 	if c.NoJobs {
 		return needs
@@ -83,14 +84,26 @@ func (c Config) needs() access.Needs {
 	if c.Images.Pulls() {
 		needs = needs.And(pullingNeeds())
 	}
-	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(record.Needs()).And(access.Needs{
+	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
 		Optional: append(access.WritesNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
 	})
+}
+
+// writingNeeds is what a run asks of the API server to launch what is planned.
+func (c Config) writingNeeds(plan launch.Plan) access.Needs {
+	switch {
+	case c.NoJobs:
+		return access.Needs{}
+	case len(plan.Checks) == 0: // nor does it make what they would need
+		return record.Needs()
+	default:
+		return record.Needs().And(plan.Needs())
+	}
 }
 
 // RunNeeds is what Run asks of the API server for whatever release when it looks
 // at images so, but for what the roles of the release allow: Listing has that of
 // one release.
 func RunNeeds(images image.Mode) access.Needs {
-	return Config{Images: images}.needs().And(launch.AnyNeeds())
+	return Config{Images: images}.readingNeeds().And(record.Needs()).And(launch.AnyNeeds())
 }

@@ -135,7 +135,7 @@ type Event struct {
 // Canceling ctx ends the run early with what is known by then; the objects that
 // it created are deleted all the same, unless Config.Interrupted says otherwise.
 func Run(ctx context.Context, config Config) (report.Report, error) {
-	run, err := begin(ctx, config, config.needs())
+	run, err := begin(ctx, config, config.readingNeeds())
 	if err != nil {
 		return report.Report{}, err
 	}
@@ -217,7 +217,7 @@ func Checks(ctx context.Context, config Config) (Listing, error) {
 	if run.payload != nil {
 		run.plan = launch.Build(run.run(), run.payload)
 		run.refused(run.plan.Refused)
-		needs = config.needs().And(run.plan.Needs())
+		needs = config.readingNeeds().And(config.writingNeeds(run.plan))
 	}
 	told := run.report(collector.Collect(ctx, run.told, run.answered), report.PhaseComplete)
 	return Listing{Checks: run.plan.Checks, Verdict: told.Verdict, Findings: told.Findings, Needs: needs}, nil

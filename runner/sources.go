@@ -29,18 +29,17 @@ func (s *session) builtin(ctx context.Context) []collector.Source {
 	return append(sources, gate.AdminAckAhead(s.snapshot, asked, s.payload.AdminGates))
 }
 
-// draft plans the release's checks, and finds out whether the user may run them.
-// Nothing is created.
+// draft plans the release's checks, and finds out whether the user may record and
+// run them. Nothing is created.
 func (s *session) draft(ctx context.Context) error {
-	if s.payload == nil {
-		return nil
+	if s.payload != nil {
+		s.plan = launch.Build(s.run(), s.payload)
+		s.refused(s.plan.Refused)
+		if err := s.choose(); err != nil {
+			return err
+		}
 	}
-	s.plan = launch.Build(s.run(), s.payload)
-	s.refused(s.plan.Refused)
-	if err := s.choose(); err != nil || len(s.plan.Checks) == 0 {
-		return err
-	}
-	return s.plan.Needs().Check(ctx, s.config.Kubernetes.AuthorizationV1())
+	return s.config.writingNeeds(s.plan).Check(ctx, s.config.Kubernetes.AuthorizationV1())
 }
 
 // replan plans the checks of the draft again, for the run as it is now: with

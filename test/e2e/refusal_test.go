@@ -127,7 +127,10 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		"PermissionToRun": {
 			reason: "whoever may look at everything may not yet run Jobs",
 			args:   []string{"--to", to, "--as", "reader"}, code: 1,
-			want: []string{"create jobs.batch in namespace " + zooNamespace, "deletecollection jobs.batch in namespace " + zooNamespace},
+			want: []string{
+				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
+				"create jobs.batch in namespace " + zooNamespace, "deletecollection jobs.batch in namespace " + zooNamespace,
+			},
 		},
 		"APIServer": {
 			reason: "an API server that cannot be reached",
