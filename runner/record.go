@@ -163,6 +163,9 @@ func (s *session) hold(ctx, limited context.Context, held *record.Held) (report.
 	if errors.Is(why, record.ErrTakenOver) {
 		return report.Report{}, fmt.Errorf("run %s: %w", s.id, why)
 	}
+	if err := flush(ctx, held); errors.Is(err, record.ErrTakenOver) {
+		return report.Report{}, fmt.Errorf("run %s: %w", s.id, err)
+	}
 	interrupted := ctx.Err() != nil && told.Run.Phase == report.PhaseInterrupted
 	if interrupted && s.interrupted() == Detach {
 		return s.detach(ctx, held, told)
@@ -229,6 +232,15 @@ func (s *session) answered(source collector.Source, findings []preflight.Finding
 
 func interruption(findings []preflight.Finding) bool {
 	return slices.ContainsFunc(findings, func(finding preflight.Finding) bool { return finding.Reason == "Interrupted" })
+}
+
+// flush has the results recorded before the Jobs go that they were read from, so
+// that nobody who goes on with this run has to ask again. An error that is not a
+// takeover is met again when the record is closed.
+func flush(ctx context.Context, held *record.Held) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return held.Flush(ctx)
 }
 
 // interrupted asks what is to become of the run.

@@ -35,6 +35,8 @@ type book struct {
 	object *corev1.ConfigMap
 	// kept counts the full chunks that are in parts of that head.
 	kept int
+	// saved is set while all that was taken from the queue is written.
+	saved bool
 	// closed is set when the last word has been written.
 	closed bool
 }
@@ -85,6 +87,12 @@ func (q *queue) take() []Result {
 	return taken
 }
 
+func (q *queue) isEmpty() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.results) == 0
+}
+
 // write brings the record in the cluster up to date.
 func (b *book) write(ctx context.Context) error {
 	if err := b.turn.take(ctx); err != nil {
@@ -105,14 +113,29 @@ func (b *book) leave(ctx context.Context) error {
 	return err
 }
 
+// flush is write, when there is anything that was not written.
+func (b *book) flush(ctx context.Context) error {
+	if err := b.turn.take(ctx); err != nil {
+		return err
+	}
+	defer b.turn.pass()
+	if b.saved && b.queue.isEmpty() {
+		return nil
+	}
+	return b.update(ctx)
+}
+
 func (b *book) update(ctx context.Context) error {
 	if b.closed {
 		return nil
 	}
+	b.saved = false
 	if err := b.journal.add(b.queue.take()); err != nil {
 		return err
 	}
-	return b.save(ctx, b.content, nil)
+	err := b.save(ctx, b.content, nil)
+	b.saved = err == nil
+	return err
 }
 
 // finish writes the last of the record, with the report compressed.
@@ -308,6 +331,7 @@ func (b *book) create(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("could not make the record: %w", err)
 	}
 	b.keep(saved)
+	b.saved = true
 	return true, nil
 }
 
@@ -342,6 +366,7 @@ func (b *book) resume(ctx context.Context) ([]Result, error) {
 		}
 		b.keep(saved)
 		b.kept = len(b.journal.full)
+		b.saved = true
 		return results, nil
 	}
 	return nil, errMoved

@@ -162,6 +162,16 @@ func (h *Held) wake() {
 	}
 }
 
+// Flush writes the results that are in. Whoever deletes what they were read from
+// calls it before: a result that is not written yet dies with this process. The
+// error is ErrTakenOver when somebody else holds the run.
+func (h *Held) Flush(ctx context.Context) error {
+	if err := h.gone(); err != nil {
+		return err
+	}
+	return h.judge(h.book.flush(ctx))
+}
+
 // judge ends the hold when somebody else has the run.
 func (h *Held) judge(err error) error {
 	if errors.Is(err, ErrTakenOver) {

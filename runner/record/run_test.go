@@ -195,6 +195,37 @@ func TestDetach(t *testing.T) {
 	finish(t, third)
 }
 
+// What is flushed outlives its holder, and is written once.
+func TestFlush(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	version := func() string { return getMap(t, headName(intent.ID)).ResourceVersion }
+	begun := version()
+	if err := held.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if version() != begun {
+		t.Error("the record was written though there was nothing to write")
+	}
+	held.Put(aResult("Etcd.Disk"))
+	if err := held.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantResults(t, "what was flushed is there", get(t, intent.ID).Results, "Etcd.Disk")
+	flushed := version()
+	if err := held.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if version() != flushed {
+		t.Error("the record was written a second time")
+	}
+	finish(t, held)
+	if err := held.Flush(t.Context()); err == nil {
+		t.Error("who has ended a run does not write any more")
+	}
+}
+
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
