@@ -26,10 +26,8 @@ type session struct {
 	*look
 
 	id string
-	// deadline is when the time of the run is up, skew how far the cluster's
-	// clock, which start and deadline are by, is ahead of this machine's.
+	// deadline is when the time of the run is up.
 	deadline time.Time
-	skew     time.Duration
 	target   release
 
 	// registries is how the cluster pulls images.
@@ -117,6 +115,9 @@ func (c Config) withDefaults() Config {
 		c.Timeout = DefaultTimeout
 	}
 	c.Images = cmp.Or(c.Images, image.Manifests)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	c.Progress = oneAtATime(c.Progress)
 	return c
 }

@@ -25,7 +25,8 @@ import (
 // look is one look at the cluster, for one target or for many: everything is
 // read once.
 type look struct {
-	config   Config
+	config Config
+	// start is by the cluster's clock, as all times are that are told.
 	start    time.Time
 	snapshot *snapshot.Cluster
 
@@ -38,7 +39,7 @@ type look struct {
 // look has read nothing yet.
 func (c Config) look() *look {
 	return &look{
-		config: c.withDefaults(), start: time.Now().UTC(),
+		config:   c.withDefaults(),
 		snapshot: snapshot.Of(snapshot.Clients{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}),
 	}
 }
@@ -51,8 +52,18 @@ func (l *look) reach() error {
 		return fmt.Errorf("could not reach the API server: %w", err)
 	}
 	l.cluster.Kubernetes = kubernetes.GitVersion
+	l.start = l.now() // only an answer tells how late it is there
+	if ahead := time.Until(l.start).Round(time.Second); ahead.Abs() > worthTelling {
+		l.step("the clock of this machine differs from the cluster's by %s; the cluster's counts", -ahead)
+	}
 	return nil
 }
+
+// worthTelling is how wrong a clock has to be for its owner to hear of it.
+const worthTelling = time.Minute
+
+// now is the time by the cluster's clock.
+func (l *look) now() time.Time { return l.config.Now().UTC() }
 
 // read reads what nothing can be said without.
 func (l *look) read(ctx context.Context) error {

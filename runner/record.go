@@ -188,10 +188,7 @@ func (s *session) bound(ctx, limited context.Context, held *record.Held) (contex
 // results that are in.
 func (s *session) take(held *record.Held) {
 	taken := held.Record()
-	left := time.Until(s.deadline.Add(-s.skew))
 	s.held, s.id, s.start = held, taken.ID, taken.StartTime
-	s.skew = skew(time.Until(held.Now()))
-	s.deadline = s.now().Add(left)
 	s.answers = map[string][]preflight.Finding{}
 	for _, result := range taken.Results {
 		if settled(result.Findings) {
@@ -203,16 +200,6 @@ func (s *session) take(held *record.Held) {
 		s.step("going on with run %s: %d of %d checks have answered", s.id, len(s.answers), len(taken.Checks))
 	}
 	s.replan()
-}
-
-// skew is how far the cluster's clock is ahead, where that is more than the
-// second to which it is known.
-func skew(ahead time.Duration) time.Duration {
-	const exact = 2 * time.Second
-	if ahead.Abs() < exact {
-		return 0
-	}
-	return ahead
 }
 
 // settled results are not asked for again. What could not be told may be known

@@ -91,5 +91,5 @@ func (s *session) checksFrom() string {
 	return s.earlier.ID
 }
 
-// now is the time by the cluster's clock: that of this machine may be another.
-func (s *session) now() time.Time { return time.Now().Add(s.skew).UTC() }
+// left is how much time the run has.
+func (s *session) left() time.Duration { return s.deadline.Sub(s.now()) }

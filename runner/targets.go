@@ -37,7 +37,7 @@ func Targets(ctx context.Context, config Config) (report.Targets, error) {
 		return report.Targets{}, badInput("one target is chosen by its version: --to VERSION")
 	}
 	seen := config.look()
-	ctx, cancel := context.WithDeadline(ctx, seen.start.Add(seen.config.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, seen.config.Timeout)
 	defer cancel()
 	if err := seen.reach(); err != nil {
 		return report.Targets{}, err

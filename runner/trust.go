@@ -98,6 +98,7 @@ func (s *session) prove(ctx context.Context, pullSpec string) (signature.Release
 	if err != nil {
 		return signature.Release{}, err
 	}
+	trust.Now = s.now()
 	proof, err := signature.Verify(ctx, pullSpec, trust)
 	if err != nil {
 		return signature.Release{}, err

@@ -235,6 +235,30 @@ func TestVerifyValidity(t *testing.T) {
 	}
 }
 
+// A cluster's clock counts, and not that of the machine on which it is asked.
+func TestVerifyByAnotherClock(t *testing.T) {
+	const apart = 2 * time.Hour
+	for name, tc := range map[string]struct {
+		reason string
+		now    time.Time // the zero time is the clock of this machine
+		made   time.Time
+		want   string
+	}{
+		"Here":   {reason: "made now", made: time.Now()},
+		"Ahead":  {reason: "made now, where it is later than here", now: time.Now().Add(apart), made: time.Now().Add(apart)},
+		"Behind": {reason: "made later than it is there", now: time.Now().Add(-apart), made: time.Now(), want: "SignatureNotYetValid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signer := newSigner(t, "a", &packet.Config{Time: func() time.Time { return time.Now().Add(-2 * apart) }})
+			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
+				Keyrings: []signature.Keyring{keyring(t, "a", signer)},
+				Stores:   []signature.Store{memory{message{body: claimOf(digest), created: tc.made}.bytes(t, signer)}}, Now: tc.now,
+			})
+			check(t, tc.reason, tc.want, r, err)
+		})
+	}
+}
+
 func TestVerifyAlgorithms(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -38,7 +38,8 @@ func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *Erro
 	case key.Entity.Revoked(now), key.Revoked(now), identity != nil && identity.Revoked(now):
 		return newError(reasonKeyRevoked, "made by key %016X, which is revoked", id)
 	case sig.CreationTime.After(now.Add(maxClockSkew)):
-		return newError(reasonNotYetValid, "dated %s, in the future", sig.CreationTime.UTC().Format(time.RFC3339))
+		return newError(reasonNotYetValid, "dated %s, in the future: by the clock that counts it is %s",
+			sig.CreationTime.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	case isOver(sig, now):
 		return newError(reasonSignatureExpired, "expired; it was made %s", sig.CreationTime.UTC().Format(time.RFC3339))
 	case sig.CreationTime.Before(key.Entity.PrimaryKey.CreationTime), sig.CreationTime.Before(key.PublicKey.CreationTime):

@@ -35,9 +35,20 @@ func (t timed) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	if theirs, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		t.clock.mutex.Lock()
-		defer t.clock.mutex.Unlock()
-		t.clock.ahead = time.Until(theirs)
+		t.clock.set(time.Until(theirs))
 	}
 	return response, nil
+}
+
+// exact is how far apart two clocks are that agree, as far as can be told: a date
+// has whole seconds, and takes its time to get here.
+const exact = 2 * time.Second
+
+func (c *clock) set(ahead time.Duration) {
+	if ahead.Abs() < exact {
+		ahead = 0
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.ahead = ahead
 }

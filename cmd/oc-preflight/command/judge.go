@@ -55,7 +55,7 @@ func (f judgeFlags) config(client *client) (runner.Config, error) {
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: f.accept,
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
+		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), Now: reached.clock.now, ToolVersion: toolVersion(),
 	}, nil
 }
 

@@ -69,7 +69,9 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 		return signature.Trust{}, err
 	}
 	given := signature.Trust{Keyrings: keyrings, Stores: stores}
-	return runner.Trust(c.Context(), reached.kubernetes.CoreV1(), reached.openshift.ConfigV1(), given)
+	trust, err := runner.Trust(c.Context(), reached.kubernetes.CoreV1(), reached.openshift.ConfigV1(), given)
+	trust.Now = reached.clock.now()
+	return trust, err
 }
 
 // unverified tells why, and chooses the exit code: a signature that is wrong
