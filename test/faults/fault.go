@@ -31,7 +31,7 @@ func Slow(by time.Duration) Fault {
 	}
 }
 
-// Busy answers every n-th request with 429 and the wish to be asked again in a
+// Busy answers every n-th request, the first one included, with 429 and the wish to be asked again in a
 // second, as an API server does that has too much to do.
 func Busy(n int) Fault {
 	return everyNth(n, func(w http.ResponseWriter) {
@@ -41,7 +41,7 @@ func Busy(n int) Fault {
 	})
 }
 
-// Unavailable answers every n-th request with 503 and no advice, as what stands
+// Unavailable answers every n-th request, the first one included, with 503 and no advice, as what stands
 // before an API server does while that restarts.
 func Unavailable(n int) Fault {
 	return everyNth(n, func(w http.ResponseWriter) {
@@ -53,7 +53,7 @@ func everyNth(n int, answer func(http.ResponseWriter)) Fault {
 	return func(next http.Handler) http.Handler {
 		var count atomic.Int64
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if count.Add(1)%int64(n) == 0 {
+			if (count.Add(1)-1)%int64(n) == 0 {
 				answer(w)
 				return
 			}
@@ -73,14 +73,13 @@ const (
 	After Moment = "after"
 )
 
-// AtWrite calls hook at a moment of the k-th write of a client, counted from 1,
-// and then breaks the client's connection. A hook that kills the client makes
-// this the moment of its death, however many others of its requests are under
-// way.
-func AtWrite(k int, moment Moment, hook func()) Fault {
+// AtWrite calls hook at a moment of a write, which is named as in [Request], and
+// then breaks the client's connection. A hook that kills the client makes this
+// the moment of its death, however many others of its requests are under way.
+func AtWrite(write string, moment Moment, hook func()) Fault {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if requestOf(r).Write != k {
+			if requestOf(r).Write != write {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -104,7 +103,7 @@ func Lossy(moment Moment) Fault {
 		l := &lossy{next: next}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
-			case requestOf(r).Write == 0:
+			case requestOf(r).Write == "":
 				next.ServeHTTP(w, r)
 			case moment == Before:
 				l.loseRequest(w, r)

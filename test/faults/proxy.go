@@ -33,7 +33,8 @@ type Proxy struct {
 
 	mutex    sync.Mutex
 	requests []Request
-	writes   int
+	// writes counts those of each kind.
+	writes map[string]int
 	// watches are those under way, expired the paths of those that may not be
 	// taken up again where they were.
 	watches map[*watch]bool
@@ -51,7 +52,7 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use %q as the API server behind the proxy: %w", config.Host, err)
 	}
-	p := &Proxy{watches: map[*watch]bool{}, expired: map[string]bool{}}
+	p := &Proxy{writes: map[string]int{}, watches: map[*watch]bool{}, expired: map[string]bool{}}
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: upstream.Scheme, Host: upstream.Host}) },
 		Transport:     transport,

@@ -147,25 +147,25 @@ func TestWritesAreCounted(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"1 dry run", "2 review", "3 create", "4 get", "5 update", "6 delete"} {
-		before := p.Writes()
+		before := len(p.Writes())
 		if err := steps[name].do(); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Writes() - before; got != steps[name].writes {
+		if got := len(p.Writes()) - before; got != steps[name].writes {
 			t.Errorf("%s: %s: counted %d writes, want %d", name, steps[name].reason, got, steps[name].writes)
 		}
 	}
 	var got []string
 	for _, request := range p.Requests() {
-		got = append(got, fmt.Sprintf("%d %s %s", request.Write, request.Method, request.Path))
+		got = append(got, fmt.Sprintf("%s %s %q", request.Method, request.Path, request.Write))
 	}
 	want := []string{
-		"0 POST /api/v1/namespaces/default/configmaps",
-		"0 POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-		"1 POST /api/v1/namespaces/default/configmaps",
-		"0 GET /api/v1/namespaces/default/configmaps/counted",
-		"2 PUT /api/v1/namespaces/default/configmaps/counted",
-		"3 DELETE /api/v1/namespaces/default/configmaps/counted",
+		`POST /api/v1/namespaces/default/configmaps ""`,
+		`POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews ""`,
+		`POST /api/v1/namespaces/default/configmaps "POST configmaps 1"`,
+		`GET /api/v1/namespaces/default/configmaps/counted ""`,
+		`PUT /api/v1/namespaces/default/configmaps/counted "PUT configmaps 1"`,
+		`DELETE /api/v1/namespaces/default/configmaps/counted "DELETE configmaps 1"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("everything that was asked must be known, in order: -want, +got:\n%s", diff)
@@ -180,7 +180,7 @@ func TestAtWrite(t *testing.T) {
 			lost, kept := "lost-"+string(moment), "kept-"+string(moment)
 			t.Cleanup(func() { remove(t, lost); remove(t, kept) })
 			there := make(chan bool, 1)
-			p := start(t, faults.AtWrite(2, moment, func() { there <- exists(t, lost) }))
+			p := start(t, faults.AtWrite("POST configmaps 2", moment, func() { there <- exists(t, lost) }))
 			maps := through(t, p).CoreV1().ConfigMaps("default")
 			if _, err := maps.Create(t.Context(), configMap(kept), metav1.CreateOptions{}); err != nil {
 				t.Fatalf("only the second write is lost: %v", err)
@@ -239,8 +239,8 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%s: Retry-After %q, body %s", tc.reason, header.Get("Retry-After"), body)
 				}
 			}
-			if diff := cmp.Diff([]int{200, 200, tc.code, 200, 200, tc.code}, got); diff != "" {
-				t.Errorf("every third is refused: -want, +got:\n%s", diff)
+			if diff := cmp.Diff([]int{tc.code, 200, 200, tc.code, 200, 200}, got); diff != "" {
+				t.Errorf("every third is refused, from the first one on: -want, +got:\n%s", diff)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,9 +14,10 @@ type Request struct {
 	Method, Path string
 	// Watch is true for a watch.
 	Watch bool
-	// Write counts from 1 what changes the cluster; it is 0 for everything
-	// else, to which dry runs and the reviews of permissions and tokens belong.
-	Write int
+	// Write names what changes the cluster, by what is done to which resource and
+	// for how many-th time: "POST jobs 2". It is empty for everything else, to
+	// which dry runs and the reviews of permissions and tokens belong.
+	Write string
 }
 
 // Requests are those that came so far, in their order.
@@ -25,11 +27,15 @@ func (p *Proxy) Requests() []Request {
 	return slices.Clone(p.requests)
 }
 
-// Writes is how many of them are writes.
-func (p *Proxy) Writes() int {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.writes
+// Writes are the names of those that are writes, in their order.
+func (p *Proxy) Writes() []string {
+	var writes []string
+	for _, request := range p.Requests() {
+		if request.Write != "" {
+			writes = append(writes, request.Write)
+		}
+	}
+	return writes
 }
 
 type requestKey struct{}
@@ -54,11 +60,35 @@ func (p *Proxy) note(r *http.Request) Request {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if changes(r) {
-		p.writes++
-		known.Write = p.writes
+		kind := r.Method + " " + resourceOf(r.URL.Path)
+		p.writes[kind]++
+		known.Write = fmt.Sprintf("%s %d", kind, p.writes[kind])
 	}
 	p.requests = append(p.requests, known)
 	return known
+}
+
+// resourceOf is the resource in a path of the Kubernetes API, with a subresource
+// where there is one: /api/v1/namespaces/default/pods/web/eviction is
+// pods/eviction.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if parts[0] == "api" {
+		parts = parts[min(2, len(parts)):] // api, the version
+	} else {
+		parts = parts[min(3, len(parts)):] // apis, the group, the version
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	switch {
+	case len(parts) == 0:
+		return path
+	case len(parts) > 2:
+		return parts[0] + "/" + parts[2]
+	default:
+		return parts[0]
+	}
 }
 
 // changes is true for requests after which something in the cluster differs.
