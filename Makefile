@@ -78,10 +78,14 @@ demo: tools build ## run a preflight on a real cluster: Blocked, its remedies, R
 .PHONY: test
 test: tools build ## run every test, on real clusters
 	@for module in $(MODULES); do echo "go test -race ./... in $$module"; (cd $$module && go test -race -timeout 45m ./...) || exit 1; done
+	@$(MAKE) --no-print-directory test-faults
 
+# It has a build tag since it takes a cluster apart, and wants the machine to
+# itself.
 .PHONY: test-faults
 test-faults: tools build ## break everything under a run, and print what it survived
-	@go test -count=1 -v -tags faults -timeout 30m -run TestFaults ./test/e2e/faults
+	@echo "go test -tags faults ./test/e2e/faults"
+	@go test -count=1 -v -tags faults -timeout 40m -run TestFaults ./test/e2e/faults
 
 .PHONY: bench
 bench: tools build ## print the numbers: time to verdict against kubectl, up to 5 000 checks; what a release costs to verify and read; what 500 targets cost

@@ -24,6 +24,8 @@ type fault struct {
 	name string
 	// args are further arguments of the run.
 	args []string
+	// with is what runs; the tool as it is unless given.
+	with tool
 	// wrong is what goes wrong between the run and its API server by itself.
 	wrong []faults.Fault
 	// before happens before the run; optional.
@@ -57,10 +59,25 @@ func TestFaults(t *testing.T) {
 	s := newStage(t)
 	t.Cleanup(func() { t.Log(s.table) })
 	undisturbed, writes := s.undisturbed(t)
+	tools := buildTools(t)
 	oneByOne := append(componentFaults(), nodeFaults()...)
-	aside := append(connectionFaults(), objectFaults()...)
-	s.furnish(t, append(slices.Repeat([]string{slow}, killScenes(writes)), slices.Repeat([]string{patient}, len(oneByOne)+len(aside))...)...)
-	cases := s.kills(undisturbed, writes)
+	aside := slices.Concat(connectionFaults(), objectFaults(), clockFaults(tools))
+	relays := relays(tools)
+	points := killPoints(writes)
+	s.furnish(t, append(
+		slices.Repeat([]string{slow}, len(points)),
+		slices.Repeat([]string{patient}, len(oneByOne)+len(aside)+len(relays)+1)...,
+	)...)
+	cases := append(s.kills(undisturbed, points), trial{"another format of the record", func(t *testing.T) {
+		t.Helper()
+		s.refuseFormat(t, tools)
+	}})
+	for _, r := range relays {
+		cases = append(cases, trial{r.name, func(t *testing.T) {
+			t.Helper()
+			s.relay(t, r, undisturbed)
+		}})
+	}
 	for _, f := range aside {
 		cases = append(cases, trial{f.name, func(t *testing.T) {
 			t.Helper()
@@ -99,9 +116,9 @@ func sideBySide(t *testing.T, trials []trial) {
 	all.Wait()
 }
 
-// undisturbed is what a run comes to that nothing happens to, and how many
-// writes it takes.
-func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
+// undisturbed is what a run comes to that nothing happens to, and the writes that
+// it makes.
+func (s *stage) undisturbed(t *testing.T) (want answer, writes []string) {
 	t.Helper()
 	s.furnish(t, slow, slow)
 	first := s.take(t, slow)
@@ -119,13 +136,10 @@ func (s *stage) undisturbed(t *testing.T) (want answer, writes int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("two runs without a fault do not agree: -first, +second:\n%s", diff)
 	}
-	for _, request := range proxy.Requests() {
-		if request.Write > 0 {
-			t.Logf("write %d: %s %s", request.Write, request.Method, request.Path)
-		}
-	}
-	s.table.enter(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), proxy.Writes()))
-	return want, proxy.Writes()
+	writes = proxy.Writes()
+	t.Logf("its writes: %s", strings.Join(writes, ", "))
+	s.table.enter(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), len(writes)))
+	return want, writes
 }
 
 // try has a run meet a fault.
@@ -136,7 +150,7 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	if f.before != nil {
 		f.before(t, scene)
 	}
-	run := work{program: scene.run(t, kubeconfig, f.args...), proxy: proxy}
+	run := work{program: scene.runWith(t, f.with.orThis(t), kubeconfig, f.args...), proxy: proxy}
 	var got answer
 	t.Cleanup(func() { s.table.enter(t, f.name, got, run.started, s.cost(run, scene)) })
 	if f.during != nil {
@@ -156,6 +170,7 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	if f.pods == nil {
 		f.pods = once()
 	}
+	expectTimes(t, told, run.program)
 	scene.expectExecutions(t, f.pods)
 	scene.expectNoResidue(t)
 	if t.Failed() {

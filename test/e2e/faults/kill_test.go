@@ -4,7 +4,9 @@ package faults_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,39 +15,72 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// spare is how many more writes than an undisturbed run a slow one may take,
-// which renews its claim more often.
-const spare = 4
+// spare is how many more times than an undisturbed run a slow one may renew its
+// claim, or write what has come in.
+const spare = 2
 
-// killScenes is how many scenes kills needs.
-func killScenes(writes int) int { return 2 * (writes + spare) }
+// killPoint is a moment at which a runner dies.
+type killPoint struct {
+	write  string
+	moment faults.Moment
+	// certain is false where a run may be over before: it writes as often as it
+	// takes long.
+	certain bool
+}
 
-// kills are all moments at which a runner can die as far as the cluster is
-// concerned: before and after each of its writes, whatever they are. Each time
-// the next runner must come to the same answer without running a check again.
-func (s *stage) kills(undisturbed answer, writes int) []trial {
-	var all []trial
-	for k := range writes + spare {
+// killPoints are all moments at which a runner can die as far as the cluster is
+// concerned: before and after each of its writes. They go by what is written, for
+// many writes are under way at one time, and their order is another each time.
+func killPoints(writes []string) []killPoint {
+	var all []killPoint
+	add := func(write string, certain bool) {
 		for _, moment := range []faults.Moment{faults.Before, faults.After} {
-			all = append(all, trial{
-				fmt.Sprintf("killed %s write %d", moment, k+1),
-				func(t *testing.T) {
-					t.Helper()
-					s.killAt(t, k+1, moment, undisturbed)
-				},
-			})
+			all = append(all, killPoint{write: write, moment: moment, certain: certain})
+		}
+	}
+	repeated := map[string]int{}
+	for _, write := range writes {
+		kind := kindOf(write)
+		again := strings.HasPrefix(kind, "PUT ")
+		if again {
+			repeated[kind]++
+		}
+		add(write, !again || repeated[kind] == 1)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(repeated)) {
+		for i := range spare {
+			add(fmt.Sprintf("%s %d", kind, repeated[kind]+i+1), false)
 		}
 	}
 	return all
 }
 
+// kindOf is a write's name without its number.
+func kindOf(write string) string { return write[:strings.LastIndex(write, " ")] }
+
+// kills are the trials of all kill points. Each time the next runner must come to
+// the same answer without running a check again.
+func (s *stage) kills(undisturbed answer, points []killPoint) []trial {
+	var all []trial
+	for _, point := range points {
+		all = append(all, trial{
+			fmt.Sprintf("killed %s %s", point.moment, point.write),
+			func(t *testing.T) {
+				t.Helper()
+				s.killAt(t, point, undisturbed)
+			},
+		})
+	}
+	return all
+}
+
 // killAt kills a runner at one moment, and has another one come.
-func (s *stage) killAt(t *testing.T, k int, moment faults.Moment, undisturbed answer) {
+func (s *stage) killAt(t *testing.T, point killPoint, undisturbed answer) {
 	t.Helper()
 	scene := s.take(t, slow)
 	victims := make(chan *program, 1)
 	killed := make(chan struct{})
-	proxy, kubeconfig := behind(t, faults.AtWrite(k, moment, func() {
+	proxy, kubeconfig := behind(t, faults.AtWrite(point.write, point.moment, func() {
 		(<-victims).kill()
 		close(killed)
 	}))
@@ -53,30 +88,30 @@ func (s *stage) killAt(t *testing.T, k int, moment faults.Moment, undisturbed an
 	victims <- victim
 	select {
 	case <-killed:
-	case <-victim.ended: // there are not as many writes, or the kill is what ended it
+	case <-victim.ended: // it was over before, or the kill is what ended it
 	}
-	requests := proxy.Requests()
-	reached := slices.IndexFunc(requests, func(request faults.Request) bool { return request.Write == k })
-	if reached < 0 {
-		t.Logf("the run has no write %d", k)
+	if !slices.Contains(proxy.Writes(), point.write) {
+		if point.certain {
+			t.Errorf("the run was over before %q", point.write)
+		}
+		s.table.pass(point)
 		return
 	}
 	<-killed
-	point := fmt.Sprintf("%s %s %s", moment, requests[reached].Method, requests[reached].Path)
 
 	next := scene.run(t, local.Kubeconfig)
 	var got answer
 	t.Cleanup(func() {
-		s.table.enter(t, fmt.Sprintf("runner killed %s each of its writes", moment), got, victim.started, "two runners")
+		s.table.enter(t, fmt.Sprintf("runner killed %s each of its writes", point.moment), got, victim.started, "two runners")
 	})
 	var told report.Report
 	got, told = next.answer(t)
 	if diff := cmp.Diff(undisturbed, got); diff != "" {
-		t.Errorf("%s: the answer is another than without the kill: -want, +got:\n%s", point, diff)
+		t.Errorf("the answer is another than without the kill: -want, +got:\n%s", diff)
 	}
 	scene.expectExecutions(t, once())
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("killed %s. It had said:\n%s\nThe next one said:\n%s%s", point, victim.stderr.text(), next.stderr.text(), troubles(told))
+		t.Logf("the one that was killed had said:\n%s\nThe next one said:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(told))
 	}
 }

@@ -36,6 +36,8 @@ func objectFaults() []fault {
 			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
 			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
 		},
+		{name: "record edited by somebody else", during: whenFirstRuns(spoilRecord)},
+		{name: "record deleted by somebody else", during: whenFirstRuns(deleteRecord)},
 	}
 }
 
@@ -74,4 +76,33 @@ func deleteNamespace(t *testing.T, s scene, _ work) {
 	if err := s.client.CoreV1().Namespaces().Delete(t.Context(), s.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// spoilRecord leaves nothing of what the record of the run says.
+func spoilRecord(t *testing.T, s scene, _ work) {
+	t.Helper()
+	head := s.head(t)
+	head.Data = map[string]string{"format": "1", "run.yaml": "phase: Complete\n"}
+	head.BinaryData = map[string][]byte{"results.gz": []byte("not what it was")}
+	head.ResourceVersion = "" // whatever the run writes meanwhile
+	if _, err := s.client.CoreV1().ConfigMaps(recordNamespace).Update(t.Context(), head, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deleteRecord(t *testing.T, s scene, _ work) {
+	t.Helper()
+	if err := s.client.CoreV1().ConfigMaps(recordNamespace).Delete(t.Context(), s.head(t).Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// head is where the record of the scene's run begins.
+func (s scene) head(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	heads, err := s.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: s.recordSelector()})
+	if err != nil || len(heads.Items) != 1 {
+		t.Fatalf("want the record of one run, got %d: %v", len(heads.Items), err)
+	}
+	return &heads.Items[0]
 }

@@ -32,13 +32,13 @@ type program struct {
 }
 
 // launch starts oc-preflight with the cluster of that kubeconfig.
-func launch(t *testing.T, kubeconfig string, args ...string) *program {
+func launch(t *testing.T, with tool, kubeconfig string, args ...string) *program {
 	t.Helper()
 	p := &program{
-		command: exec.CommandContext(t.Context(), house.Program(t), args...),
+		command: exec.CommandContext(t.Context(), with.path, args...), //nolint:gosec // it was built by the test
 		started: time.Now(), ended: make(chan struct{}),
 	}
-	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("%s=%d", clockVariable, int(with.ahead/time.Second)))
 	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)

@@ -155,7 +155,13 @@ func (s scene) letGo(t *testing.T) {
 // run starts a preflight of the scene's release.
 func (s scene) run(t *testing.T, kubeconfig string, args ...string) *program {
 	t.Helper()
-	return launch(t, kubeconfig, append([]string{
+	return s.runWith(t, tool{}.orThis(t), kubeconfig, args...)
+}
+
+// runWith is run as somebody does who has another tool.
+func (s scene) runWith(t *testing.T, with tool, kubeconfig string, args ...string) *program {
+	t.Helper()
+	return launch(t, with, kubeconfig, append([]string{
 		"run", "--to", s.version, "-o", "json", "--prometheus", s.monitoring, "--timeout", "4m",
 	}, args...)...)
 }
@@ -182,6 +188,11 @@ func (s scene) short() string {
 	return digest[:12]
 }
 
+// recordSelector selects the heads of records of the scene's runs.
+func (s scene) recordSelector() string {
+	return "preflight.openshift.io/record,preflight.openshift.io/release=" + s.short()
+}
+
 // expectNoResidue wants nothing left of the runs of the scene but their record,
 // which says that it is over.
 func (s scene) expectNoResidue(t *testing.T) {
@@ -198,9 +209,7 @@ func (s scene) expectNoResidue(t *testing.T) {
 			t.Errorf("the claim %s is left, held by %q", lease.Name, *lease.Spec.HolderIdentity)
 		}
 	}
-	heads, err := s.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{
-		LabelSelector: "preflight.openshift.io/record,preflight.openshift.io/release=" + s.short(),
-	})
+	heads, err := s.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: s.recordSelector()})
 	if err != nil {
 		t.Fatal(err)
 	}

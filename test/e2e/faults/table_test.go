@@ -16,6 +16,8 @@ import (
 type table struct {
 	mutex sync.Mutex
 	rows  []*row
+	// passed are the kill points that a run did not come to.
+	passed []string
 }
 
 // row is one fault.
@@ -40,6 +42,13 @@ func (tab *table) enter(t *testing.T, fault string, got answer, began time.Time,
 	if entry.verdict == "" || t.Failed() {
 		entry.verdict = got.Decision
 	}
+}
+
+// pass takes note of a kill point that a run did not come to.
+func (tab *table) pass(point killPoint) {
+	tab.mutex.Lock()
+	defer tab.mutex.Unlock()
+	tab.passed = append(tab.passed, fmt.Sprintf("%s %s", point.moment, point.write))
 }
 
 func (tab *table) row(fault string) *row {
@@ -68,6 +77,9 @@ func (tab *table) String() string {
 	}
 	fmt.Fprintf(w, "all\t\t%d of %d\t\n", survived, tried)
 	_ = w.Flush() // into memory
+	if len(tab.passed) > 0 {
+		fmt.Fprintf(&text, "not counted, since the run was over before that: %s\n", strings.Join(slices.Sorted(slices.Values(tab.passed)), ", "))
+	}
 	return text.String()
 }
 
