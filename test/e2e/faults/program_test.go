@@ -35,7 +35,7 @@ type program struct {
 func launch(t *testing.T, with tool, kubeconfig string, args ...string) *program {
 	t.Helper()
 	p := &program{
-		command: exec.CommandContext(t.Context(), with.path, args...), //nolint:gosec // it was built by the test
+		command: exec.CommandContext(t.Context(), with.path, args...),
 		started: time.Now(), ended: make(chan struct{}),
 	}
 	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("%s=%d", clockVariable, int(with.ahead/time.Second)))

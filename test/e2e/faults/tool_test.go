@@ -81,7 +81,6 @@ func build(t *testing.T, root string, changes []change) tool {
 	if err := os.WriteFile(plan, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	//nolint:gosec // the arguments are the test's own
 	compile := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-overlay", plan, "-o", path, "./cmd/oc-preflight")
 	compile.Dir, compile.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := compile.CombinedOutput(); err != nil {
@@ -108,7 +107,7 @@ func (c change) apply(t *testing.T) string {
 
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
-	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output() //nolint:gosec // the test's own
+	value, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
