@@ -65,12 +65,15 @@ func TestFaults(t *testing.T) {
 	relays := relays(tools)
 	points := killPoints(writes)
 	s.furnish(t, append(
-		slices.Repeat([]string{slow}, len(points)),
+		slices.Repeat([]string{slow}, len(points)+1),
 		slices.Repeat([]string{patient}, len(oneByOne)+len(aside)+len(relays)+1)...,
 	)...)
 	cases := append(s.kills(undisturbed, points), trial{"another format of the record", func(t *testing.T) {
 		t.Helper()
 		s.refuseFormat(t, tools)
+	}}, trial{"two started at the same moment", func(t *testing.T) {
+		t.Helper()
+		s.bothAtOnce(t, undisturbed)
 	}})
 	for _, r := range relays {
 		cases = append(cases, trial{r.name, func(t *testing.T) {

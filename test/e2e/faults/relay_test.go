@@ -67,6 +67,28 @@ func (s *stage) relay(t *testing.T, r relay, undisturbed answer) {
 	}
 }
 
+// bothAtOnce starts the preflight of one release twice at the same moment, as two
+// administrators may. They are one run: both get its answer.
+func (s *stage) bothAtOnce(t *testing.T, undisturbed answer) {
+	t.Helper()
+	scene := s.take(t, slow)
+	first, second := scene.run(t, local.Kubeconfig), scene.run(t, local.Kubeconfig)
+	var got answer
+	t.Cleanup(func() { s.table.enter(t, "two started at the same moment", got, first.started, "two runners") })
+	var reports [2]report.Report
+	for i, each := range []*program{first, second} {
+		got, reports[i] = each.answer(t)
+		if diff := cmp.Diff(undisturbed, got); diff != "" {
+			t.Errorf("the answer of one of the two is another: -want, +got:\n%s\n%s", diff, each.stderr.text())
+		}
+	}
+	if reports[0].Run.ID != reports[1].Run.ID {
+		t.Errorf("they are two runs, %s and %s", reports[0].Run.ID, reports[1].Run.ID)
+	}
+	scene.expectExecutions(t, once())
+	scene.expectNoResidue(t)
+}
+
 // orThis is the tool that is under test, unless it is another one.
 func (t tool) orThis(tb testing.TB) tool {
 	tb.Helper()
