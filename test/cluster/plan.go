@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -144,8 +147,17 @@ func (p *plan) takeDir(ctx context.Context) error {
 	return p.cluster.save()
 }
 
-// choosePorts finds ports that nobody listens on. Another process may take one
-// before its component does; that component then says so and Start fails.
+// Ports are chosen from those below what Linux gives to outgoing connections
+// unless told otherwise (net.ipv4.ip_local_port_range): of those there are many,
+// and one of them may take the port before its component listens.
+const (
+	firstPort = 10000
+	lastPort  = 29999
+	portTries = 1000
+)
+
+// choosePorts finds ports that nobody listens on. Where another process takes one
+// all the same, the component says so and Start fails.
 func (p *plan) choosePorts() error {
 	var listeners []net.Listener
 	defer func() {
@@ -155,7 +167,7 @@ func (p *plan) choosePorts() error {
 	}()
 	var addresses []string
 	for range 5 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a loopback port does not block
+		listener, err := listen()
 		if err != nil {
 			return fmt.Errorf("cannot find a free port: %w", err)
 		}
@@ -168,6 +180,18 @@ func (p *plan) choosePorts() error {
 		p.kubelet = portOf(addresses[3])
 	}
 	return nil
+}
+
+// listen listens on any free port there is for a component.
+func listen() (listener net.Listener, err error) {
+	for range portTries {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)                                  //nolint:gosec // it is no secret
+		listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // a loopback port does not block
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
+		}
+	}
+	return nil, err
 }
 
 // done reports a step that began at start.
