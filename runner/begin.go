@@ -51,9 +51,10 @@ type session struct {
 	// held is the run as this process holds it; nil when nothing is launched.
 	held *record.Held
 	// answers are the results of checks that are in already; those of another run
-	// where earlier is set.
-	answers map[string][]preflight.Finding
-	earlier *record.Record
+	// where earlier is set, which hold until earlierUntil.
+	answers      map[string][]preflight.Finding
+	earlier      *record.Record
+	earlierUntil time.Time
 	// awaited has the names of the checks that are launched.
 	awaited map[string]bool
 }

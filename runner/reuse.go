@@ -35,6 +35,7 @@ func (s *session) reuse(ctx context.Context) bool {
 		s.answers[result.Check] = result.Findings
 	}
 	s.earlier = &last
+	s.earlierUntil, _ = holdsUntil(told) // which was not over, so it is known
 	if err := records.Bury(ctx, last); err != nil {
 		s.step("%v", err) // which keeps nobody from anything
 	}
@@ -75,7 +76,7 @@ func (s *session) taken() []collector.Source {
 func (s *session) validUntil(accepted []string) string {
 	until := s.now().Add(basis.MaxAge)
 	if s.earlier != nil {
-		until = s.earlier.CompletionTime.Add(basis.MaxAge)
+		until = s.earlierUntil
 	}
 	if expiry := s.account(s.target.version).Until(accepted); !expiry.IsZero() && expiry.Before(until) {
 		until = expiry

@@ -149,16 +149,21 @@ func ended(ctx context.Context, rec record.Record, told report.Report, cluster *
 // the verdict is not. Where the report does not say how long its verdict holds,
 // it is basis.MaxAge from its end.
 func Expired(told report.Report, now time.Time) string {
-	until, err := time.Parse(time.RFC3339, told.Verdict.ValidUntil)
-	if err != nil {
-		end, err := time.Parse(time.RFC3339, told.Run.CompletionTime)
-		if err != nil {
-			return "it does not say when it was made, and how long it holds"
-		}
-		until = end.Add(basis.MaxAge)
-	}
-	if now.Before(until) {
+	until, known := holdsUntil(told)
+	switch {
+	case !known:
+		return "it does not say when it was made, and how long it holds"
+	case now.Before(until):
 		return ""
 	}
 	return "it was valid until " + timestamp(until)
+}
+
+// holdsUntil is false for a report that has no times.
+func holdsUntil(told report.Report) (time.Time, bool) {
+	if until, err := time.Parse(time.RFC3339, told.Verdict.ValidUntil); err == nil {
+		return until, true
+	}
+	end, err := time.Parse(time.RFC3339, told.Run.CompletionTime)
+	return end.Add(basis.MaxAge), err == nil
 }
