@@ -25,10 +25,36 @@ const auditName = "ReadOnlyAccess"
 // asked. What an account may write is a warning and does not block: the guard,
 // and not the account, keeps checks from writing.
 type audit struct {
-	client   kubernetes.Interface
 	accounts []launch.Account
+	// rights has those of the accounts that the plan does not know, in order, once
+	// the API server has told them.
+	rights <-chan auditAnswer
 	// guarded is true when the guard denies what an account may write.
 	guarded bool
+}
+
+// auditAnswer is what the API server said of accounts.
+type auditAnswer struct {
+	rights []access.Rights
+	err    error
+}
+
+// beginAudit has the API server asked at once: those are hundreds of questions
+// for each account, and while the guard comes into force there is nothing else to
+// do. As soon as the checks start they need the machine for themselves.
+func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
+	var asked []types.NamespacedName
+	for _, account := range accounts {
+		if !account.Known {
+			asked = append(asked, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+		}
+	}
+	rights := make(chan auditAnswer, 1)
+	go func() {
+		found, err := access.Writes(ctx, client, asked)
+		rights <- auditAnswer{rights: found, err: err}
+	}()
+	return audit{accounts: accounts, rights: rights}
 }
 
 // Name implements collector.Source.
@@ -41,16 +67,20 @@ func (audit) Source() preflight.Source { return preflight.SourceJob }
 func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
 	var findings []preflight.Finding
 	var unknown []launch.Account
-	var asked []types.NamespacedName
 	for _, account := range a.accounts {
 		if account.Known {
 			findings = append(findings, known(account))
 			continue
 		}
 		unknown = append(unknown, account)
-		asked = append(asked, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
 	}
-	rights, err := access.Writes(ctx, a.client, asked)
+	var answer auditAnswer
+	select {
+	case answer = <-a.rights:
+	case <-ctx.Done():
+		answer.err = ctx.Err()
+	}
+	rights, err := answer.rights, answer.err
 	if apierrors.IsForbidden(err) {
 		return append(findings, preflight.Finding{
 			Name: auditName, Outcome: preflight.Warn, Reason: "NotAudited",

@@ -84,9 +84,11 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	s.refused(refused)
 	s.launcher = launcher
 	if len(plan.Checks) > 0 {
+		audit := beginAudit(ctx, s.config.Kubernetes, plan.Accounts())
 		guard := launcher.Guard(ctx, plan)
 		s.tell(guard.Name, guard.Source, guard)
-		s.told = append(s.told, audit{client: s.config.Kubernetes, accounts: plan.Accounts(), guarded: guard.Outcome == preflight.Pass})
+		audit.guarded = guard.Outcome == preflight.Pass
+		s.told = append(s.told, audit)
 	}
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
