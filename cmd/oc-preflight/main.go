@@ -16,9 +16,10 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
-// gcPercent is half of Go's default: a run of a thousand checks has 30 MiB that
-// it needs, and may well take a little more CPU time to have no 30 more of garbage.
-const gcPercent = 50
+// gcPercent is less than a third of Go's default: a run of a thousand checks has
+// 30 MiB that it needs, and may well take a little more CPU time to have no 30
+// more of garbage.
+const gcPercent = 30
 
 func main() {
 	debug.SetGCPercent(gcPercent)
