@@ -53,8 +53,11 @@ func (l *look) reach() error {
 	}
 	l.cluster.Kubernetes = kubernetes.GitVersion
 	l.start = l.now() // only an answer tells how late it is there
-	if ahead := time.Until(l.start).Round(time.Second); ahead.Abs() > worthTelling {
-		l.step("the clock of this machine differs from the cluster's by %s; the cluster's counts", -ahead)
+	switch late := time.Until(l.start).Round(time.Minute); {
+	case late >= worthTelling:
+		l.step("the clock of this machine is %s behind the cluster's, which counts", late)
+	case late <= -worthTelling:
+		l.step("the clock of this machine is %s ahead of the cluster's, which counts", -late)
 	}
 	return nil
 }

@@ -19,8 +19,16 @@ const wrong = 2 * time.Hour
 // clockFaults are runs on a machine whose clock is not that of the cluster.
 func clockFaults(tools tools) []fault {
 	return []fault{
-		{name: "clock of the runner 2 h ahead", with: tool{path: tools.other.path, ahead: wrong}},
-		{name: "clock of the runner 2 h behind", with: tool{path: tools.other.path, ahead: -wrong}},
+		{name: "clock of the runner 2 h ahead", with: tool{path: tools.other.path, ahead: wrong}, after: hearing("2h0m0s ahead of the cluster's")},
+		{name: "clock of the runner 2 h behind", with: tool{path: tools.other.path, ahead: -wrong}, after: hearing("2h0m0s behind the cluster's")},
+	}
+}
+
+// hearing wants the program to have said that.
+func hearing(what string) func(*testing.T, scene, work) {
+	return func(t *testing.T, _ scene, w work) {
+		t.Helper()
+		w.until(t, what)
 	}
 }
 
