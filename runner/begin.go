@@ -10,15 +10,15 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
-	"github.com/openshift/update-preflight/collector/image"
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
-	"github.com/openshift/update-preflight/signature/imagepolicy"
 )
 
 // session is one run on its way.

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/signature/imagepolicy"
 )
 
 const (

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/openshift/update-preflight/collector/image"
-	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/test/release"
 )
 

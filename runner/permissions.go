@@ -1,9 +1,9 @@
 package runner
 
 import (
-	"github.com/openshift/update-preflight/collector/image"
-	"github.com/openshift/update-preflight/collector/jobs"
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )

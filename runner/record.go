@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/basis"
-	"github.com/openshift/update-preflight/collector/image"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -266,7 +266,7 @@ func (s *session) close(ctx context.Context, held *record.Held, told report.Repo
 	if err != nil {
 		return fmt.Errorf("the report cannot be recorded: %w", err)
 	}
-	return held.Finish(ctx, phase, string(told.Verdict.Decision), text, basis.Read(ctx, s.snapshot))
+	return held.Finish(ctx, phase, string(told.Verdict.Decision), text, fingerprint.Read(ctx, s.snapshot))
 }
 
 // attached tells what another holder came to, judged by what this user accepts.

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -34,7 +34,7 @@ type kubelet struct {
 // newKubelet begins to look at pods. It ends them from when let is called.
 func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
 	t.Helper()
-	pods, err := w.config.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	pods, err := w.config.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func withJobs(t *testing.T) world {
 // whenJobIsThere calls do as soon as the Job of a run is in the cluster.
 func whenJobIsThere(t *testing.T, w world, do func()) {
 	t.Helper()
-	jobs, err := w.config.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	jobs, err := w.config.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func whenJobIsThere(t *testing.T, w world, do func()) {
 
 func expectNothingButTheRecord(t *testing.T, w world, id string, phase record.Phase) {
 	t.Helper()
-	jobs, err := w.config.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: launch.LabelRun})
+	jobs, err := w.config.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil || len(jobs.Items) > 0 {
 		t.Errorf("%d Jobs are left, error %v", len(jobs.Items), err)
 	}

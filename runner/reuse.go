@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/basis"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -74,7 +74,7 @@ func (s *session) taken() []collector.Source {
 // validUntil is when a verdict that is made now ends to hold, if nothing ends it
 // sooner: the results that it rests on may be older, and an acceptance may expire.
 func (s *session) validUntil(accepted []string) string {
-	until := s.now().Add(basis.MaxAge)
+	until := s.now().Add(fingerprint.MaxAge)
 	if s.earlier != nil {
 		until = s.earlierUntil
 	}

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/basis"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -138,7 +138,7 @@ func ended(ctx context.Context, rec record.Record, told report.Report, cluster *
 	}
 	switch {
 	case rec.Basis != nil:
-		return append(causes, basis.Basis(rec.Basis).Changes(basis.Read(ctx, cluster))...)
+		return append(causes, fingerprint.Fingerprint(rec.Basis).Changes(fingerprint.Read(ctx, cluster))...)
 	case rec.Phase == record.Complete:
 		return append(causes, "what it rests on was not recorded, so whether that has changed is not known")
 	}
@@ -147,7 +147,7 @@ func ended(ctx context.Context, rec record.Record, told report.Report, cluster *
 
 // Expired says why a verdict is too old to hold at that time; it is empty while
 // the verdict is not. Where the report does not say how long its verdict holds,
-// it is basis.MaxAge from its end.
+// it is fingerprint.MaxAge from its end.
 func Expired(told report.Report, now time.Time) string {
 	until, known := holdsUntil(told)
 	switch {
@@ -165,5 +165,5 @@ func holdsUntil(told report.Report) (time.Time, bool) {
 		return until, true
 	}
 	end, err := time.Parse(time.RFC3339, told.Run.CompletionTime)
-	return end.Add(basis.MaxAge), err == nil
+	return end.Add(fingerprint.MaxAge), err == nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -334,7 +335,7 @@ func FuzzNames(f *testing.F) {
 			if !accepted.MatchString(check.Name) {
 				t.Errorf("nobody can accept %q", check.Name)
 			}
-			if len(check.Job.Name) > 57 || len(validation.IsValidLabelValue(check.Job.Labels[launch.LabelComponent])) > 0 {
+			if len(check.Job.Name) > 57 || len(validation.IsValidLabelValue(check.Job.Labels[label.Component])) > 0 {
 				t.Errorf("cannot be created: %q with labels %v", check.Job.Name, check.Job.Labels)
 			}
 		}

@@ -21,8 +21,9 @@ import (
 	"k8s.io/client-go/tools/pager"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -78,11 +79,11 @@ func (l *Launcher) gone(runID string) map[preflight.Object]bool {
 // those on their way, those that were kept, and what crashed ones left. Of a
 // kind that the user may not look at, nothing is known.
 func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
-	listed, err := l.listAll(ctx, metav1.ListOptions{LabelSelector: LabelRun})
+	listed, err := l.listAll(ctx, metav1.ListOptions{LabelSelector: label.Run})
 	var runs []string
 	for _, found := range listed {
 		for _, object := range found.objects {
-			runs = append(runs, object.GetLabels()[LabelRun])
+			runs = append(runs, object.GetLabels()[label.Run])
 		}
 	}
 	slices.Sort(runs)
@@ -105,7 +106,7 @@ func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([
 
 func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
 	found := remains{kind: k, objects: map[string]payload.Object{}}
-	listed, err := insist.For(ctx, func(ctx context.Context) (runtime.Object, error) {
+	listed, err := retry.Get(ctx, func(ctx context.Context) (runtime.Object, error) {
 		listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
 		return listed, err
 	})
@@ -134,7 +135,7 @@ type sweep struct {
 }
 
 func (s *sweep) selection() metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: labels.Set{LabelRun: s.runID}.String()}
+	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: s.runID}.String()}
 }
 
 // clean deletes the kinds of the checks, and only when they are gone those of
@@ -188,7 +189,7 @@ func (s *sweep) remove(ctx context.Context, k kind, namespace string) error {
 		if each.name != k.name && (k.name != jobKind || each.name != podKind) {
 			continue
 		}
-		err := insist.On(ctx, func(ctx context.Context) error {
+		err := retry.Do(ctx, func(ctx context.Context) error {
 			return each.remove(ctx, namespace, foreground(), s.selection())
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

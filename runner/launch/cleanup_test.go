@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/faults"
 )
@@ -48,7 +49,7 @@ func TestTheGuardGoesLast(t *testing.T) {
 	waitForDefaultAccount(t, namespace)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "busy", Namespace: namespace, Labels: map[string]string{launch.LabelRun: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
+			Name: "busy", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
 	}
@@ -63,7 +64,7 @@ func TestTheGuardGoesLast(t *testing.T) {
 		t.Errorf("error %v; left (-want, +got):\n%s", err, diff)
 	}
 	guards, err := api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{
-		LabelSelector: launch.LabelRun + "=" + plan.Run.ID,
+		LabelSelector: label.Run + "=" + plan.Run.ID,
 	})
 	if err != nil || len(guards.Items) != 1 {
 		t.Errorf("%d guards, error %v; want that it is still there", len(guards.Items), err)

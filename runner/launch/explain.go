@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/insist"
 )
 
 // Explain makes a finding of an error that kept a check from being started: the
@@ -57,7 +57,7 @@ func cause(check Check, err error) (reason, remedy string) {
 		return "Unauthorized", "Log in again: oc login"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return "InvalidManifest", fmt.Sprintf("Report it to the owners of component %q: this cluster does not take %s.", check.Component, check.File)
-	case insist.Worth(err):
+	case retry.Temporary(err):
 		return "APIUnavailable", "See whether the API server is well, then run the preflight again: oc get --raw /readyz?verbose"
 	}
 	return "NotStarted", "Put right what the message names, then run the preflight again."

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -31,7 +32,7 @@ func TestGuardGoesWithItsRun(t *testing.T) {
 		t.Fatalf("guard: %+v, want that it is in place", finding)
 	}
 	policies := api.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	ours := metav1.ListOptions{LabelSelector: launch.LabelRun + "=" + run.ID}
+	ours := metav1.ListOptions{LabelSelector: label.Run + "=" + run.ID}
 	found, err := policies.List(t.Context(), ours)
 	if err != nil || len(found.Items) != 1 {
 		t.Fatalf("%d policies, error %v; want one with the label of the run", len(found.Items), err)
@@ -97,7 +98,7 @@ func TestGuardIsUnderstood(t *testing.T) {
 		}
 	})
 	watching, err := api.AdmissionregistrationV1().ValidatingAdmissionPolicies().Watch(t.Context(),
-		metav1.ListOptions{LabelSelector: launch.LabelRun + "=" + run.ID})
+		metav1.ListOptions{LabelSelector: label.Run + "=" + run.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

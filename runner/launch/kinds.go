@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 

@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -71,8 +72,8 @@ func (l *Launcher) note(sets objectSets, runID string, object preflight.Object) 
 // objects. It is not needed for them to adopt what is there: it saves requests.
 func (l *Launcher) Resume(ctx context.Context, runID string) error {
 	var found []remains
-	err := insist.On(ctx, func(ctx context.Context) (err error) {
-		found, err = l.listAll(ctx, metav1.ListOptions{LabelSelector: labels.Set{LabelRun: runID}.String()})
+	err := retry.Do(ctx, func(ctx context.Context) (err error) {
+		found, err = l.listAll(ctx, metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()})
 		return err
 	})
 	if err != nil {
@@ -94,7 +95,7 @@ func (l *Launcher) Resume(ctx context.Context, runID string) error {
 func (l *Launcher) there(k kind, object payload.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.present[object.GetLabels()[LabelRun]][k.object(object)]
+	return l.present[object.GetLabels()[label.Run]][k.object(object)]
 }
 
 // Prepare creates the supporting objects of the plan. What a killed run of the
@@ -163,14 +164,14 @@ func (l *Launcher) End(ctx context.Context, check Check) error {
 	l.forget(check.Job)
 	// What cleans up may delete one too: no permission more is needed.
 	only := metav1.ListOptions{
-		LabelSelector: labels.Set{LabelRun: check.Job.Labels[LabelRun]}.String(),
+		LabelSelector: labels.Set{label.Run: check.Job.Labels[label.Run]}.String(),
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, check.Job.Name).String(),
 	}
-	err = insist.On(ctx, func(ctx context.Context) error { return k.remove(ctx, check.Job.Namespace, foreground(), only) })
+	err = retry.Do(ctx, func(ctx context.Context) error { return k.remove(ctx, check.Job.Namespace, foreground(), only) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("could not delete %s: %w", referenceTo(check.Job), err)
 	}
-	l.note(l.ended, check.Job.Labels[LabelRun], k.object(check.Job))
+	l.note(l.ended, check.Job.Labels[label.Run], k.object(check.Job))
 	return nil
 }
 
@@ -179,7 +180,7 @@ func (l *Launcher) forget(object payload.Object) {
 	if k, err := l.kindOf(object); err == nil {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
-		delete(l.present[object.GetLabels()[LabelRun]], k.object(object))
+		delete(l.present[object.GetLabels()[label.Run]], k.object(object))
 	}
 }
 
@@ -191,13 +192,13 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	if l.there(k, object) {
 		return nil
 	}
-	err = insist.On(ctx, func(ctx context.Context) error {
+	err = retry.Do(ctx, func(ctx context.Context) error {
 		return l.orAdopt(ctx, k, object, k.create(ctx, object, metav1.CreateOptions{}))
 	})
 	if err != nil {
 		return fmt.Errorf("could not create %s: %w", referenceTo(object), err)
 	}
-	l.note(l.created, object.GetLabels()[LabelRun], k.object(object))
+	l.note(l.created, object.GetLabels()[label.Run], k.object(object))
 	return nil
 }
 
@@ -206,11 +207,11 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 // there is one of the name: the quota of a namespace may be used up by just the
 // object that is asked for.
 func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, refusal error) error {
-	if refusal == nil || insist.Worth(refusal) {
+	if refusal == nil || retry.Temporary(refusal) {
 		return refusal
 	}
 	err := l.adopt(ctx, k, object)
-	if err == nil || insist.Worth(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(refusal) {
+	if err == nil || retry.Temporary(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(refusal) {
 		return err
 	}
 	return refusal
@@ -222,10 +223,10 @@ func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) err
 	found, err := k.get(ctx, object.GetNamespace(), object.GetName())
 	switch {
 	case apierrors.IsNotFound(err):
-		return insist.Again(errVanished)
+		return retry.Mark(errVanished)
 	case err != nil:
 		return err
-	case found.GetLabels()[LabelRun] != object.GetLabels()[LabelRun]:
+	case found.GetLabels()[label.Run] != object.GetLabels()[label.Run]:
 		return errors.New("there is one of that name which does not belong to this run")
 	case found.GetDeletionTimestamp() != nil:
 		return errors.New("this run had created it already, and it is being deleted")

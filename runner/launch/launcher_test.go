@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -146,7 +147,7 @@ func create(t *testing.T, launcher *launch.Launcher, plan launch.Plan) {
 // residue is what the API server has of a run, pods excepted.
 func residue(t *testing.T, id string) []string {
 	t.Helper()
-	options := metav1.ListOptions{LabelSelector: launch.LabelRun + "=" + id}
+	options := metav1.ListOptions{LabelSelector: label.Run + "=" + id}
 	var names []string
 	note := func(kind string, items int, err error) {
 		if err != nil {
@@ -176,7 +177,7 @@ func residue(t *testing.T, id string) []string {
 func TestCleanupTakesPodsThatLostTheirJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Namespace: namespace, Labels: map[string]string{launch.LabelRun: run.ID}},
+		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
 	}
 	waitForDefaultAccount(t, namespace)
@@ -210,7 +211,7 @@ func waitForDefaultAccount(t *testing.T, namespace string) {
 func TestCleanupSaysWhatIsLeft(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "stuck", Namespace: namespace, Labels: map[string]string{launch.LabelRun: run.ID}, Finalizers: []string{"example.com/stuck"},
+		Name: "stuck", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}, Finalizers: []string{"example.com/stuck"},
 	}}
 	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -473,7 +474,7 @@ func TestStartLeavesForeignJobsAlone(t *testing.T) {
 	plan := launch.Build(newRun(), aFullRelease(namespace))
 	check := plan.Checks[1]
 	squatter := check.Job.DeepCopy()
-	squatter.Labels[launch.LabelRun] = "another"
+	squatter.Labels[label.Run] = "another"
 	if _, err := api.BatchV1().Jobs(namespace).Create(t.Context(), squatter, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

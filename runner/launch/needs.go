@@ -5,7 +5,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // Needs is what it takes to validate the plan, to make its objects and to delete

@@ -16,41 +16,29 @@ package launch
 import (
 	"strings"
 	"time"
-)
 
-// The labels of everything that a run creates; pods have them too.
-const (
-	// LabelRun holds the ID of the run.
-	LabelRun = "preflight.openshift.io/run"
-	// LabelRelease holds the first 12 hex digits of the target's digest.
-	LabelRelease = "preflight.openshift.io/release"
-	// LabelComponent holds the component whose manifest it comes from.
-	LabelComponent = "preflight.openshift.io/component"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 // AnnotationCheck holds the name of the check, on its Job: names of Jobs are cut,
 // and those of checks are made of what is not on the Job.
-const AnnotationCheck = ownPrefix + "check"
+const AnnotationCheck = label.Prefix + "check"
 
 const (
-	ownPrefix = "preflight.openshift.io/"
 	// annotationResult is set by authors: with the value "framed" the check
 	// promises a result of the SDK's form.
-	annotationResult = ownPrefix + "result"
+	annotationResult = label.Prefix + "result"
 	resultFramed     = "framed"
 	// annotationSerial is set by authors: of the Jobs of a component that have
 	// it with the value "true", one runs at a time. Any other value means no.
-	annotationSerial = ownPrefix + "serial"
+	annotationSerial = label.Prefix + "serial"
 	serialTrue       = "true"
 
-	annotationStart    = ownPrefix + "start-time"
-	annotationDigest   = ownPrefix + "payload-digest"
-	annotationManifest = ownPrefix + "manifest"
-	annotationVersion  = ownPrefix + "release-version"
-	annotationTool     = ownPrefix + "tool-version"
-
-	suffixDigits  = 10
-	releaseDigits = 12
+	annotationStart    = label.Prefix + "start-time"
+	annotationDigest   = label.Prefix + "payload-digest"
+	annotationManifest = label.Prefix + "manifest"
+	annotationVersion  = label.Prefix + "release-version"
+	annotationTool     = label.Prefix + "tool-version"
 )
 
 // Run is one preflight of one target on one cluster.
@@ -69,15 +57,7 @@ type Run struct {
 
 // Suffix is what makes the names of a run's objects unique: the first ten hex
 // digits of its ID.
-func (r Run) Suffix() string {
-	return head(strings.ReplaceAll(r.ID, "-", ""), suffixDigits)
-}
-
-// Release is what the runs of one release have in common, short enough for a
-// name or a label: the first 12 hex digits of its digest.
-func (r Run) Release() string {
-	return head(strings.TrimPrefix(r.Digest, "sha256:"), releaseDigits)
-}
+func (r Run) Suffix() string { return label.Suffix(r.ID) }
 
 // labels are the author's, and over them the run's. Those that the Job
 // controller sets, or that only a runner may set, are not the author's to give.
@@ -88,9 +68,9 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 			labels[key] = value
 		}
 	}
-	labels[LabelRun] = r.ID
-	labels[LabelRelease] = r.Release()
-	labels[LabelComponent] = labelValue(component)
+	labels[label.Run] = r.ID
+	labels[label.Release] = label.ReleaseValue(r.Digest)
+	labels[label.Component] = labelValue(component)
 	return labels
 }
 
@@ -98,14 +78,14 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 // JobNameLabel and its neighbours) and our own.
 func reserved(key string) bool {
 	return key == "controller-uid" || key == "job-name" ||
-		strings.HasPrefix(key, "batch.kubernetes.io/") || strings.HasPrefix(key, ownPrefix)
+		strings.HasPrefix(key, "batch.kubernetes.io/") || strings.HasPrefix(key, label.Prefix)
 }
 
 // annotations are the author's, and over them where the object comes from.
 func (r Run) annotations(author map[string]string, file string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range author {
-		if key == annotationResult || key == annotationSerial || !strings.HasPrefix(key, ownPrefix) {
+		if key == annotationResult || key == annotationSerial || !strings.HasPrefix(key, label.Prefix) {
 			annotations[key] = value
 		}
 	}

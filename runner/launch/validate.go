@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/insist"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -115,7 +115,7 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if l.there(k, object) {
 		return nil
 	}
-	err = insist.On(ctx, func(ctx context.Context) error {
+	err = retry.Do(ctx, func(ctx context.Context) error {
 		err := k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
 			return nil
@@ -135,7 +135,7 @@ func roleToCome(object payload.Object, err error) bool {
 }
 
 func (l *Launcher) accountExists(ctx context.Context, account reference) error {
-	err := insist.On(ctx, func(ctx context.Context) error {
+	err := retry.Do(ctx, func(ctx context.Context) error {
 		_, err := l.client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
 		return err
 	})

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/signature/quote"
 )
 
 // maxText bounds, in bytes, what of outside text is repeated in a message.
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
 	}
-	return e.Message + ": " + quote.Line(e.Err.Error(), maxCause)
+	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
 // Unwrap returns the cause below.
@@ -73,4 +73,4 @@ func unreadable(err error, what string) *Error {
 }
 
 // oneLine makes text from outside fit for a message.
-func oneLine(text string) string { return quote.Line(text, maxText) }
+func oneLine(text string) string { return words.Line(text, maxText) }

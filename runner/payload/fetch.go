@@ -13,8 +13,8 @@ import (
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/repository"
 	"github.com/openshift/update-preflight/signature"
-	"github.com/openshift/update-preflight/signature/repository"
 )
 
 const (

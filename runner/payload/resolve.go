@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/signature/repository"
+	"github.com/openshift/update-preflight/runner/repository"
 )
 
 // Resolve returns the pull spec by digest of what a pull spec means at this

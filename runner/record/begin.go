@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/openshift/update-preflight/runner/insist"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 // errMoved means that a run has begun, ended or changed hands while it was
@@ -75,7 +75,7 @@ func (s *Store) begin(ctx context.Context, content head, holder string) (*Held, 
 // unfinished is the ID of the newest run of the release whose head says that it
 // is in progress; empty when there is none. Usually its Lease is there as well.
 func (s *Store) unfinished(ctx context.Context, intent Intent) (string, error) {
-	heads, err := s.listHeads(ctx, labels.Set{launch.LabelRelease: release(intent.Digest), labelPhase: string(Running)}.String())
+	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Digest), labelPhase: string(Running)}.String())
 	if err != nil {
 		return "", fmt.Errorf("could not look for a run in progress: %w", err)
 	}
@@ -116,7 +116,7 @@ func goesOn(object *corev1.ConfigMap, intent Intent) (bool, error) {
 
 // takeOver takes the Lease that is there, if nobody holds it.
 func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error {
-	lease, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return claim.leases.Get(ctx, leaseName(claim.digest), metav1.GetOptions{})
 	})
 	switch {
@@ -211,11 +211,11 @@ func (s *Store) Bury(ctx context.Context, run Record) error {
 	if !run.Phase.final() {
 		return fmt.Errorf("run %s has not ended", run.ID)
 	}
-	lease, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return s.leases().Get(ctx, leaseName(run.Digest), metav1.GetOptions{})
 	})
 	if err == nil && lease.Annotations[labelRecord] == run.ID {
-		err = insist.On(ctx, func(ctx context.Context) error {
+		err = retry.Do(ctx, func(ctx context.Context) error {
 			return s.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},
 			})

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // book writes the record of a run that is held. What others do to it meanwhile
@@ -254,7 +254,7 @@ func (b *book) keep(saved *corev1.ConfigMap) {
 // somebody else's by now. When there is nothing any more, and no error for that,
 // it is made again.
 func (b *book) put(ctx context.Context, object *corev1.ConfigMap, gone error) (*corev1.ConfigMap, error) {
-	saved, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
+	saved, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		for range conflicts {
 			saved, err := b.try(ctx, object)
 			if !contested(err) {
@@ -267,7 +267,7 @@ func (b *book) put(ctx context.Context, object *corev1.ConfigMap, gone error) (*
 				return nil, gone
 			}
 		}
-		return nil, insist.Again(errors.New("somebody else changes it all the time"))
+		return nil, retry.Mark(errors.New("somebody else changes it all the time"))
 	})
 	if err != nil && !errors.Is(err, ErrTakenOver) && !errors.Is(err, errGone) {
 		return nil, fmt.Errorf("could not write %s of the record: %w", object.Name, err)
@@ -318,7 +318,7 @@ func (b *book) create(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	saved, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
+	saved, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return b.maps.Create(ctx, object, metav1.CreateOptions{})
 	})
 	switch {
@@ -355,7 +355,7 @@ func (b *book) resume(ctx context.Context) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		saved, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
+		saved, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 			return b.maps.Update(ctx, next, metav1.UpdateOptions{})
 		})
 		switch {

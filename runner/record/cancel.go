@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // Cancel asks whoever holds the run to end it; id is as for Get. When nobody
@@ -19,7 +19,7 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	err = insist.On(ctx, func(ctx context.Context) error {
+	err = retry.Do(ctx, func(ctx context.Context) error {
 		err := s.mark(ctx, intent)
 		for i := 0; i < conflicts && apierrors.IsConflict(err); i++ {
 			err = s.mark(ctx, intent)
@@ -35,7 +35,7 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 	}
 	free := s.newClaim(intent, "").desired(&coordinationv1.Lease{})
 	free.Annotations[annotationCancel] = "true"
-	return wrapCancel(intent, insist.On(ctx, func(ctx context.Context) error {
+	return wrapCancel(intent, retry.Do(ctx, func(ctx context.Context) error {
 		_, err := s.leases().Create(ctx, free, metav1.CreateOptions{})
 		return err
 	}))

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
-	"github.com/openshift/update-preflight/runner/insist"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 const (
-	annotationDigest = launch.LabelRelease
+	annotationDigest = label.Release
 	annotationCancel = "preflight.openshift.io/cancel"
 	// conflicts bounds how often a change is made anew because somebody else
 	// changed the same object, before that waits a little.
@@ -26,7 +26,7 @@ const (
 )
 
 // leaseName is the name of the Lease of the one run of a release in progress.
-func leaseName(digest string) string { return "preflight-" + release(digest) }
+func leaseName(digest string) string { return "preflight-" + label.ReleaseValue(digest) }
 
 // claim is the hold of this process on the one run of a release.
 type claim struct {
@@ -79,7 +79,7 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
-	maps.Copy(lease.Labels, map[string]string{labelRecord: c.id, launch.LabelRelease: release(c.digest)})
+	maps.Copy(lease.Labels, map[string]string{labelRecord: c.id, label.Release: label.ReleaseValue(c.digest)})
 	maps.Copy(lease.Annotations, map[string]string{labelRecord: c.id, annotationDigest: c.digest, annotationClaim: c.nonce})
 	now, seconds := metav1.NowMicro(), int32(c.duration.Seconds())
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &c.holder, &seconds, &now
@@ -92,7 +92,7 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 // create makes the Lease. The error is AlreadyExists when there is one, unless
 // that is this claim's.
 func (c *claim) create(ctx context.Context) error {
-	return insist.On(ctx, func(ctx context.Context) error {
+	return retry.Do(ctx, func(ctx context.Context) error {
 		err := c.know(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
 		if apierrors.IsAlreadyExists(err) && c.reload(ctx) == nil && c.lease != nil {
 			return nil // the answer to a former try was lost
@@ -113,7 +113,7 @@ func (c *claim) take(ctx context.Context, found *coordinationv1.Lease) error {
 		transitions += *found.Spec.LeaseTransitions
 	}
 	next.Spec.LeaseTransitions = &transitions
-	return insist.On(ctx, func(ctx context.Context) error {
+	return retry.Do(ctx, func(ctx context.Context) error {
 		err := c.know(c.leases.Update(ctx, next, metav1.UpdateOptions{}))
 		if apierrors.IsConflict(err) && c.reload(ctx) == nil && c.lease != nil {
 			return nil // the answer to a former try was lost
@@ -145,7 +145,7 @@ func (c *claim) ours(ctx context.Context) error {
 		return err
 	}
 	defer c.turn.pass()
-	return insist.On(ctx, c.reload)
+	return retry.Do(ctx, c.reload)
 }
 
 // renew renews the Lease, and makes it again where somebody has deleted it.
@@ -207,7 +207,7 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 	if c.over {
 		return nil
 	}
-	err := insist.On(ctx, func(ctx context.Context) error {
+	err := retry.Do(ctx, func(ctx context.Context) error {
 		for range conflicts {
 			err := edit(ctx)
 			if !contested(err) {
@@ -217,7 +217,7 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 				return err
 			}
 		}
-		return insist.Again(errors.New("somebody else changes it all the time"))
+		return retry.Mark(errors.New("somebody else changes it all the time"))
 	})
 	if err != nil && !errors.Is(err, ErrTakenOver) {
 		return fmt.Errorf("could not change the lease of run %s: %w", c.id, err)

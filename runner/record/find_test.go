@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/record"
 )
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // prompt is the part of a Lease's duration within which an API server has to
@@ -298,7 +298,7 @@ func (f *follower) unheld(ctx context.Context) error {
 			return err
 		}
 	}
-	found, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+	found, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelRecord: f.id}.String()})
 	})
 	switch {

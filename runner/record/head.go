@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 const (
 	// labelRecord has the ID of the run, on its head and its Lease. It is not
-	// launch.LabelRun, which is on what a clean-up deletes.
+	// label.Run, which is on what a clean-up deletes.
 	labelRecord   = "preflight.openshift.io/record"
 	labelPhase    = "preflight.openshift.io/phase"
 	labelDecision = "preflight.openshift.io/decision"
@@ -94,7 +94,7 @@ func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: headName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
-			Labels:      map[string]string{labelRecord: r.ID, launch.LabelRelease: release(r.Digest), labelPhase: string(r.Phase)},
+			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Digest), labelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
 		Data:       map[string]string{keyFormat: format, keyHeader: string(text)},

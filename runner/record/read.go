@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/runner/insist"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 // history is how many finished runs are remembered.
@@ -36,7 +36,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	if err != nil || record.Phase.final() {
 		return record, err
 	}
-	lease, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return s.leases().Get(ctx, leaseName(record.Digest), metav1.GetOptions{})
 	})
 	switch {
@@ -57,7 +57,7 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
-	leases, err := insist.For(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
+	leases, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: labelRecord})
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 // Latest is the newest complete run of a release, and whether there is one. One
 // that cannot be read is an error: an older one is not the latest.
 func (s *Store) Latest(ctx context.Context, digest string) (Record, bool, error) {
-	heads, err := s.listHeads(ctx, labels.Set{launch.LabelRelease: release(digest), labelPhase: string(Complete)}.String())
+	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(digest), labelPhase: string(Complete)}.String())
 	if err != nil {
 		return Record{}, false, fmt.Errorf("could not list the records of a release: %w", err)
 	}

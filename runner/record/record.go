@@ -31,7 +31,7 @@ import (
 	"github.com/google/uuid"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 // Namespace is where records are kept: there is one wherever there is a
@@ -132,11 +132,8 @@ func (i Intent) same(other Intent) error {
 	return nil
 }
 
-// release is the short form of a digest in names and labels.
-func release(digest string) string { return launch.Run{Digest: digest}.Release() }
-
 // headName is the name of the head of a run.
-func headName(id string) string { return "preflight-" + launch.Run{ID: id}.Suffix() }
+func headName(id string) string { return "preflight-" + label.Suffix(id) }
 
 var (
 	// ErrAbandoned means that nobody holds the run: its holder has given it up, or

@@ -13,8 +13,8 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/openshift/update-preflight/runner/access"
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 const (
@@ -78,7 +78,7 @@ func (s *Store) leases() coordinationv1client.LeaseInterface {
 }
 
 func (s *Store) listHeads(ctx context.Context, selector string) ([]corev1.ConfigMap, error) {
-	listed, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMapList, error) {
+	listed, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMapList, error) {
 		return s.maps().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) listHeads(ctx context.Context, selector string) ([]corev1.Config
 
 // get is a ConfigMap, or nil where there is none of that name.
 func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error) {
-	object, err := insist.For(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
+	object, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return s.maps().Get(ctx, name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {

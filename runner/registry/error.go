@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/openshift/update-preflight/signature/quote"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // maxText bounds, in bytes, what of outside text is repeated of one answer:
@@ -208,4 +208,4 @@ func (a *Access) accountRemedy(host string, refused credential) string {
 }
 
 // oneLine makes text from outside fit for a message.
-func oneLine(text string) string { return quote.Line(text, maxText) }
+func oneLine(text string) string { return words.Line(text, maxText) }

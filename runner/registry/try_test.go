@@ -18,7 +18,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/signature/repository"
+	"github.com/openshift/update-preflight/runner/repository"
 )
 
 // hosts are registries without a network, by host. One that is not there

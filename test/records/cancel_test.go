@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -22,10 +23,10 @@ func (w world) startJob(runID, check string) *batchv1.Job {
 	name := "quorum-" + launch.Run{ID: runID}.Suffix()
 	job, err := w.client.BatchV1().Jobs("default").Create(w.t.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{launch.LabelRun: runID}, Annotations: map[string]string{launch.AnnotationCheck: check},
+			Name: name, Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{launch.AnnotationCheck: check},
 		},
 		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{launch.LabelRun: runID}},
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
 			Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "check", Image: "registry/check"}},
 			},

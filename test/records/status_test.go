@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/openshift/update-preflight/collector/basis"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -20,7 +20,7 @@ import (
 // basis is what a verdict of now rests on.
 func (w world) basis() map[string]string {
 	w.t.Helper()
-	return basis.Read(w.t.Context(), snapshot.Of(snapshot.Clients{
+	return fingerprint.Read(w.t.Context(), snapshot.Of(snapshot.Clients{
 		Kubernetes: w.client, OpenShift: configclient.NewForConfigOrDie(local.Config), Dynamic: dynamic.NewForConfigOrDie(local.Config),
 	}))
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/runner/access"
 )
 
 func newAck(client *client) *cobra.Command {

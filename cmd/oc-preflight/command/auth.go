@@ -12,11 +12,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/openshift/update-preflight/collector/conformance"
-	"github.com/openshift/update-preflight/collector/image"
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 

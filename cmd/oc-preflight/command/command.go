@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/runner/insist"
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -130,7 +130,7 @@ func (c *client) connect() (cluster, error) {
 	config.UserAgent = "oc-preflight/" + toolVersion()
 	config.QPS = -1 // the API server's own priority and fairness decides
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(insist.OnReads)
+	config.Wrap(retry.Reads)
 	reached := cluster{clock: &clock{}}
 	reached.monitoring.Config = rest.CopyConfig(config)
 	config.Wrap(reached.clock.wrap)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/collector/conformance"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/collector/jobs"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // display shows what a run is doing while it does.

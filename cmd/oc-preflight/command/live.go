@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/collector/jobs"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // live keeps one line for each check that is not finished at the bottom of the

@@ -11,9 +11,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/record"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/collector/image"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
 )
 
 // runFlags is everything that "run" can be told.

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/record"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/access"
 	"github.com/openshift/update-preflight/runner/record"
 )
 

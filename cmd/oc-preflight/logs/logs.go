@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/openshift/update-preflight/runner/access"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -30,7 +31,7 @@ func Needs() access.Needs {
 
 // Find is the Job of a check of a run; nil when it is not in the cluster.
 func Find(ctx context.Context, client kubernetes.Interface, runID, check string) (*batchv1.Job, error) {
-	selector := labels.Set{launch.LabelRun: runID}.String()
+	selector := labels.Set{label.Run: runID}.String()
 	listed, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("could not list the Jobs of run %s: %w", runID, err)

@@ -1,0 +1,150 @@
+package fingerprint_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/update-preflight/collector/fingerprint"
+)
+
+func node(name, kubelet string) *corev1.Node {
+	return &corev1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: kubelet}},
+	}
+}
+
+func operator(name, version string) *configv1.ClusterOperator {
+	return &configv1.ClusterOperator{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "ClusterOperator"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: configv1.ClusterOperatorStatus{Versions: []configv1.OperandVersion{
+			{Name: "operator", Version: version}, {Name: "operand", Version: "1.0.0"},
+		}},
+	}
+}
+
+// definition is a CustomResourceDefinition of which somebody changes the scope
+// of what is preserved: its generation is the server's to count.
+func definition(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": name + ".example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Cluster",
+			"names": map[string]any{"plural": name, "singular": strings.TrimSuffix(name, "s"), "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}}
+}
+
+func TestWhatEndsAVerdict(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after []runtime.Object
+		want          []string
+	}{
+		"nothing": {
+			reason: "what is the same is no change, in whatever order it is read",
+			before: []runtime.Object{node("a", "v1.36.1"), node("b", "v1.36.1"), operator("etcd", "5.0.3")},
+			after:  []runtime.Object{operator("etcd", "5.0.3"), node("b", "v1.36.1"), node("a", "v1.36.1")},
+		},
+		"node": {
+			reason: "a check may look at every node",
+			before: []runtime.Object{node("a", "v1.36.1"), node("b", "v1.36.1")},
+			after:  []runtime.Object{node("a", "v1.36.2"), node("c", "v1.36.1")},
+			want:   []string{"Node a has changed", "Node b is gone", "Node c is new"},
+		},
+		"operator": {
+			reason: "an operator that is another version may have migrated what it manages",
+			before: []runtime.Object{operator("etcd", "5.0.3")},
+			after:  []runtime.Object{operator("etcd", "5.0.4")},
+			want:   []string{"ClusterOperator etcd has changed"},
+		},
+		"definition": {
+			reason: "the target may drop what is new",
+			after:  []runtime.Object{definition("widgets")},
+			want:   []string{"CustomResourceDefinition widgets.example.com is new"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := read(t, tc.before)
+			after := read(t, tc.after)
+			if diff := cmp.Diff(tc.want, before.Changes(after)); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// read is the basis while the server holds the objects.
+func read(t *testing.T, objects []runtime.Object) fingerprint.Fingerprint {
+	t.Helper()
+	var found fingerprint.Fingerprint
+	t.Run("", func(t *testing.T) {
+		server.Hold(t, objects...)
+		found = fingerprint.Read(t.Context(), server.Snapshot(t))
+	})
+	awaitRemoval(t, objects)
+	return found
+}
+
+// awaitRemoval returns when the server has none of the objects any more: it
+// finishes with a definition's instances before the definition goes.
+func awaitRemoval(t *testing.T, objects []runtime.Object) {
+	t.Helper()
+	for _, object := range objects {
+		held, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		name := "CustomResourceDefinition " + held.GetName()
+		for {
+			if _, there := fingerprint.Read(t.Context(), server.Snapshot(t))[name]; !there {
+				break
+			}
+		}
+	}
+}
+
+// A definition that is deleted and made again, or changed, is another one,
+// whatever its name.
+func TestADefinitionMadeAgainIsAChange(t *testing.T) {
+	before := read(t, []runtime.Object{definition("gadgets")})
+	after := read(t, []runtime.Object{definition("gadgets")})
+	want := []string{"CustomResourceDefinition gadgets.example.com has changed"}
+	if diff := cmp.Diff(want, before.Changes(after)); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
+
+// What may not be read could have changed: that is never taken for unchanged.
+func TestNotKnownIsNotUnchanged(t *testing.T) {
+	known := fingerprint.Read(t.Context(), server.Snapshot(t))
+	blind := fingerprint.Read(t.Context(), server.Nobody().Snapshot(t))
+	for name, changes := range map[string][]string{
+		"then": blind.Changes(maps.Clone(known)), "now": known.Changes(blind), "both": blind.Changes(blind),
+	} {
+		all := strings.Join(changes, "\n")
+		if strings.Contains(all, "is gone") || strings.Contains(all, "is new") {
+			t.Errorf("%s: what is not known is taken for a change:\n%s", name, all)
+		}
+		for _, kind := range []string{"ClusterVersion", "ClusterOperator", "Node", "CustomResourceDefinition"} {
+			if !strings.Contains(all, "whether a "+kind+" has changed is not known") {
+				t.Errorf("%s: that no %s is known is not said:\n%s", name, kind, all)
+			}
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package conformance
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// lookAtAccounts asks what the check's accounts may do beyond what any account
+// may, with the copies of roles and bindings that the attempt made.
+func (s *session) lookAtAccounts(ctx context.Context, plan launch.Plan) error {
+	accounts := plan.Accounts()
+	names := make([]types.NamespacedName, 0, len(accounts))
+	for _, account := range accounts {
+		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+	}
+	rights, err := access.Writes(ctx, s.Kubernetes, names)
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i, account := range accounts {
+		for _, check := range account.Checks {
+			s.accounts[check] = rights[i]
+			s.reading[check] = bound(plan, account.Namespace, account.Name)
+		}
+	}
+	return nil
+}

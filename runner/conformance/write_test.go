@@ -1,0 +1,117 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/conformance"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sample has one result of each outcome, and text that tries to do harm.
+func sample() conformance.Report {
+	return conformance.Report{Results: []conformance.Result{
+		{Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms", Message: "said Zoo.Animal Pass (Passed), and ended with exit code 0"},
+		{Check: "Zoo.Captive", Requirement: "Killed", Outcome: preflight.Skipped, Reason: "TooFast", Message: "it ended by itself"},
+		{Check: "Zoo.Captive", Requirement: "Time", Outcome: preflight.Warn, Reason: "Slow", Message: "it took 2m0s", Remediation: "Ask for less."},
+		{Check: "Zoo.Captive", Requirement: "NonRoot", Outcome: preflight.Fail, Reason: "RunsAsRoot", Message: "image <will> run\x1b[2J as root", Remediation: "USER 65532"},
+		{Check: "Zoo.Other", Requirement: "Result", Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled", Remediation: "See the pull secret."},
+	}}
+}
+
+func TestWrite(t *testing.T) {
+	for _, format := range conformance.Formats() {
+		t.Run(format, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := conformance.Write(&got, format, sample()); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", "report."+format)
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("the output changed (-want, +got); if that is intended: go test -update\n%s", diff)
+			}
+			if bytes.ContainsRune(got.Bytes(), '\x1b') {
+				t.Error("the output can drive a terminal")
+			}
+		})
+	}
+	if err := conformance.Write(&bytes.Buffer{}, "xml", sample()); err == nil {
+		t.Error("an unknown format is taken")
+	}
+}
+
+func TestJUnitIsXMLWhateverIsSaid(t *testing.T) {
+	report := conformance.Report{Results: []conformance.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
+	var got bytes.Buffer
+	if err := conformance.Write(&got, "junit", report); err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal(got.Bytes(), new(any)); err != nil {
+		t.Errorf("%v:\n%s", err, got.String())
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		outcomes []preflight.Outcome
+		want     preflight.Outcome
+	}{
+		"Nothing":  {reason: "nothing tried is not a pass", want: preflight.Unknown},
+		"Good":     {reason: "what does not apply and what is worth a warning is no reason not to ship", outcomes: []preflight.Outcome{preflight.Pass, preflight.Skipped, preflight.Warn}, want: preflight.Pass},
+		"Untried":  {reason: "what could not be tried leaves it open", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Pass}, want: preflight.Unknown},
+		"Breaking": {reason: "one broken requirement decides", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Fail, preflight.Pass}, want: preflight.Fail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var report conformance.Report
+			for _, outcome := range tc.outcomes {
+				report.Results = append(report.Results, conformance.Result{Outcome: outcome})
+			}
+			if got := report.Outcome(); got != tc.want {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseSubstitution(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         conformance.Substitution
+		refused      bool
+	}{
+		"All":    {reason: "one image for all", text: "registry.example.com/a:1", want: conformance.Substitution{PullSpec: "registry.example.com/a:1"}},
+		"One":    {reason: "a port is not a tag", text: "localhost:5000/a=b@sha256:0", want: conformance.Substitution{Source: "localhost:5000/a", PullSpec: "b@sha256:0"}},
+		"Tag":    {reason: "a source has no tag: it stands for all of them", text: "a:1=b:2", refused: true},
+		"Empty":  {reason: "nothing is no image", refused: true},
+		"Half":   {reason: "nor is half of it", text: "a=", refused: true},
+		"Nobody": {reason: "a source has a name", text: "=b", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := conformance.ParseSubstitution(tc.text)
+			if (err != nil) != tc.refused {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

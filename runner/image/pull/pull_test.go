@@ -1,0 +1,283 @@
+package pull_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/image/pull"
+	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// node is a node that is ready, as far as nothing else is said.
+type node struct {
+	name                     string
+	cordoned, down, pressure bool
+	windows                  bool
+	// free is what its kubelet says, in bytes; empty when it does not answer.
+	free string
+}
+
+func (n node) object() corev1.Node {
+	status := func(is bool) corev1.ConditionStatus {
+		if is {
+			return corev1.ConditionTrue
+		}
+		return corev1.ConditionFalse
+	}
+	object := corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.name}, Spec: corev1.NodeSpec{Unschedulable: n.cordoned},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: status(!n.down)}, {Type: corev1.NodeDiskPressure, Status: status(n.pressure)},
+		}},
+	}
+	if n.windows {
+		object.Status.NodeInfo.OperatingSystem = "windows"
+	}
+	return object
+}
+
+// starter refuses all Jobs, and remembers them.
+type starter struct{ started chan launch.Check }
+
+var errRefused = errors.New("no Jobs today")
+
+func (s starter) Start(_ context.Context, check launch.Check) error {
+	s.started <- check
+	return errRefused
+}
+
+// namer refuses each Job by its name, as API servers do.
+type namer struct{}
+
+func (namer) Start(_ context.Context, check launch.Check) error {
+	return fmt.Errorf("jobs.batch %q is forbidden", check.Job.Name)
+}
+
+func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
+	var many []node
+	for i := range 50 {
+		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
+	}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 8}
+	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	concerned, count := 0, 0
+	for _, finding := range findings {
+		if finding.Name != pull.Name {
+			continue
+		}
+		of, err := strconv.Atoi(finding.Evidence["nodes"])
+		if err != nil || finding.Outcome != preflight.Unknown {
+			t.Errorf("%+v; want that it is not known, and of how many nodes", finding)
+		}
+		concerned += of
+		count++
+	}
+	last := findings[len(findings)-1].Message
+	if count != 10 || concerned != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more ways to fail, the first: ") {
+		t.Errorf("%d findings about %d nodes, and the last says %q; want 10 about all 50", count, concerned, last)
+	}
+}
+
+func TestNodesAreSortedOut(t *testing.T) {
+	const needed = 1000
+	images := map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}
+	for name, tc := range map[string]struct {
+		reason string
+		nodes  []node
+		images map[string]string
+		// want are findings as "Name Outcome Reason: names of nodes", started
+		// the nodes that were to pull.
+		want, started []string
+	}{
+		"Ready": {
+			reason: "there is room", nodes: []node{{name: "a", free: "3000"}}, images: images, started: []string{"a"},
+			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
+		},
+		"Unknown space": {
+			reason: "a kubelet that may not be asked is no obstacle", nodes: []node{{name: "a"}}, images: images, started: []string{"a"},
+			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
+		},
+		"Cordoned": {
+			reason: "nothing is started there", nodes: []node{{name: "a", cordoned: true}, {name: "b"}}, images: images, started: []string{"b"},
+			want: []string{"ImagePull Skipped NodeCordoned: a", "NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: b"},
+		},
+		"None": {
+			reason: "nobody could show anything", nodes: []node{{name: "a", cordoned: true}, {name: "b", down: true}, {name: "c", windows: true}}, images: images,
+			want: []string{"ImagePull Skipped NodeCordoned: a", "ImagePull Skipped NodeNotReady: b", "ImagePull Unknown NoNode: "},
+		},
+		"Disk pressure": {
+			reason: "nothing is pulled there", nodes: []node{{name: "a", pressure: true, free: "9000"}, {name: "b"}}, images: images, started: []string{"b"},
+			want: []string{"NodeDiskSpace Fail DiskPressure: a", "ImagePull Unknown ImagePullNotTried: b"},
+		},
+		"Too small": {
+			reason: "not even what is compressed fits", nodes: []node{{name: "a", free: "999"}, {name: "b", free: "1000"}}, images: images, started: []string{"b"},
+			want: []string{"NodeDiskSpace Fail DiskTooSmall: a", "NodeDiskSpace Warn DiskSpaceLow: b", "ImagePull Unknown ImagePullNotTried: b"},
+		},
+		"Nonsense": {
+			reason: "a kubelet that says something else says nothing", nodes: []node{{name: "a", free: `"many"`}}, images: images, started: []string{"a"},
+			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
+		},
+		"Alike": {
+			reason: "one finding for the one cause", nodes: []node{{name: "b"}, {name: "a"}, {name: "c"}}, images: images, started: []string{"a", "b", "c"},
+			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a b c"},
+		},
+		"Nothing to pull": {
+			reason: "no check runs", nodes: []node{{name: "a"}},
+			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Skipped NothingToPull: "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := starter{started: make(chan launch.Check, len(tc.nodes))}
+			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 2}
+			findings, err := nodes.Pull(t.Context(), tc.images, needed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, finding := range findings {
+				var names []string
+				for _, object := range finding.Objects {
+					names = append(names, object.Name)
+				}
+				got = append(got, fmt.Sprintf("%s %s %s: %s", finding.Name, finding.Outcome, finding.Reason, strings.Join(names, " ")))
+				if open := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown; open && finding.Remediation == "" {
+					t.Errorf("%s: %s has no remedy", tc.reason, finding.Reason)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.started, pinned(t, start.started)); diff != "" {
+				t.Errorf("%s: nodes that were to pull (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func lister(nodes []node) func(context.Context) ([]corev1.Node, error) {
+	return func(context.Context) ([]corev1.Node, error) {
+		var objects []corev1.Node
+		for _, node := range nodes {
+			objects = append(objects, node.object())
+		}
+		return objects, nil
+	}
+}
+
+// kubelets reaches the kubelets of nodes.
+func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, node := range nodes {
+			if node.free != "" && r.URL.Path == "/api/v1/nodes/"+node.name+"/proxy/stats/summary" {
+				fmt.Fprintf(w, `{"node":{"runtime":{"imageFs":{"availableBytes":%s}}}}`, node.free)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	return kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})
+}
+
+// pinned are the nodes that Jobs were for, sorted.
+func pinned(t *testing.T, started chan launch.Check) []string {
+	t.Helper()
+	close(started)
+	var names []string
+	for check := range started {
+		spec := check.Job.Spec.Template.Spec
+		term := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
+		names = append(names, term.MatchFields[0].Values...)
+		if check.Job.Namespace != pull.Namespace || check.Job.Labels[label.Run] != "run" || check.Job.Spec.Template.Labels[label.Run] != "run" {
+			t.Errorf("the Job is %+v, want it labeled like the others of the run", check.Job.ObjectMeta)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func TestNodesCannotBeRead(t *testing.T) {
+	cause := errors.New("not today")
+	nodes := pull.Nodes{List: func(context.Context) ([]corev1.Node, error) { return nil, cause }}
+	if findings, err := nodes.Pull(t.Context(), nil, 0); !errors.Is(err, cause) {
+		t.Errorf("%v, %v; want the cause", findings, err)
+	}
+}
+
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+func TestRead(t *testing.T) {
+	const there, later = time.Second, time.Hour
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, ContainerID: "containerd://1"}}
+	for name, tc := range map[string]struct {
+		reason   string
+		states   []corev1.ContainerState
+		phase    corev1.PodPhase
+		waited   time.Duration
+		failed   int
+		final    bool
+		trouble  string
+		wantDone bool
+	}{
+		"Cannot be started": {reason: "containerd says so when it starts it", states: []corev1.ContainerState{ended}, wantDone: true},
+		"Cannot be created": {reason: "CRI-O says so when it creates it", states: []corev1.ContainerState{waiting("CreateContainerError", "exec not found")}, wantDone: true},
+		"Wants another user": {
+			reason: "that is looked at after the image was pulled", states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
+		},
+		"Being pulled": {reason: "it takes its time", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, trouble: "1 of 2 images were not tried"},
+		"Not there": {
+			reason: "and will not come", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true, wantDone: true,
+		},
+		"Not there, and another to come": {
+			reason: "each is tried", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
+			failed: 1, final: true, trouble: "1 of 2",
+		},
+		"Busy registry":      {reason: "it may pass", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1},
+		"Busy registry, now": {reason: "it did not", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true},
+		"Evicted": {
+			reason: "nobody tried", phase: corev1.PodFailed, trouble: "1 of 1 images were not tried before the pod ended (Evicted)", wantDone: true,
+			states: []corev1.ContainerState{{Terminated: &corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}}},
+		},
+		"No status yet": {reason: "the kubelet has not seen it", trouble: "1 of 1 images were not tried"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{Status: corev1.PodStatus{Phase: tc.phase, Reason: "Evicted"}}
+			for i := range max(1, len(tc.states)) {
+				container := fmt.Sprintf("image-%d", i)
+				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: container, Image: "quay.io/" + container})
+				if len(tc.states) > 0 {
+					pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container, State: tc.states[i], Image: "sha256:other"})
+				}
+			}
+			read, done := pull.Read(pod, max(tc.waited, there))
+			if done != tc.wantDone || len(read.Failed) != tc.failed || !strings.HasPrefix(read.Trouble, tc.trouble) || (tc.trouble == "") != (read.Trouble == "") {
+				t.Errorf("%s: done %t, %+v; want done %t, %d failed, trouble %q", tc.reason, done, read, tc.wantDone, tc.failed, tc.trouble)
+			}
+			if failure := read.Failed["quay.io/image-0"]; tc.failed > 0 && (failure.Final != tc.final || failure.Remedy == "") {
+				t.Errorf("%s: %+v, want final %t and a remedy", tc.reason, failure, tc.final)
+			}
+		})
+	}
+}

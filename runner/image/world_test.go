@@ -1,0 +1,226 @@
+package image_test
+
+import (
+	"context"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	configv1 "github.com/openshift/api/config/v1"
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/registry"
+)
+
+const (
+	sourceRepository = "/openshift-release-dev/ocp-v4.0-art-dev"
+	mirrorRepository = "/ocp/release"
+	layerBytes       = 1000
+)
+
+// server is a registry that counts what it is asked for, and may misbehave.
+type server struct {
+	host string
+
+	mutex sync.Mutex
+	asked map[string]int
+	// answers stand for those of the registry, by method and end of the path.
+	answers map[string]http.HandlerFunc
+}
+
+func serve(t *testing.T) *server {
+	t.Helper()
+	s := &server{asked: map[string]int{}, answers: map[string]http.HandlerFunc{}}
+	real := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request := r.Method + " " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		s.mutex.Lock()
+		s.asked[request]++
+		answer := s.answers[request]
+		if answer == nil {
+			answer = s.answers["*"]
+		}
+		s.mutex.Unlock()
+		if answer == nil {
+			answer = real.ServeHTTP
+		}
+		answer(w, r)
+	}))
+	t.Cleanup(listening.Close)
+	s.host = strings.TrimPrefix(listening.URL, "http://")
+	return s
+}
+
+// answer has the registry answer so from now on.
+func (s *server) answer(request string, with http.HandlerFunc) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answers[request] = with
+}
+
+// counted forgets what was asked for.
+func (s *server) counted() map[string]int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	asked := s.asked
+	s.asked = map[string]int{}
+	return asked
+}
+
+// world is a release of which images may be at two registries.
+type world struct {
+	source, mirror *server
+	built          map[string]v1.Image
+	images         map[string]string
+}
+
+// components of the release, in the order of their names.
+func components() []string { return []string{"cli", "etcd", "ingress", "kubelet"} }
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	w := world{source: serve(t), mirror: serve(t), built: map[string]v1.Image{}, images: map[string]string{}}
+	for _, component := range components() {
+		built, err := random.Image(layerBytes, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.built[component] = built
+		w.images[component] = w.source.host + sourceRepository + "@" + digestOf(t, built)
+	}
+	return w
+}
+
+type digester interface{ Digest() (v1.Hash, error) }
+
+func digestOf(t *testing.T, of digester) string {
+	t.Helper()
+	digest, err := of.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+func (w world) digest(component string) string {
+	_, digest, _ := strings.Cut(w.images[component], "@")
+	return digest
+}
+
+// push puts some of the images into a repository.
+func (w world) push(t *testing.T, repository string, components ...string) {
+	t.Helper()
+	for _, component := range components {
+		reference, err := name.NewDigest(repository + "@" + w.digest(component))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := remote.Write(reference, w.built[component], remote.WithContext(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (w world) pushToSource(t *testing.T, components ...string) {
+	t.Helper()
+	w.push(t, w.source.host+sourceRepository, components...)
+}
+
+func (w world) pushToMirror(t *testing.T, components ...string) {
+	t.Helper()
+	w.push(t, w.mirror.host+mirrorRepository, components...)
+}
+
+// mirrored has nodes pull from the mirror first.
+func (w world) mirrored(t *testing.T, policy configv1.MirrorSourcePolicy) {
+	t.Helper()
+	client := clients().OpenShift.ConfigV1().ImageDigestMirrorSets()
+	_, err := client.Create(t.Context(), &configv1.ImageDigestMirrorSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "mirror"},
+		Spec: configv1.ImageDigestMirrorSetSpec{ImageDigestMirrors: []configv1.ImageDigestMirrors{{
+			Source: w.source.host + sourceRepository, Mirrors: []configv1.ImageMirror{configv1.ImageMirror(w.mirror.host + mirrorRepository)},
+			MirrorSourcePolicy: policy,
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Delete(context.WithoutCancel(t.Context()), "mirror", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func clients() registry.Cluster {
+	quiet := rest.CopyConfig(config)
+	quiet.WarningHandlerWithContext = rest.NoWarnings{}
+	return registry.Cluster{
+		Kubernetes: kubernetes.NewForConfigOrDie(quiet), OpenShift: configclient.NewForConfigOrDie(quiet), Dynamic: dynamic.NewForConfigOrDie(quiet),
+	}
+}
+
+// check looks at the images as the cluster would.
+func (w world) check() image.Check {
+	return image.Check{
+		Release: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64), Version: "4.19.0",
+		Images: maps.Clone(w.images), Mode: image.Manifests, Architectures: []string{"amd64"},
+		Access: func(ctx context.Context) *registry.Access {
+			return registry.FromCluster(ctx, clients(), registry.Local{})
+		},
+		Progress: func(int, int) {},
+	}
+}
+
+func collect(t *testing.T, check image.Check) []preflight.Finding {
+	t.Helper()
+	findings, err := check.Collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return findings
+}
+
+// pushIndex has one component be an index of images for architectures, and
+// leaves some of those out of the registry.
+func (w world) pushIndex(t *testing.T, component string, missing string, architectures ...string) {
+	t.Helper()
+	index := v1.ImageIndex(empty.Index)
+	repository, err := name.NewRepository(w.source.host + sourceRepository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, architecture := range architectures {
+		built, err := random.Image(layerBytes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
+		if architecture == missing {
+			w.source.answer("GET "+digestOf(t, built), http.NotFound)
+		}
+	}
+	digest := digestOf(t, index)
+	if err := remote.WriteIndex(repository.Digest(digest), index, remote.WithContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	w.images[component] = repository.Digest(digest).String()
+}

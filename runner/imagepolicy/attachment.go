@@ -1,0 +1,109 @@
+package imagepolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/openshift/update-preflight/runner/repository"
+)
+
+const (
+	// signatureType and signatureAnnotation make a layer of the attachment a
+	// signature (cosign specs/SIGNATURE_SPEC.md).
+	signatureType       = "application/vnd.dev.cosign.simplesigning.v1+json"
+	signatureAnnotation = "dev.cosignproject.cosign/signature"
+
+	maxPayload    = 64 << 10
+	maxSignatures = 64
+)
+
+// errMalformed is an attachment that is none.
+var errMalformed = errors.New("not a sigstore signature")
+
+// attached is one signature of a manifest.
+type attached struct {
+	payload   []byte
+	signature string
+}
+
+// signatureTag is where the signatures of a manifest are.
+func signatureTag(digest string) string {
+	return strings.Replace(digest, ":", "-", 1) + ".sig"
+}
+
+// visit reads one place.
+type visit struct {
+	place Place
+	at    *repository.Repository
+}
+
+func newVisit(ctx context.Context, place Place) (*visit, error) {
+	at, err := repository.Open(ctx, place.Repository, place.Auth, place.Transport)
+	return &visit{place: place, at: at}, err
+}
+
+// manifest returns the manifest with a digest, whatever the server calls it.
+func (v *visit) manifest(ctx context.Context, digest string) (manifest, error) {
+	content, err := v.at.Manifest(ctx, digest, maxManifest)
+	if err != nil {
+		return manifest{}, err
+	}
+	return parseManifest(content)
+}
+
+// signatures returns those of the manifest with a digest, and whether there are
+// more than are looked at. Having none is an error of go-containerregistry, or
+// errMalformed.
+func (v *visit) signatures(ctx context.Context, digest string) (found []attached, more bool, err error) {
+	content, mediaType, err := v.at.Tagged(ctx, signatureTag(digest), maxManifest)
+	if errors.Is(err, repository.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	m, err := parseManifest(content)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("%w: %w", errMalformed, err)
+	case mediaType != types.OCIManifestSchema1 || len(m.Manifests) > 0:
+		return nil, false, fmt.Errorf("%w: its manifest is %q, and not an OCI image", errMalformed, quotable(string(mediaType)))
+	}
+	for _, layer := range m.Layers {
+		if layer.MediaType != signatureType {
+			continue
+		}
+		if len(found) == maxSignatures {
+			return found, true, nil
+		}
+		payload, err := v.payload(ctx, layer)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, attached{payload: payload, signature: layer.Annotations[signatureAnnotation]})
+	}
+	if len(found) == 0 {
+		return nil, false, fmt.Errorf("%w: it has no layer of type %s", errMalformed, signatureType)
+	}
+	return found, false, nil
+}
+
+// payload reads what a signature is of.
+func (v *visit) payload(ctx context.Context, layer v1.Descriptor) ([]byte, error) {
+	switch {
+	case layer.Digest.Algorithm != "sha256", len(layer.URLs) > 0, len(layer.Data) > 0:
+		return nil, fmt.Errorf("%w: a layer is not in the repository by its sha256 digest", errMalformed)
+	case layer.Size <= 0, layer.Size > maxPayload:
+		return nil, fmt.Errorf("%w: a layer has %d bytes, and %d are the limit", errMalformed, layer.Size, maxPayload)
+	}
+	content, err := v.at.Blob(ctx, layer.Digest.String(), layer.Size)
+	if repository.IsMissing(err) || errors.Is(err, repository.ErrMismatch) {
+		err = fmt.Errorf("%w: a layer is not in the repository: %w", errMalformed, err)
+	}
+	return content, err
+}

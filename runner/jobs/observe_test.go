@@ -1,0 +1,187 @@
+package jobs_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+const runID = "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a"
+
+func aCheck() launch.Check {
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "etcd-preflight-7f3c2a9152", Namespace: "openshift-etcd", Labels: map[string]string{label.Run: runID},
+		},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "check", Image: "quay.io/openshift/etcd", Command: []string{"/bin/preflight"}}},
+		}}},
+	}
+	return launch.Check{Name: "Etcd.EtcdPreflight", Component: "etcd", File: "0000_12_etcd.yaml", Job: job}
+}
+
+// observe is an observation of a Job that the API server has shown.
+func observe(changes ...func(*jobs.Observation)) jobs.Observation {
+	check := aCheck()
+	o := jobs.Observation{Check: check, Job: check.Job.DeepCopy()}
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
+
+func framed(o *jobs.Observation) { o.Check.Framed = true }
+
+func failed(reason string) func(*jobs.Observation) {
+	return condition(batchv1.JobFailed, reason)
+}
+
+func condition(kind batchv1.JobConditionType, reason string) func(*jobs.Observation) {
+	return func(o *jobs.Observation) {
+		o.Job.Status.Conditions = append(o.Job.Status.Conditions,
+			batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: "the controller's words"})
+	}
+}
+
+func expired(o *jobs.Observation) { o.Expired = true }
+
+func deleted(o *jobs.Observation) { o.Deleted = true }
+
+func restarted(o *jobs.Observation) { o.Restarted = true }
+
+// waited is the state of what has been so for long. What is lost was looked for.
+func waited(cause string, long time.Duration) func(*jobs.Observation) {
+	return func(o *jobs.Observation) { o.Cause, o.Waited, o.Listed = cause, long, cause == "Lost" }
+}
+
+// logged is what was read of the last pod's log.
+func logged(text string) func(*jobs.Observation) {
+	return func(o *jobs.Observation) {
+		o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Text: []byte(text)}
+	}
+}
+
+func unreadable(o *jobs.Observation) {
+	o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Problem: "dial tcp 10.0.0.1:10250: i/o timeout"}
+}
+
+func warned(kind, reason, message string) func(*jobs.Observation) {
+	return func(o *jobs.Observation) {
+		name := o.Check.Job.Name
+		if kind == "Pod" {
+			name = o.Pods[len(o.Pods)-1].Name
+		}
+		o.Warnings = append(o.Warnings, &corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "openshift-etcd", Name: name}, Reason: reason, Message: message,
+		})
+	}
+}
+
+// pod adds the pod of one more attempt, on a node.
+func pod(changes ...func(*jobs.Pod)) func(*jobs.Observation) {
+	return func(o *jobs.Observation) {
+		number := string(rune('a' + len(o.Pods)))
+		p := jobs.Pod{Pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: o.Check.Job.Name + "-pod" + number, Namespace: "openshift-etcd", UID: types.UID(number)},
+			Spec:       corev1.PodSpec{NodeName: "node-1"},
+		}}
+		for _, change := range changes {
+			change(&p)
+		}
+		o.Pods = append(o.Pods, p)
+	}
+}
+
+func gone(p *jobs.Pod) { p.Gone = true }
+
+func deleting(p *jobs.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
+
+func unscheduled(p *jobs.Pod) {
+	p.Spec.NodeName = ""
+	p.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		Message: "0/3 nodes are available: 3 Insufficient memory.",
+	}}
+}
+
+func disrupted(p *jobs.Pod) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+	})
+}
+
+func evicted(p *jobs.Pod) {
+	p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: memory."
+}
+
+func container(name string, state corev1.ContainerState) func(*jobs.Pod) {
+	return func(p *jobs.Pod) {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: name, Image: "quay.io/openshift/etcd", State: state})
+	}
+}
+
+func running(p *jobs.Pod) {
+	container("check", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})(p)
+}
+
+func waiting(reason, message string) func(*jobs.Pod) {
+	return container("check", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
+}
+
+func ended(code int32, message string) func(*jobs.Pod) {
+	return endedFor("", code, message)
+}
+
+func endedFor(reason string, code int32, message string) func(*jobs.Pod) {
+	return container("check", corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		Reason: reason, ExitCode: code, Message: message,
+		StartedAt: metav1.Unix(1_800_000_000, 0), FinishedAt: metav1.Unix(1_800_000_002, 0),
+	}})
+}
+
+func initEnded(code int32, message string) func(*jobs.Pod) {
+	return func(p *jobs.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "settle", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message},
+		}}}
+	}
+}
+
+func initWaiting(reason, message string) func(*jobs.Pod) {
+	return func(p *jobs.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "settle", State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
+		}}}
+	}
+}
+
+// frame is what the SDK would have left.
+func frame(tb testing.TB, state string, findings ...preflight.Finding) string {
+	tb.Helper()
+	return frameOf(tb, preflight.Result{State: state, RunID: runID, Findings: findings})
+}
+
+func frameOf(tb testing.TB, result preflight.Result) string {
+	tb.Helper()
+	text, err := result.Frame(1 << 20)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+func said(name string, outcome preflight.Outcome) preflight.Finding {
+	return preflight.Finding{Name: name, Outcome: outcome, Reason: "Because", Message: "member etcd-0 is " + strings.ToLower(string(outcome))}
+}

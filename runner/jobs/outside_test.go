@@ -1,0 +1,106 @@
+package jobs_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobs"
+)
+
+func TestWhatACheckMayNotSay(t *testing.T) {
+	long := strings.Repeat("é", 40<<10)
+	objects := make([]preflight.Object, 60)
+	objects[0] = preflight.Object{APIVersion: "v1", Kind: "Pod\n", Namespace: "a\x1b[2J", Name: "b"}
+	facts := map[string]string{"key\x00": "value\x07"}
+	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
+		facts[string(letter)], facts[string(letter)+string(letter)] = "x", "y"
+	}
+	hostile := preflight.Finding{
+		Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line",
+		Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts,
+	}
+	got := jobs.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
+
+	want := hostile
+	want.Source, want.Job = preflight.SourceJob, got.Job
+	want.Name, want.Reason, want.URL = "Etcd.Quorum", "Passed", ""
+	want.Message = "red and reversed\nsecond line"
+	want.Remediation, want.Objects, want.Evidence = got.Remediation, got.Objects, got.Evidence
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what came from a pod (-want, +got):\n%s", diff)
+	}
+	if len(got.Remediation) > 32<<10 || !strings.HasSuffix(got.Remediation, "é…") {
+		t.Errorf("a text of %d bytes is not cut at a character", len(got.Remediation))
+	}
+	if diff := cmp.Diff(preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: "a", Name: "b"}, got.Objects[0]); diff != "" || len(got.Objects) != 50 {
+		t.Errorf("%d objects, the first (-want, +got):\n%s", len(got.Objects), diff)
+	}
+	if len(got.Evidence) != 50 || got.Evidence["key"] != "value" {
+		t.Errorf("evidence is not bounded, or lost: %v", got.Evidence)
+	}
+}
+
+func TestReasonsWhereTheCheckGaveNone(t *testing.T) {
+	for outcome, tc := range map[preflight.Outcome]struct {
+		code int32
+		want string
+	}{
+		preflight.Pass: {0, "Passed"}, preflight.Warn: {0, "Warned"}, preflight.Fail: {3, "Failed"},
+		preflight.Unknown: {4, "CouldNotTell"}, preflight.Skipped: {0, "NotApplicable"},
+	} {
+		said := preflight.Finding{Name: "Quorum", Outcome: outcome}
+		if got := jobs.Classify(observe(framed, pod(ended(tc.code, frame(t, preflight.StateFinal, said))))).Findings[0]; got.Reason != tc.want {
+			t.Errorf("%s without a reason: %q, want %q", outcome, got.Reason, tc.want)
+		}
+	}
+}
+
+func TestTheLastLinesOfALog(t *testing.T) {
+	damaged := "preflight/1 json 9 00000000 {}\n"
+	log := strings.Repeat("early\n", 500) + damaged + "\x1b[1mlast\tline\x1b[0m\n\n"
+	message := jobs.Classify(observe(framed, pod(running), logged(log), expired)).Findings[0].Message
+	if lines := strings.Split(message, "\n"); len(lines) != 10 || lines[8] != "early" || lines[9] != "last line" {
+		t.Errorf("want the last ten lines for people, got %q", message)
+	}
+}
+
+// FuzzTerminationMessage holds that whatever a container leaves, there is an
+// answer at the end, with names that can be accepted and text that can be
+// shown, and that nothing but exit code 0 can pass.
+func FuzzTerminationMessage(f *testing.F) {
+	f.Add(frame(f, preflight.StateFinal, said("Quorum", preflight.Pass)), "", int32(0), true)
+	f.Add(frame(f, preflight.StateFinal, said("Alarm", preflight.Fail)), "log", int32(3), false)
+	f.Add("preflight/1 json 2 00000000 {}", "\x1b[31m", int32(1), true)
+	f.Add("", frame(f, preflight.StateFinal, said("Quorum", preflight.Warn)), int32(0), true)
+	f.Add("\xff\xfe", "\x9b31m\u202e", int32(137), false)
+	acceptable := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
+	camelCase := regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	f.Fuzz(func(t *testing.T, message, log string, code int32, promised bool) {
+		o := observe(pod(ended(code, message)), logged(log), failed(batchv1.JobReasonBackoffLimitExceeded), expired)
+		o.Check.Framed = promised
+		reading := jobs.Classify(o)
+		if reading.State != jobs.Done || len(reading.Findings) == 0 {
+			t.Fatalf("no answer: %+v", reading)
+		}
+		for _, finding := range reading.Findings {
+			if !acceptable.MatchString(finding.Name) || !strings.HasPrefix(finding.Name, "Etcd.") || !camelCase.MatchString(finding.Reason) {
+				t.Errorf("cannot be accepted: %q, reason %q", finding.Name, finding.Reason)
+			}
+			if finding.Outcome == preflight.Pass && code != 0 && len(reading.Findings) == 1 {
+				t.Errorf("exit code %d passed: %+v", code, finding)
+			}
+			for _, text := range []string{finding.Message, finding.Remediation, finding.URL} {
+				if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+					t.Errorf("cannot be shown: %q", text)
+				}
+			}
+		}
+	})
+}

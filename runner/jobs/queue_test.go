@@ -1,0 +1,183 @@
+package jobs_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+const passed = "Etcd.Quorum Pass(Because)"
+
+func TestUnfinishedJobsAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason      string
+		checks      []launch.Check
+		parallelism int
+		there       int // of the checks have a Job before the run begins
+		most        int
+		together    int
+		took        time.Duration // until the last answer, at five seconds a Job
+	}{
+		"ByTheirOwnStatus": {"a Job is unfinished until it says that it is not, though its answer is in", checks("etcd", 6), 2, 0, 2, 0, 11 * time.Second},
+		"AllAtOnce":        {"there is room for all", checks("etcd", 6), 6, 0, 6, 0, time.Second},
+		"ByDefault":        {"where nobody says anything there is a bound", checks("etcd", 40), 0, 0, 32, 0, 6 * time.Second},
+		"WhatIsThereFirst": {"Jobs of the runner before count", checks("etcd", 6), 3, 2, 3, 0, 6 * time.Second},
+		"MoreThanThere":    {"there may be more of them than there should", checks("etcd", 6), 2, 4, 4, 0, 6 * time.Second},
+		"OneAtATime":       {"serial ones wait for one another", checks("serial", 3), 8, 0, 1, 1, 11 * time.Second},
+		"BesideOthers":     {"and keep nobody else waiting", append(checks("serial", 3), checks("etcd", 3)...), 2, 0, 2, 1, 11 * time.Second},
+		"SerialIsThere":    {"also for one of the runner before", checks("serial", 3), 8, 1, 1, 1, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSimulation(t.Context(), t, passes, tc.checks...)
+				for _, check := range tc.checks[:tc.there] {
+					if err := s.create(t.Context(), check); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got := s.collect(jobs.Options{Parallelism: tc.parallelism})
+				if diff := cmp.Diff(slices.Repeat([]string{passed}, len(tc.checks)), got); diff != "" {
+					t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+				}
+				if s.most != tc.most || s.together != tc.together {
+					t.Errorf("%s: %d Jobs were unfinished at one time, %d of them serial; want %d and %d", tc.reason, s.most, s.together, tc.most, tc.together)
+				}
+				if len(s.started) != len(tc.checks)-tc.there || len(s.ended) > 0 {
+					t.Errorf("%s: started %v, ended %v", tc.reason, s.started, s.ended)
+				}
+				if took := slices.Max(slices.Collect(maps.Values(s.done))); took != tc.took {
+					t.Errorf("%s: the last answer came after %s, want %s", tc.reason, took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestAnswersOfTheRunnerBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t.Context(), t, passes, checks("etcd", 3)...)
+		// One is answered, and its Job is not finished yet.
+		if err := s.create(t.Context(), s.plan.Checks[0]); err != nil {
+			t.Fatal(err)
+		}
+		known := []preflight.Finding{{Name: "Etcd.Alarm", Outcome: preflight.Fail, Reason: "Because"}}
+		got := s.collect(jobs.Options{Parallelism: 1, Answered: map[string][]preflight.Finding{"Etcd.etcd-0": known, "Etcd.etcd-1": known}})
+		if diff := cmp.Diff([]string{"Etcd.Alarm Fail(Because)", "Etcd.Alarm Fail(Because)", passed}, got); diff != "" {
+			t.Errorf("(-want, +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"etcd-2"}, s.started); diff != "" || s.most > 1 {
+			t.Errorf("%d Jobs at one time; started (-want, +got):\n%s", s.most, diff)
+		}
+	})
+}
+
+// stuck is the life of Jobs of which the first two never get to run.
+func stuck(state func(*jobs.Pod)) func(*simulation, *batchv1.Job) {
+	return func(s *simulation, job *batchv1.Job) {
+		if strings.HasSuffix(job.Name, "-0") || strings.HasSuffix(job.Name, "-1") {
+			s.pod(job, state)
+			return
+		}
+		passes(s, job)
+	}
+}
+
+func TestAStuckCheckDoesNotHoldOthersBack(t *testing.T) {
+	const hopeless, unschedulable = "Unknown(ImagePull)", "Unknown(Unschedulable)"
+	for name, tc := range map[string]struct {
+		reason string
+		state  func(*jobs.Pod)
+		checks []launch.Check
+		want   string
+		ended  bool
+		after  time.Duration // the others are answered
+	}{
+		"Answered":       {"a Job that is answered and does not end makes room", waiting("InvalidImageName", "no"), checks("etcd", 4), hopeless, true, time.Second},
+		"AnsweredSerial": {"so does a serial one", waiting("InvalidImageName", "no"), checks("serial", 3), hopeless, true, time.Second},
+		"NobodyWaits":    {"what disturbs nobody is left to be looked at", waiting("InvalidImageName", "no"), checks("etcd", 2), hopeless, false, 0},
+		"AfterPatience":  {"what may pass is given time", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), hopeless, true, 91 * time.Second},
+		"StepsAside":     {"what may take for ever steps aside, and comes again", unscheduled, checks("etcd", 4), unschedulable, true, 91 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				s := newSimulation(ctx, t, stuck(tc.state), tc.checks...)
+				got := s.collect(jobs.Options{Parallelism: 2})
+				for i, answer := range got {
+					if i < 2 && !strings.HasSuffix(answer, tc.want) || i >= 2 && answer != passed {
+						t.Errorf("%s: check %d says %s", tc.reason, i, answer)
+					}
+				}
+				if tc.ended != slices.Contains(s.ended, tc.checks[0].Job.Name) {
+					t.Errorf("%s: ended %v", tc.reason, s.ended)
+				}
+				if len(tc.checks) > 2 && s.done[tc.checks[2].Name] != tc.after {
+					t.Errorf("%s: others were answered after %s, want %s", tc.reason, s.done[tc.checks[2].Name], tc.after)
+				}
+				if s.most > 2 || s.times(tc.checks[len(tc.checks)-1].Job.Name) != 1 {
+					t.Errorf("%s: %d Jobs at one time, started %v", tc.reason, s.most, s.started)
+				}
+			})
+		})
+	}
+}
+
+func TestAJobThatSteppedAsideComesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		life := func(s *simulation, job *batchv1.Job) {
+			if strings.HasSuffix(job.Name, "-0") && s.times(job.Name) == 1 {
+				s.pod(job, unscheduled)
+				return
+			}
+			passes(s, job)
+		}
+		s := newSimulation(t.Context(), t, life, checks("etcd", 3)...)
+		got := s.collect(jobs.Options{Parallelism: 1})
+		if diff := cmp.Diff(slices.Repeat([]string{passed}, 3), got); diff != "" {
+			t.Errorf("(-want, +got):\n%s", diff)
+		}
+		if s.times("etcd-0") != 2 || s.times("etcd-1") != 1 || s.times("etcd-2") != 1 || s.most > 1 {
+			t.Errorf("%d at one time, started %v", s.most, s.started)
+		}
+	})
+}
+
+// drained is the life of a Job that is given up because its pod is drained, the
+// first time.
+func drained(s *simulation, job *batchv1.Job) {
+	if s.times(job.Name) > 1 {
+		passes(s, job)
+		return
+	}
+	s.pod(job, disrupted, ended(143, ""))
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Reason: batchv1.JobReasonBackoffLimitExceeded}}
+	s.close(job)
+	_, err := s.client.BatchV1().Jobs(job.Namespace).UpdateStatus(s.ctx, job, metav1.UpdateOptions{})
+	s.check(err)
+}
+
+func TestAJobGivenUpForADrainIsStartedOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSimulation(t.Context(), t, drained, checks("etcd", 2)...)
+		got := s.collect(jobs.Options{Parallelism: 1})
+		if diff := cmp.Diff(slices.Repeat([]string{passed}, 2), got); diff != "" {
+			t.Errorf("(-want, +got):\n%s", diff)
+		}
+		if s.times("etcd-0") != 2 || s.times("etcd-1") != 2 || len(s.ended) != 2 || s.most > 1 {
+			t.Errorf("started %v, ended %v, at most %d at one time", s.started, s.ended, s.most)
+		}
+	})
+}
