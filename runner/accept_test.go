@@ -39,8 +39,8 @@ func TestAcceptancesOfAFile(t *testing.T) {
 		t.Errorf("bypass %+v, want %q", got, want)
 	}
 	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
-		if finding := find(t, told, name); finding.Outcome != preflight.Warn || !strings.Contains(finding.Message, want) {
-			t.Errorf("%s: %+v, want a warning that says %q", name, finding, want)
+		if f := find(t, told, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
+			t.Errorf("%s: %+v, want a warning that says %q", name, f, want)
 		}
 	}
 }
@@ -59,13 +59,13 @@ func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
 	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
 	told := w.run(t)
-	finding := find(t, told, "AcceptanceWithoutEffect")
-	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(finding.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(finding.Message, "still blocks") {
-		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, finding)
+	f := find(t, told, "AcceptanceWithoutEffect")
+	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "still blocks") {
+		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, f)
 	}
-	for _, finding := range told.Findings {
-		if finding.Name == "AcceptanceUnused" {
-			t.Errorf("it is told of twice: %+v", finding)
+	for _, f := range told.Findings {
+		if f.Name == "AcceptanceUnused" {
+			t.Errorf("it is told of twice: %+v", f)
 		}
 	}
 }
@@ -74,9 +74,9 @@ func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.config.Target = runner.Target{Image: digested("7")} // no such release, and no signature
 	w.config.Accept = []string{check, "RiskA"}
-	finding := find(t, w.run(t), "AcceptanceUnused")
-	if strings.Contains(finding.Message, check) || !strings.Contains(finding.Message, "RiskA") {
-		t.Errorf("%q; nobody knows the checks of a release that is not read", finding.Message)
+	f := find(t, w.run(t), "AcceptanceUnused")
+	if strings.Contains(f.Message, check) || !strings.Contains(f.Message, "RiskA") {
+		t.Errorf("%q; nobody knows the checks of a release that is not read", f.Message)
 	}
 }
 
@@ -94,9 +94,9 @@ func TestAdminGatesOfTheTargetAreForetold(t *testing.T) {
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
 	w.config.Target = runner.Target{Image: w.push(t, next)}
 	w.config.Force = true // it is not signed
-	finding := find(t, w.run(t), "AdminAckAhead")
-	if finding.Outcome != preflight.Warn || finding.Blocks || !strings.Contains(finding.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
-		t.Errorf("%+v, want a warning that names the gate and what it asks for", finding)
+	f := find(t, w.run(t), "AdminAckAhead")
+	if f.Outcome != preflight.Warn || f.Blocks || !strings.Contains(f.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
+		t.Errorf("%+v, want a warning that names the gate and what it asks for", f)
 	}
 }
 

@@ -12,9 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
+
+const ReasonNotAudited finding.Reason = "NotAudited"
 
 // auditName is the name of the audit, and what the names of its findings begin
 // with.
@@ -57,15 +60,9 @@ func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []lau
 	return audit{accounts: accounts, rights: rights}
 }
 
-// Name implements collector.Source.
-func (audit) Name() string { return auditName }
-
-// Source implements collector.Source.
-func (audit) Source() preflight.Source { return preflight.SourceJob }
-
 // Collect implements collector.Source.
-func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	var findings []preflight.Finding
+func (a audit) Collect(ctx context.Context) ([]finding.Finding, error) {
+	var findings []finding.Finding
 	var unknown []launch.Account
 	for _, account := range a.accounts {
 		if account.Known {
@@ -82,11 +79,10 @@ func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
 	}
 	rights, err := answer.rights, answer.err
 	if apierrors.IsForbidden(err) {
-		return append(findings, preflight.Finding{
-			Name: auditName, Outcome: preflight.Warn, Reason: "NotAudited",
-			Message:     "nobody could ask what the checks' accounts may change, and " + a.guard("what they do") + ": " + err.Error(),
-			Remediation: "Run the preflight as a user who may do what the message names; a role for that: oc preflight auth run",
-		}), nil
+		return append(findings, finding.Warn(ReasonNotAudited,
+			"nobody could ask what the checks' accounts may change, and %s: %s", a.guard("what they do"), err.Error()).
+			Named(auditName).
+			Remedy("Run the preflight as a user who may do what the message names; a role for that: oc preflight auth run")), nil
 	}
 	if err != nil {
 		return findings, err
@@ -98,32 +94,32 @@ func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
 }
 
 // known is about an account whose rights are all in the release.
-func known(account launch.Account) preflight.Finding {
-	finding := about(account)
-	finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
-	finding.Message = fmt.Sprintf("%s is a copy for this run, which by the roles of the release may %s", subject(account), describeRules(account.Rules))
-	return finding
+func known(account launch.Account) finding.Finding {
+	f := about(account)
+	f.Outcome, f.Reason = preflight.Pass, "ReadOnly"
+	f.Message = fmt.Sprintf("%s is a copy for this run, which by the roles of the release may %s", subject(account), describeRules(account.Rules))
+	return f
 }
 
 // judge is about an account that the API server was asked about.
-func (a audit) judge(account launch.Account, rights access.Rights) preflight.Finding {
-	finding := about(account)
+func (a audit) judge(account launch.Account, rights access.Rights) finding.Finding {
+	f := about(account)
 	switch {
 	case len(rights.Writes) > 0:
-		finding.Outcome, finding.Reason = preflight.Warn, "MayWrite"
-		finding.Message = fmt.Sprintf("%s may %s; %s", subject(account), access.Summarize(rights.Writes, 5), a.guard("that"))
-		finding.Remediation = fmt.Sprintf("Ask the owners of %s for an account that only reads. See all of it: oc auth can-i --list -n %s --as %s",
+		f.Outcome, f.Reason = preflight.Warn, "MayWrite"
+		f.Message = fmt.Sprintf("%s may %s; %s", subject(account), access.Summarize(rights.Writes, 5), a.guard("that"))
+		f.Remediation = fmt.Sprintf("Ask the owners of %s for an account that only reads. See all of it: oc auth can-i --list -n %s --as %s",
 			strings.Join(account.Checks, ", "), account.Namespace, access.User(rights.Account))
 	case len(rights.Unserved) > 0:
-		finding.Outcome, finding.Reason = preflight.Warn, "PartlyAudited"
-		finding.Message = fmt.Sprintf("%s may change nothing that could be asked about, but nobody could ask about %s, which the API server does not serve now; %s",
+		f.Outcome, f.Reason = preflight.Warn, "PartlyAudited"
+		f.Message = fmt.Sprintf("%s may change nothing that could be asked about, but nobody could ask about %s, which the API server does not serve now; %s",
 			subject(account), strings.Join(rights.Unserved, ", "), a.guard("that"))
-		finding.Remediation = "See what is the matter with them: oc get apiservices"
+		f.Remediation = "See what is the matter with them: oc get apiservices"
 	default:
-		finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
-		finding.Message = fmt.Sprintf("%s may change nothing, says the API server to %d questions", subject(account), rights.Asked)
+		f.Outcome, f.Reason = preflight.Pass, "ReadOnly"
+		f.Message = fmt.Sprintf("%s may change nothing, says the API server to %d questions", subject(account), rights.Asked)
 	}
-	return finding
+	return f
 }
 
 // guard says who denies something.
@@ -134,11 +130,11 @@ func (a audit) guard(what string) string {
 	return "the read-only guard, which would deny it, is not in place"
 }
 
-func about(account launch.Account) preflight.Finding {
-	return preflight.Finding{
+func about(account launch.Account) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{
 		Name:    auditName + "-" + account.Namespace + "." + account.Author,
 		Objects: []preflight.Object{{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
-	}
+	}}
 }
 
 func subject(account launch.Account) string {

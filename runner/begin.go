@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -52,7 +52,7 @@ type session struct {
 	held *record.Held
 	// answers are the results of checks that are in already; those of another run
 	// where earlier is set, which hold until earlierUntil.
-	answers      map[string][]preflight.Finding
+	answers      map[string][]finding.Finding
 	earlier      *record.Record
 	earlierUntil time.Time
 	// awaited has the names of the checks that are launched.
@@ -72,7 +72,7 @@ func begin(ctx context.Context, config Config, needs access.Needs) (*session, er
 	if err := seen.reach(); err != nil {
 		return nil, err
 	}
-	if err := needs.Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
+	if err := needs.Check(ctx, config.Cluster.Kubernetes.AuthorizationV1()); err != nil {
 		return nil, err
 	}
 	if err := seen.read(ctx); err != nil {
@@ -124,24 +124,6 @@ func (c Config) withDefaults() Config {
 }
 
 // tell records the findings of one check that has been made.
-func (s *session) tell(name string, source preflight.Source, findings ...preflight.Finding) {
-	s.told = append(s.told, answer{name: name, source: source, findings: findings})
-}
-
-// answer is a Source that has been asked before.
-type answer struct {
-	name     string
-	source   preflight.Source
-	findings []preflight.Finding
-}
-
-// Name implements collector.Source.
-func (a answer) Name() string { return a.name }
-
-// Source implements collector.Source.
-func (a answer) Source() preflight.Source { return a.source }
-
-// Collect implements collector.Source.
-func (a answer) Collect(context.Context) ([]preflight.Finding, error) {
-	return a.findings, nil
+func (s *session) tell(name string, source finding.Source, findings ...finding.Finding) {
+	s.told = append(s.told, collector.Known(name, source, findings...))
 }

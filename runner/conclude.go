@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -44,7 +45,7 @@ func (s *session) refold(told report.Report) report.Report {
 	policy := verdict.Policy{Accepted: s.account(told.Target.Version).Accepted(), Force: s.config.Force}
 	findings := slices.Clone(told.Findings)
 	for i := range findings {
-		if bypass := findings[i].Bypass; bypass != nil && bypass.By != verdict.ByAdminAck {
+		if bypass := findings[i].Bypass; bypass != nil && bypass.By != finding.ByAdminAck {
 			findings[i].Bypass = nil
 		}
 	}
@@ -55,7 +56,7 @@ func (s *session) refold(told report.Report) report.Report {
 }
 
 // review warns of acceptances that do not do what may be expected of them.
-func (s *session) review(findings []preflight.Finding) []preflight.Finding {
+func (s *session) review(findings []finding.Finding) []finding.Finding {
 	return acceptance.Review(acceptance.Asked{
 		Account: s.account(s.target.version), Findings: findings, NoJobs: s.payload == nil,
 	})
@@ -86,7 +87,7 @@ func (l *look) kind(version string) string {
 
 // cvo is what CVO would do with the same request: with the image where one was
 // named, and otherwise with the version alone, as "oc adm upgrade --to" asks.
-func (s *session) cvo(policy verdict.Policy, findings []preflight.Finding) report.CVO {
+func (s *session) cvo(policy verdict.Policy, findings []finding.Finding) report.CVO {
 	if refusal, refused := refusedByNodes(findings); refused {
 		return refusal
 	}
@@ -103,7 +104,7 @@ func (s *session) cvo(policy verdict.Policy, findings []preflight.Finding) repor
 // ask completes a request to CVO with what the administrator decided. CVO's
 // precondition reads the condition Upgradeable; where that does not tell yet of
 // what shuts it, CVO is about to.
-func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []preflight.Finding) report.CVO {
+func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
 	request.ClusterVersion, request.Force = l.clusterVersion, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	answer := cvo.Judge(request)
@@ -116,11 +117,11 @@ func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []prefli
 
 // shutters are the gates that count and of which CVO makes its condition
 // Upgradeable (cluster-version-operator pkg/risk).
-func shutters(findings []preflight.Finding) []string {
+func shutters(findings []finding.Finding) []string {
 	var names []string
-	for _, finding := range findings {
-		if finding.Source == preflight.SourceGate && finding.Outcome == preflight.Fail && verdict.Open(finding) && makesUpgradeable(finding.Name) {
-			names = append(names, finding.Name)
+	for _, f := range findings {
+		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && makesUpgradeable(f.Name) {
+			names = append(names, f.Name)
 		}
 	}
 	return names
@@ -136,10 +137,10 @@ func makesUpgradeable(name string) bool {
 
 // refusedByNodes says whether the cluster's image policies keep the release from
 // the pod in which CVO unpacks it. No force gets past them.
-func refusedByNodes(findings []preflight.Finding) (report.CVO, bool) {
-	for _, finding := range findings {
-		if finding.Name == releasePolicy && finding.Outcome == preflight.Fail {
-			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + finding.Message}, true
+func refusedByNodes(findings []finding.Finding) (report.CVO, bool) {
+	for _, f := range findings {
+		if f.Name == releasePolicy && f.Outcome == preflight.Fail {
+			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + f.Message}, true
 		}
 	}
 	return report.CVO{}, false

@@ -10,10 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/access"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/runner/registry"
 )
+
+const ReasonImagePoliciesUnavailable finding.Reason = "ImagePoliciesUnavailable"
 
 const (
 	releasePolicy = "ReleaseImagePolicy"
@@ -33,13 +35,11 @@ func policyNeeds() access.Needs {
 // policies, before it is read: nodes will do so before they run it. It tells
 // nothing where no policy is about it.
 func (s *session) checkReleasePolicy(ctx context.Context) {
-	policies, err := imagepolicy.FromCluster(ctx, s.config.OpenShift.ConfigV1())
+	policies, err := imagepolicy.FromCluster(ctx, s.config.Cluster.OpenShift.ConfigV1())
 	if err != nil {
-		s.tell(releasePolicy, preflight.SourceSignature, preflight.Finding{
-			Name: releasePolicy, Outcome: preflight.Unknown, Reason: "ImagePoliciesUnavailable", Blocks: true,
-			Message:     fmt.Sprintf("it is not known which images the nodes admit: %v", err),
-			Remediation: "Run the preflight as a user who may list ClusterImagePolicies.",
-		})
+		s.tell(releasePolicy, finding.SourceSignature, finding.Unknown(ReasonImagePoliciesUnavailable, "it is not known which images the nodes admit: %v", err).
+			Named(releasePolicy).
+			Remedy("Run the preflight as a user who may list ClusterImagePolicies."))
 		return
 	}
 	s.policies = policies
@@ -48,9 +48,9 @@ func (s *session) checkReleasePolicy(ctx context.Context) {
 	}
 	s.step("holding %s against the image policies of the cluster", s.proof.PullSpec())
 	image := imagepolicy.Image{PullSpec: s.proof.PullSpec(), Architectures: s.architectures(ctx)}
-	finding := policies.Check(ctx, image, puller{access: s.registries})
-	finding.Name = releasePolicy
-	s.tell(releasePolicy, preflight.SourceSignature, finding)
+	f := policies.Check(ctx, image, puller{access: s.registries})
+	f.Name = releasePolicy
+	s.tell(releasePolicy, finding.SourceSignature, f)
 }
 
 // architectures are those of the nodes; none, where they cannot be read, means
@@ -103,20 +103,14 @@ func (s *session) componentPolicies() (componentPolicies, bool) {
 	return c, len(c.covered) > 0
 }
 
-// Name implements collector.Source.
-func (c componentPolicies) Name() string { return imagesPolicy }
-
-// Source implements collector.Source.
-func (c componentPolicies) Source() preflight.Source { return preflight.SourceSignature }
-
 // Collect implements collector.Source: one finding for each reason that there
 // is, since a mirror without signatures lacks all of them.
-func (c componentPolicies) Collect(ctx context.Context) ([]preflight.Finding, error) {
+func (c componentPolicies) Collect(ctx context.Context) ([]finding.Finding, error) {
 	const parallel = 8
 	defer c.session.registries.Close()
 	architectures := c.session.architectures(ctx)
 	components := slices.Sorted(maps.Keys(c.covered))
-	answers := make([]preflight.Finding, len(components))
+	answers := make([]finding.Finding, len(components))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, component := range components {
@@ -132,11 +126,11 @@ func (c componentPolicies) Collect(ctx context.Context) ([]preflight.Finding, er
 }
 
 // groupByReason makes one finding of all that say the same.
-func groupByReason(components []string, answers []preflight.Finding) []preflight.Finding {
+func groupByReason(components []string, answers []finding.Finding) []finding.Finding {
 	const most = 5
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, kind := range answers {
-		if slices.ContainsFunc(findings, func(f preflight.Finding) bool { return same(f, kind) }) {
+		if slices.ContainsFunc(findings, func(f finding.Finding) bool { return same(f, kind) }) {
 			continue
 		}
 		var named []string
@@ -156,4 +150,4 @@ func groupByReason(components []string, answers []preflight.Finding) []preflight
 	return findings
 }
 
-func same(a, b preflight.Finding) bool { return a.Outcome == b.Outcome && a.Reason == b.Reason }
+func same(a, b finding.Finding) bool { return a.Outcome == b.Outcome && a.Reason == b.Reason }

@@ -134,9 +134,9 @@ func TestNoImagePolicyNoFinding(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	_, public := newSigstoreKey(t)
 	w.keep(t, trusting(public, "quay.io"))
-	for _, finding := range w.run(t).Findings {
-		if strings.HasSuffix(finding.Name, "ImagePolicy") {
-			t.Errorf("no policy is about the release, and it has the finding %+v", finding)
+	for _, f := range w.run(t).Findings {
+		if strings.HasSuffix(f.Name, "ImagePolicy") {
+			t.Errorf("no policy is about the release, and it has the finding %+v", f)
 		}
 	}
 }
@@ -177,9 +177,9 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 	w.config.Target = runner.Target{Image: pullSpec}
 	told := w.run(t)
 	got := map[preflight.Outcome]string{}
-	for _, finding := range told.Findings {
-		if finding.Name == "ComponentImagePolicy" {
-			got[finding.Outcome] = finding.Message
+	for _, f := range told.Findings {
+		if f.Name == "ComponentImagePolicy" {
+			got[f.Outcome] = f.Message
 		}
 	}
 	if len(got) != 2 || !strings.Contains(got[preflight.Fail], "2 (a, b)") || !strings.Contains(got[preflight.Pass], "1 (signed)") {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -31,14 +31,14 @@ func (s *session) images(ctx context.Context) []collector.Source {
 	}
 	if check.Mode.Pulls() {
 		if s.launcher == nil {
-			s.launcher = launch.New(s.config.Kubernetes)
+			s.launcher = launch.New(s.config.Cluster.Kubernetes)
 		}
 		check.ToPull = s.toPull()
 		check.Nodes = pull.Nodes{
-			Client: s.config.Kubernetes, List: s.snapshot.Nodes, Start: s.launcher, Run: s.run(), Parallelism: s.config.Parallelism,
+			Client: s.config.Cluster.Kubernetes, List: s.snapshot.Nodes, Start: s.launcher, Run: s.run(), Parallelism: s.config.Parallelism,
 		}
 	}
-	return []collector.Source{imageProgress{session: s, Check: check}}
+	return []collector.Source{s.imageProgress(check)}
 }
 
 // toPull are the images of the checks that run, unless nodes are to pull all.
@@ -76,33 +76,28 @@ func pullingNeeds() access.Needs {
 // theirs.
 func (s *session) nodeAccess(ctx context.Context) *registry.Access {
 	return registry.FromCluster(ctx, registry.Cluster{
-		Kubernetes: s.config.Kubernetes, OpenShift: s.config.OpenShift, Dynamic: s.config.Dynamic, Release: s.cluster.Image,
+		Kubernetes: s.config.Cluster.Kubernetes, OpenShift: s.config.Cluster.OpenShift, Dynamic: s.config.Cluster.Dynamic, Release: s.cluster.Image,
 	}, registry.Local{Transport: s.config.Local.Transport})
 }
 
-// imageProgress tells of the check of the images as it goes on.
-type imageProgress struct {
-	image.Check
-	session *session
-}
-
-// Collect implements collector.Source.
-func (p imageProgress) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	p.tell(jobs.Status{State: jobs.Running})
-	tenth := 0
-	p.Progress = func(done, total int) {
-		// In a log, each line says something new.
-		if done*10/total > tenth {
-			tenth = done * 10 / total
-			p.tell(jobs.Status{State: jobs.Running, Detail: fmt.Sprintf("%d of %d images", done, total)})
-		}
+// imageProgress reports the progress of the check of the images.
+func (s *session) imageProgress(check image.Check) collector.Source {
+	tell := func(status jobs.Status) {
+		status.Check, status.Since = image.Name, time.Now()
+		s.config.Progress(Event{Status: &status})
 	}
-	findings, err := p.Check.Collect(ctx)
-	p.tell(jobs.Status{State: jobs.Done, Findings: findings})
-	return findings, err
-}
-
-func (p imageProgress) tell(status jobs.Status) {
-	status.Check, status.Since = image.Name, time.Now()
-	p.session.config.Progress(Event{Status: &status})
+	return collector.Source{Name: image.Name, Kind: finding.SourceImage, Collect: func(ctx context.Context) ([]finding.Finding, error) {
+		tell(jobs.Status{State: jobs.Running})
+		tenth := 0
+		check.Progress = func(done, total int) {
+			// In a log, each line says something new.
+			if done*10/total > tenth {
+				tenth = done * 10 / total
+				tell(jobs.Status{State: jobs.Running, Detail: fmt.Sprintf("%d of %d images", done, total)})
+			}
+		}
+		findings, err := check.Collect(ctx)
+		tell(jobs.Status{State: jobs.Done, Findings: findings})
+		return findings, err
+	}}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -43,7 +44,7 @@ func TestImages(t *testing.T) {
 			w.config.Images, w.config.Accept = tc.mode, append(w.config.Accept, tc.accept...)
 			told := w.run(t)
 			got := find(t, told, image.Name)
-			if got.Source != preflight.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
+			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
 				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.says)
 			}
 			if told.Verdict.Decision != tc.decision {

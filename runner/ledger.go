@@ -9,9 +9,8 @@ import (
 	"sync"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ledger keeps every finding once, with the targets that it is about: of five
@@ -27,7 +26,7 @@ type ledger struct {
 // entry is one finding, about some targets by their place.
 type entry struct {
 	// own are the words about the first of them, general those about all.
-	own, general preflight.Finding
+	own, general finding.Finding
 	targets      []int
 }
 
@@ -35,13 +34,13 @@ func newLedger(candidates []report.Candidate) *ledger {
 	return &ledger{candidates: candidates, byKey: map[[sha256.Size]byte]*entry{}, asked: make([]acceptance.Asked, len(candidates))}
 }
 
-func (l *ledger) enter(target int, asked acceptance.Asked, findings []preflight.Finding) {
+func (l *ledger) enter(target int, asked acceptance.Asked, findings []finding.Finding) {
 	version := l.candidates[target].Version
 	entries := make([]*entry, len(findings))
 	keys := make([][sha256.Size]byte, len(findings))
-	for i, finding := range findings {
-		finding.BlockedTargets = nil
-		entries[i] = &entry{own: finding, general: generalize(finding, version)}
+	for i, f := range findings {
+		f.BlockedTargets = nil
+		entries[i] = &entry{own: f, general: generalize(f, version)}
 		keys[i] = key(entries[i].general)
 	}
 	l.mutex.Lock()
@@ -59,10 +58,10 @@ func (l *ledger) enter(target int, asked acceptance.Asked, findings []preflight.
 }
 
 // generalize words a finding about one target as it holds for others.
-func generalize(finding preflight.Finding, version string) preflight.Finding {
-	finding.Message = withoutVersion(finding.Message, version)
-	finding.Remediation = withoutVersion(finding.Remediation, version)
-	return finding
+func generalize(f finding.Finding, version string) finding.Finding {
+	f.Message = withoutVersion(f.Message, version)
+	f.Remediation = withoutVersion(f.Remediation, version)
+	return f
 }
 
 // withoutVersion puts report.AnyTarget in the place of the version, but not of
@@ -105,10 +104,10 @@ func isPart(before, after string) bool {
 }
 
 // key is the same for findings that read the same.
-func key(finding preflight.Finding) [sha256.Size]byte {
-	text, err := json.Marshal(finding)
+func key(f finding.Finding) [sha256.Size]byte {
+	text, err := json.Marshal(f)
 	if err != nil {
-		text = []byte(finding.Name) // strings, numbers and lists of them: there is nothing that could fail
+		text = []byte(f.Name) // strings, numbers and lists of them: there is nothing that could fail
 	}
 	return sha256.Sum256(text)
 }
@@ -124,17 +123,17 @@ func (l *ledger) findings() []report.TargetFinding {
 			about = append(about, l.candidates[target].Version)
 		}
 		about = slices.Compact(about)
-		finding := entry.general
+		f := entry.general
 		if len(about) == 1 {
-			finding = entry.own
+			f = entry.own
 		}
-		if finding.Blocks {
-			finding.BlockedTargets = about
+		if f.Blocks {
+			f.BlockedTargets = about
 		}
-		all = append(all, report.TargetFinding{Finding: finding, Targets: about})
+		all = append(all, report.TargetFinding{Finding: f, Targets: about})
 	}
 	slices.SortFunc(all, func(a, b report.TargetFinding) int {
-		return cmp.Or(verdict.Compare(a.Finding, b.Finding), slices.Compare(a.Targets, b.Targets))
+		return cmp.Or(finding.Compare(a.Finding, b.Finding), slices.Compare(a.Targets, b.Targets))
 	})
 	return all
 }

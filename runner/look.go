@@ -13,14 +13,16 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonUnknownUpdateKind finding.Reason = "UnknownUpdateKind"
 
 // look is one look at the cluster, for one target or for many: everything is
 // read once.
@@ -40,14 +42,14 @@ type look struct {
 func (c Config) look() *look {
 	return &look{
 		config:   c.withDefaults(),
-		snapshot: snapshot.Of(snapshot.Clients{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}),
+		snapshot: snapshot.Of(c.Cluster),
 	}
 }
 
 // reach finds out whether there is a cluster at all.
 func (l *look) reach() error {
 	l.step("reading the cluster")
-	kubernetes, err := l.config.Kubernetes.Discovery().ServerVersion()
+	kubernetes, err := l.config.Cluster.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
 		return fmt.Errorf("could not reach the API server: %w", err)
 	}
@@ -121,33 +123,16 @@ func (l *look) builtin(version string) []collector.Source {
 		return []collector.Source{unjudged("Update", err)}
 	}
 	ignored := risk.Options{IgnoredAlerts: l.config.IgnoredAlerts, IgnoredNamespaces: l.config.IgnoredNamespaces}
-	return sources(
-		gate.Checks(l.snapshot, asked),
-		risk.Checks(l.snapshot, l.config.Monitoring, asked, ignored),
-		health.Checks(l.snapshot, asked, health.Options{
-			Dependencies: l.config.Dependencies, Now: func() time.Time { return l.start },
-		}),
-	)
-}
-
-func sources(lists ...[]check.Check) []collector.Source {
-	var sources []collector.Source
-	for _, checks := range lists {
-		for _, check := range checks {
-			sources = append(sources, check)
-		}
-	}
-	return sources
+	return collector.Bind(check.Subject{Cluster: l.snapshot, Update: asked, Now: l.start},
+		gate.Checks(), risk.Checks(l.config.Monitoring, ignored), health.Checks(l.config.Dependencies))
 }
 
 // unjudged is the answer where the versions do not even say which gates
 // concern the update: that is known to nobody, so nothing is Ready.
 func unjudged(name string, cause error) collector.Source {
-	return answer{name: name, source: preflight.SourceGate, findings: []preflight.Finding{{
-		Name: name, Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Blocks: true,
-		Message:     fmt.Sprintf("the gates cannot be judged: %v", cause),
-		Remediation: "Name the target by its version, or verify its signature so that the version can be read from it.",
-	}}}
+	return collector.Known(name, finding.SourceGate, finding.Unknown(ReasonUnknownUpdateKind, "the gates cannot be judged: %v", cause).
+		Named(name).
+		Remedy("Name the target by its version, or verify its signature so that the version can be read from it."))
 }
 
 // oneAtATime makes what any check may call at any time into what a caller can
@@ -168,6 +153,6 @@ func (l *look) step(format string, args ...any) {
 }
 
 // answered passes on what one source said.
-func (l *look) answered(_ collector.Source, findings []preflight.Finding) {
+func (l *look) answered(_ collector.Source, findings []finding.Finding) {
 	l.config.Progress(Event{Answered: findings})
 }

@@ -15,7 +15,7 @@ import (
 // readRegistries finds out how the cluster pulls images.
 func (s *session) readRegistries(ctx context.Context) {
 	s.registries = registry.FromCluster(ctx, registry.Cluster{
-		Kubernetes: s.config.Kubernetes, OpenShift: s.config.OpenShift, Dynamic: s.config.Dynamic, Release: s.cluster.Image,
+		Kubernetes: s.config.Cluster.Kubernetes, OpenShift: s.config.Cluster.OpenShift, Dynamic: s.config.Cluster.Dynamic, Release: s.cluster.Image,
 	}, s.config.Local)
 }
 
@@ -40,7 +40,7 @@ func (s *session) filters(ctx context.Context) payload.Cluster {
 // features are those of the release that the cluster runs; nil when they are not
 // known.
 func (s *session) features(ctx context.Context) *payload.Features {
-	gates, err := s.config.OpenShift.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
+	gates, err := s.config.Cluster.OpenShift.ConfigV1().FeatureGates().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *session) features(ctx context.Context) *payload.Features {
 // what the cluster-version operator was started with, else what goes with the
 // topology. Empty is the default of either.
 func (s *session) profile(ctx context.Context) (profile, exclude string) {
-	deployment, err := s.config.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator", metav1.GetOptions{})
+	deployment, err := s.config.Cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator", metav1.GetOptions{})
 	if err == nil {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
 			profile = cmp.Or(profile, variable(container, "CLUSTER_PROFILE"))
@@ -89,7 +89,7 @@ func variable(container corev1.Container, name string) string {
 // empty when no node of it is to be seen.
 func (s *session) architecture(ctx context.Context) string {
 	for _, role := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
-		nodes, err := s.config.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: role, Limit: 1})
+		nodes, err := s.config.Cluster.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: role, Limit: 1})
 		if err == nil && len(nodes.Items) > 0 {
 			return nodes.Items[0].Status.NodeInfo.Architecture
 		}

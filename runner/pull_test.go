@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -149,10 +150,10 @@ func TestManifestsAreFiltered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got preflight.Finding
-			for _, finding := range listing.Findings {
-				if strings.HasPrefix(finding.Name, "Payload.") {
-					got = finding
+			var got finding.Finding
+			for _, f := range listing.Findings {
+				if strings.HasPrefix(f.Name, "Payload.") {
+					got = f
 				}
 			}
 			if got.Reason != tc.want || got.Outcome != tc.outcome {
@@ -202,8 +203,8 @@ func TestArchitectureOfTheControlPlane(t *testing.T) {
 		if _, err := nodes.Patch(t.Context(), "master", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
-		if finding := find(t, w.run(t), "ReleasePayload"); finding.Reason != want {
-			t.Errorf("a control plane of %s: %s (%s), want %s", architecture, finding.Reason, finding.Message, want)
+		if f := find(t, w.run(t), "ReleasePayload"); f.Reason != want {
+			t.Errorf("a control plane of %s: %s (%s), want %s", architecture, f.Reason, f.Message, want)
 		}
 	}
 }

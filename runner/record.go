@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -36,7 +37,7 @@ const (
 // somebody else is at it already, it tells what they come to, and goes on in
 // their place when they are gone.
 func (s *session) recorded(ctx, limited context.Context) (report.Report, error) {
-	s.records = record.New(s.config.Kubernetes)
+	s.records = record.New(s.config.Cluster.Kubernetes)
 	held, finished, err := s.claim(limited)
 	if err != nil {
 		return report.Report{}, err
@@ -189,7 +190,7 @@ func (s *session) bound(ctx, limited context.Context, held *record.Held) (contex
 func (s *session) take(held *record.Held) {
 	taken := held.Record()
 	s.held, s.id, s.start = held, taken.ID, taken.StartTime
-	s.answers = map[string][]preflight.Finding{}
+	s.answers = map[string][]finding.Finding{}
 	for _, result := range taken.Results {
 		if settled(result.Findings) {
 			s.answers[result.Check] = result.Findings
@@ -204,21 +205,21 @@ func (s *session) take(held *record.Held) {
 
 // settled results are not asked for again. What could not be told may be known
 // by now.
-func settled(findings []preflight.Finding) bool {
-	return len(findings) > 0 && !slices.ContainsFunc(findings, func(finding preflight.Finding) bool { return finding.Outcome == preflight.Unknown })
+func settled(findings []finding.Finding) bool {
+	return len(findings) > 0 && !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Unknown })
 }
 
 // answered records what one source said, and passes it on. An interruption is no
 // result.
-func (s *session) answered(source collector.Source, findings []preflight.Finding) {
-	if _, known := s.answers[source.Name()]; s.held != nil && s.awaited[source.Name()] && !known && !interruption(findings) {
-		s.held.Put(record.Result{Check: source.Name(), Findings: findings})
+func (s *session) answered(source collector.Source, findings []finding.Finding) {
+	if _, known := s.answers[source.Name]; s.held != nil && s.awaited[source.Name] && !known && !interruption(findings) {
+		s.held.Put(record.Result{Check: source.Name, Findings: findings})
 	}
 	s.look.answered(source, findings)
 }
 
-func interruption(findings []preflight.Finding) bool {
-	return slices.ContainsFunc(findings, func(finding preflight.Finding) bool { return finding.Reason == "Interrupted" })
+func interruption(findings []finding.Finding) bool {
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Reason == "Interrupted" })
 }
 
 // flush has the results recorded before the Jobs go that they were read from, so

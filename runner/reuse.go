@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
@@ -17,7 +18,7 @@ func (s *session) reuse(ctx context.Context) bool {
 	if s.config.Rerun || len(s.plan.Checks) == 0 {
 		return false
 	}
-	records := record.New(s.config.Kubernetes)
+	records := record.New(s.config.Cluster.Kubernetes)
 	last, found, err := records.Latest(ctx, s.digest())
 	if err != nil || !found || !s.covers(last) {
 		return false
@@ -30,7 +31,7 @@ func (s *session) reuse(ctx context.Context) bool {
 		s.step("run %s of %s does not hold any more: %s", last.ID, told.Run.CompletionTime, causes[0])
 		return false
 	}
-	s.answers = map[string][]preflight.Finding{}
+	s.answers = map[string][]finding.Finding{}
 	for _, result := range last.Results {
 		s.answers[result.Check] = result.Findings
 	}
@@ -50,8 +51,8 @@ func (s *session) covers(last record.Record) bool {
 	}
 	passed := map[string]bool{}
 	for _, result := range last.Results {
-		passed[result.Check] = settled(result.Findings) && !slices.ContainsFunc(result.Findings, func(finding preflight.Finding) bool {
-			return finding.Outcome == preflight.Fail
+		passed[result.Check] = settled(result.Findings) && !slices.ContainsFunc(result.Findings, func(f finding.Finding) bool {
+			return f.Outcome == preflight.Fail
 		})
 	}
 	for _, check := range s.plan.Checks {
@@ -66,7 +67,7 @@ func (s *session) covers(last record.Record) bool {
 func (s *session) taken() []collector.Source {
 	var sources []collector.Source
 	for _, check := range s.plan.Checks {
-		sources = append(sources, answer{name: check.Name, source: preflight.SourceJob, findings: s.answers[check.Name]})
+		sources = append(sources, collector.Known(check.Name, finding.SourceJob, s.answers[check.Name]...))
 	}
 	return sources
 }

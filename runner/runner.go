@@ -8,24 +8,21 @@ import (
 	"errors"
 	"time"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // The defaults of Config.
@@ -36,12 +33,8 @@ const (
 
 // Config is what a run needs to know. Fields without a default are required.
 type Config struct {
-	// Kubernetes and OpenShift reach the cluster that would be updated.
-	Kubernetes kubernetes.Interface
-	OpenShift  configclient.Interface
-	// Dynamic reads what has no client of its own here, such as
-	// MachineConfigPools.
-	Dynamic dynamic.Interface
+	// Cluster reaches the cluster that would be updated.
+	Cluster *cluster.Cluster
 	// Monitoring reaches the metrics and the alerts of that cluster.
 	Monitoring *monitoring.Client
 	// Target is the release to ask about.
@@ -115,7 +108,7 @@ type Event struct {
 	// Status says what one check is doing.
 	Status *jobs.Status
 	// Answered holds the findings of one check that has ended.
-	Answered []preflight.Finding
+	Answered []finding.Finding
 }
 
 // Run answers for one target.
@@ -196,7 +189,7 @@ type Listing struct {
 	// Verdict and Findings are about the release itself: its signature, its
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict
-	Findings []preflight.Finding
+	Findings []finding.Finding
 	// Needs is what Run asks of the API server for this release. Nothing is
 	// required where the release may not be read.
 	Needs access.Needs

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -163,15 +164,15 @@ func (w world) run(t *testing.T) report.Report {
 	return told
 }
 
-func find(t *testing.T, told report.Report, name string) preflight.Finding {
+func find(t *testing.T, told report.Report, name string) finding.Finding {
 	t.Helper()
-	for _, finding := range told.Findings {
-		if finding.Name == name {
-			return finding
+	for _, f := range told.Findings {
+		if f.Name == name {
+			return f
 		}
 	}
 	t.Fatalf("no finding %s in %+v", name, told.Findings)
-	return preflight.Finding{}
+	return finding.Finding{}
 }
 
 func TestTargetIsResolved(t *testing.T) {
@@ -270,9 +271,9 @@ func TestChecksThatAreNotSelectedHaveNotPassed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.config.Accept = nil
 	told := w.run(t)
-	finding := find(t, told, check)
-	if finding.Outcome != preflight.Unknown || finding.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
-		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, finding.Outcome, finding.Reason, told.Verdict.Decision)
+	f := find(t, told, check)
+	if f.Outcome != preflight.Unknown || f.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
+		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, f.Outcome, f.Reason, told.Verdict.Decision)
 	}
 }
 
@@ -302,9 +303,9 @@ func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
 	})
 	w.config.Target = runner.Target{Version: "4.19.1"}
 	told := w.run(t)
-	finding := find(t, told, "ReleasePayload")
-	if finding.Outcome != preflight.Fail || finding.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", finding.Outcome, finding.Reason, told.Verdict.Decision)
+	f := find(t, told, "ReleasePayload")
+	if f.Outcome != preflight.Fail || f.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", f.Outcome, f.Reason, told.Verdict.Decision)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
@@ -16,17 +18,19 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
+const ReasonNotSelected finding.Reason = "NotSelected"
+
 // builtin are the checks that are built in, with those that need the release.
 func (s *session) builtin(ctx context.Context) []collector.Source {
 	sources := append(s.images(ctx), s.look.builtin(s.target.version)...)
 	if policies, covered := s.componentPolicies(); covered {
-		sources = append(sources, policies)
+		sources = append(sources, collector.Source{Name: imagesPolicy, Kind: finding.SourceSignature, Collect: policies.Collect})
 	}
 	asked, err := update.Parse(s.cluster.Version, s.target.version)
 	if s.payload == nil || err != nil {
 		return sources
 	}
-	return append(sources, gate.AdminAckAhead(s.snapshot, asked, s.payload.AdminGates))
+	return append(sources, collector.Bind(check.Subject{Cluster: s.snapshot, Update: asked, Now: s.start}, []check.Check{gate.AdminAckAhead(s.payload.AdminGates)})...)
 }
 
 // draft plans the release's checks, and finds out whether the user may record and
@@ -39,7 +43,7 @@ func (s *session) draft(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.config.writingNeeds(s.plan).Check(ctx, s.config.Kubernetes.AuthorizationV1())
+	return s.config.writingNeeds(s.plan).Check(ctx, s.config.Cluster.Kubernetes.AuthorizationV1())
 }
 
 // replan plans the checks of the draft again, for the run as it is now: with
@@ -70,7 +74,7 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	if s.held == nil {
 		return append(s.told, s.taken()...), nil
 	}
-	launcher := launch.New(s.config.Kubernetes)
+	launcher := launch.New(s.config.Cluster.Kubernetes)
 	if s.held.Resumed() {
 		if err := launcher.Resume(ctx, s.id); err != nil {
 			return nil, err
@@ -84,17 +88,17 @@ func (s *session) launch(ctx context.Context) ([]collector.Source, error) {
 	s.refused(refused)
 	s.launcher = launcher
 	if len(plan.Checks) > 0 {
-		audit := beginAudit(ctx, s.config.Kubernetes, plan.Accounts())
+		audit := beginAudit(ctx, s.config.Cluster.Kubernetes, plan.Accounts())
 		guard := launcher.Guard(ctx, plan)
 		s.tell(guard.Name, guard.Source, guard)
 		audit.guarded = guard.Outcome == preflight.Pass
-		s.told = append(s.told, audit)
+		s.told = append(s.told, collector.Source{Name: auditName, Kind: finding.SourceJob, Collect: audit.Collect})
 	}
 	if err := launcher.Prepare(ctx, plan); err != nil {
 		return nil, err
 	}
 	s.step("running the checks of the release: %d", len(plan.Checks))
-	sources, err := jobs.Sources(ctx, s.config.Kubernetes, launcher, plan, jobs.Options{
+	sources, err := jobs.Sources(ctx, s.config.Cluster.Kubernetes, launcher, plan, jobs.Options{
 		Parallelism: s.config.Parallelism, Answered: s.answers,
 		Progress: func(status jobs.Status) { s.config.Progress(Event{Status: &status}) },
 	})
@@ -112,9 +116,9 @@ func (s *session) run() launch.Run {
 
 // refused tells of checks that may not run: each had to report, and did not
 // pass.
-func (s *session) refused(findings []preflight.Finding) {
-	for _, finding := range findings {
-		s.tell(finding.Name, preflight.SourceJob, finding)
+func (s *session) refused(findings []finding.Finding) {
+	for _, f := range findings {
+		s.tell(f.Name, finding.SourceJob, f)
 	}
 }
 
@@ -130,11 +134,9 @@ func (s *session) choose() error {
 			chosen = append(chosen, check)
 			continue
 		}
-		s.tell(check.Name, preflight.SourceJob, preflight.Finding{
-			Name: check.Name, Outcome: preflight.Unknown, Reason: "NotSelected", Blocks: true,
-			Message:     "the check was left out by --only, --skip or --no-jobs, so nobody looked",
-			Remediation: "Run without them, or accept it by name: --accept " + check.Name,
-		})
+		s.tell(check.Name, finding.SourceJob, finding.Unknown(ReasonNotSelected, "the check was left out by --only, --skip or --no-jobs, so nobody looked").
+			Named(check.Name).
+			Remedy("Run without them, or accept it by name: --accept %s", check.Name))
 	}
 	s.plan.Checks = chosen
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -61,7 +62,7 @@ func soFar(rec record.Record) report.Report {
 
 // heard is what the checks of a run have found, and the names of those that have
 // not answered.
-func heard(rec record.Record) (findings []preflight.Finding, missing []string) {
+func heard(rec record.Record) (findings []finding.Finding, missing []string) {
 	answered := map[string]bool{}
 	for _, result := range rec.Results {
 		answered[result.Check] = true
@@ -77,14 +78,13 @@ func heard(rec record.Record) (findings []preflight.Finding, missing []string) {
 }
 
 // unheard says of checks that nobody waits for them any more.
-func unheard(phase record.Phase, missing []string) []preflight.Finding {
-	findings := make([]preflight.Finding, 0, len(missing))
+func unheard(phase record.Phase, missing []string) []finding.Finding {
+	findings := make([]finding.Finding, 0, len(missing))
 	for _, check := range missing {
-		findings = append(findings, preflight.Finding{
-			Name: check, Source: preflight.SourceJob, Outcome: preflight.Unknown, Reason: string(phase), Blocks: true,
-			Message:     "the run ended before the check had answered",
-			Remediation: "Run the preflight again and let it finish.",
-		})
+		findings = append(findings, finding.Unknown(finding.Reason(string(phase)), "the run ended before the check had answered").
+			Named(check).
+			From(finding.SourceJob).
+			Remedy("Run the preflight again and let it finish."))
 	}
 	return findings
 }

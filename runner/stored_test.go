@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -31,9 +32,7 @@ func recorded(phase record.Phase, results ...record.Result) record.Record {
 }
 
 func heard(check string, outcome preflight.Outcome) record.Result {
-	return record.Result{Check: check, Findings: []preflight.Finding{{
-		Name: check, Source: preflight.SourceJob, Outcome: outcome, Reason: "Said", Blocks: outcome == preflight.Fail || outcome == preflight.Unknown,
-	}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: outcome, Reason: "Said"}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
 }
 
 func TestStoredWithoutReport(t *testing.T) {
@@ -77,8 +76,8 @@ func TestStoredWithoutReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			var findings []string
-			for _, finding := range told.Findings {
-				findings = append(findings, finding.Name+" "+string(finding.Outcome))
+			for _, f := range told.Findings {
+				findings = append(findings, f.Name+" "+string(f.Outcome))
 			}
 			if told.Verdict.Decision != tc.decision || !slices.Equal(findings, tc.findings) {
 				t.Errorf("%s: %s with %q, want %s with %q", tc.reason, told.Verdict.Decision, findings, tc.decision, tc.findings)

@@ -16,10 +16,12 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonNoUpdates finding.Reason = "NoUpdates"
 
 // parallelTargets bounds the targets that are judged at one time. What they
 // need is read once for all of them; the rest is computing.
@@ -145,42 +147,41 @@ func (l *look) judgeAll(ctx context.Context, candidates []report.Candidate) (rep
 		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
 	}
 	told.Findings = found.findings()
-	for _, finding := range acceptance.Review(found.asked...) {
-		told.Findings = append(told.Findings, report.TargetFinding{Finding: finding, Targets: []string{}})
+	for _, f := range acceptance.Review(found.asked...) {
+		told.Findings = append(told.Findings, report.TargetFinding{Finding: f, Targets: []string{}})
 	}
 	return told, nil
 }
 
 // judge gives one candidate its verdict, and returns what led to it.
-func (l *look) judge(ctx context.Context, candidate *report.Candidate) (acceptance.Asked, []preflight.Finding) {
-	collection := collector.Collect(ctx, l.builtin(candidate.Version), func(collector.Source, []preflight.Finding) {})
+func (l *look) judge(ctx context.Context, candidate *report.Candidate) (acceptance.Asked, []finding.Finding) {
+	collection := collector.Collect(ctx, l.builtin(candidate.Version), func(collector.Source, []finding.Finding) {})
 	account := l.account(candidate.Version)
 	policy := verdict.Policy{Accepted: account.Accepted(), Force: l.config.Force}
 	candidate.UpdateKind = l.kind(candidate.Version)
 	candidate.Expected = expectation(collection)
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	candidate.Verdict, findings = verdict.Fold(collection.Findings, candidate.Expected, policy)
 	request := cvo.Request{Version: candidate.Version}
 	candidate.CVO = l.ask(request, policy, findings)
-	counting := slices.DeleteFunc(slices.Clone(findings), func(finding preflight.Finding) bool {
-		return finding.Bypass == nil && !verdict.Open(finding)
+	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool {
+		return f.Bypass == nil && !f.Open()
 	})
 	return acceptance.Asked{Account: account, Findings: slices.Clip(counting), NoJobs: true}, findings
 }
 
 // noUpdates says why there is nothing to judge.
-func noUpdates(clusterVersion *configv1.ClusterVersion) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "NoUpdates", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "NoUpdates",
-		Message:     fmt.Sprintf("the cluster knows of no update in channel %q", clusterVersion.Spec.Channel),
-		Remediation: "Choose another channel: oc adm upgrade channel. Or ask for a release by its image: oc preflight run --to-image PULLSPEC",
-		Objects:     []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name}},
-	}
+func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
+	f := finding.Warn(ReasonNoUpdates, "the cluster knows of no update in channel %q", clusterVersion.Spec.Channel).
+		Named("NoUpdates").
+		From(finding.SourceRisk).
+		Remedy("Choose another channel: oc adm upgrade channel. Or ask for a release by its image: oc preflight run --to-image PULLSPEC").
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
-			finding.Reason = "UpdatesNotRetrieved"
-			finding.Message += fmt.Sprintf("; they could not be retrieved: %s: %s", condition.Reason, condition.Message)
+			f.Reason = "UpdatesNotRetrieved"
+			f.Message += fmt.Sprintf("; they could not be retrieved: %s: %s", condition.Reason, condition.Message)
 		}
 	}
-	return finding
+	return f
 }

@@ -94,12 +94,12 @@ func TestTargetsOfTheEnhancement(t *testing.T) {
 	if got := told.Targets[2].Verdict.Accepted; !slices.Equal(got, []string{dualStack, bootImages}) {
 		t.Errorf("4.18.16 has %q accepted", got)
 	}
-	for _, finding := range told.Findings {
-		if finding.Name == bootImages && !slices.Equal(finding.Targets, []string{"4.18.17", "4.18.16"}) {
-			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, finding.Targets, finding)
+	for _, f := range told.Findings {
+		if f.Name == bootImages && !slices.Equal(f.Targets, []string{"4.18.17", "4.18.16"}) {
+			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, f.Targets, f)
 		}
-		if finding.Reason == "Unused" {
-			t.Errorf("%s, although each is needed for some target", finding.Message)
+		if f.Reason == "Unused" {
+			t.Errorf("%s, although each is needed for some target", f.Message)
 		}
 	}
 }
@@ -219,9 +219,9 @@ func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
 	if told.Targets[0].Verdict.Decision != "Undecided" {
 		t.Errorf("%+v; what may not be read is not known", told.Targets[0].Verdict)
 	}
-	for _, finding := range told.Findings {
-		if finding.Outcome == "Unknown" && finding.Reason != "Forbidden" {
-			t.Errorf("%s: %s, want Forbidden: %s", finding.Name, finding.Reason, finding.Message)
+	for _, f := range told.Findings {
+		if f.Outcome == "Unknown" && f.Reason != "Forbidden" {
+			t.Errorf("%s: %s, want Forbidden: %s", f.Name, f.Reason, f.Message)
 		}
 	}
 }
@@ -241,15 +241,15 @@ func TestTargetsShareTheirFindings(t *testing.T) {
 	w.config.Accept = nil
 	w.state.Conditional = []configv1.ConditionalUpdate{conditional("4.18.1", "1", leaked), conditional("4.18.16", "2", leaked)}
 	w.apply(t)
-	for _, finding := range w.targets(t).Findings {
-		if len(finding.Targets) == 2 && (strings.Contains(finding.Message, "4.18.16") || strings.Contains(finding.Message, report.AnyTarget+"6")) {
-			t.Errorf("%s: %q is said of %q", finding.Name, finding.Message, finding.Targets)
+	for _, f := range w.targets(t).Findings {
+		if len(f.Targets) == 2 && (strings.Contains(f.Message, "4.18.16") || strings.Contains(f.Message, report.AnyTarget+"6")) {
+			t.Errorf("%s: %q is said of %q", f.Name, f.Message, f.Targets)
 		}
-		if finding.Name == leaked && (len(finding.Targets) != 2 || !slices.Equal(finding.BlockedTargets, finding.Targets)) {
-			t.Errorf("%s is said of %q, and blocks %q", finding.Name, finding.Targets, finding.BlockedTargets)
+		if f.Name == leaked && (len(f.Targets) != 2 || !slices.Equal(f.BlockedTargets, f.Targets)) {
+			t.Errorf("%s is said of %q, and blocks %q", f.Name, f.Targets, f.BlockedTargets)
 		}
-		if len(finding.Targets) == 1 && strings.Contains(finding.Message, report.AnyTarget) {
-			t.Errorf("%s: %q is said of one target", finding.Name, finding.Message)
+		if len(f.Targets) == 1 && strings.Contains(f.Message, report.AnyTarget) {
+			t.Errorf("%s: %q is said of one target", f.Name, f.Message)
 		}
 	}
 }

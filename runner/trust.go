@@ -3,16 +3,24 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
+)
+
+const (
+	ReasonVerified         finding.Reason = "Verified"
+	ReasonSignatureWarning finding.Reason = "SignatureWarning"
+	ReasonError            finding.Reason = "Error"
+	ReasonVersionMismatch  finding.Reason = "VersionMismatch"
+	ReasonRead             finding.Reason = "Read"
 )
 
 // Trust is what the cluster trusts, with the keyrings and the stores each
@@ -47,13 +55,13 @@ func (s *session) verify(ctx context.Context) error {
 	proof, failure := s.prove(ctx, pullSpec)
 	if failure == nil {
 		s.proof, s.acceptedByCVO = &proof, proof.CVOAccepts()
-		s.tell("ReleaseSignature", preflight.SourceSignature, verified(proof)...)
+		s.tell("ReleaseSignature", finding.SourceSignature, verified(proof)...)
 		return nil
 	}
 	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
 		return &BadInputError{Err: failure}
 	}
-	s.tell("ReleaseSignature", preflight.SourceSignature, unverified("ReleaseSignature", failure))
+	s.tell("ReleaseSignature", finding.SourceSignature, unverified("ReleaseSignature", failure))
 	return s.distrust(failure)
 }
 
@@ -94,7 +102,7 @@ func (s *session) pullSpec(ctx context.Context) (string, error) {
 
 func (s *session) prove(ctx context.Context, pullSpec string) (signature.Release, error) {
 	given := signature.Trust{Keyrings: s.config.Keyrings, Stores: s.config.Stores}
-	trust, err := Trust(ctx, s.config.Kubernetes.CoreV1(), s.config.OpenShift.ConfigV1(), given)
+	trust, err := Trust(ctx, s.config.Cluster.Kubernetes.CoreV1(), s.config.Cluster.OpenShift.ConfigV1(), given)
 	if err != nil {
 		return signature.Release{}, err
 	}
@@ -108,32 +116,27 @@ func (s *session) prove(ctx context.Context, pullSpec string) (signature.Release
 
 // verified are the findings of a release with proof: what the verification was
 // lenient about is worth a warning.
-func verified(proof signature.Release) []preflight.Finding {
-	findings := []preflight.Finding{{
-		Name: "ReleaseSignature", Outcome: preflight.Pass, Reason: "Verified",
-		Message: "the release is signed by " + strings.Join(proof.Signers(), "; "),
-	}}
+func verified(proof signature.Release) []finding.Finding {
+	findings := []finding.Finding{finding.Pass(ReasonVerified, "the release is signed by %s", strings.Join(proof.Signers(), "; ")).
+		Named("ReleaseSignature")}
 	for _, warning := range proof.Warnings() {
-		findings = append(findings, preflight.Finding{
-			Name: "ReleaseSignature", Outcome: preflight.Warn, Reason: "SignatureWarning", Message: warning,
-		})
+		findings = append(findings, finding.Warn(ReasonSignatureWarning, "%s", warning).
+			Named("ReleaseSignature"))
 	}
 	return findings
 }
 
 // unverified is the finding of a release without proof. A failure that is not
 // the signature package's own verdict could not tell.
-func unverified(name string, failure error) preflight.Finding {
-	finding := preflight.Finding{
-		Name: name, Outcome: preflight.Unknown, Reason: "Error", Message: failure.Error(),
-		Remediation: "Put right what the message names, or name keys and stores yourself with --keyring and --signature-store.",
-		Blocks:      true,
-	}
+func unverified(name string, failure error) finding.Finding {
+	f := finding.Unknown(ReasonError, "%s", failure.Error()).
+		Named(name).
+		Remedy("Put right what the message names, or name keys and stores yourself with --keyring and --signature-store.")
 	if known, ok := errors.AsType[*signature.Error](failure); ok {
-		finding.Outcome, finding.Reason = known.Outcome, known.Reason
-		finding.Message, finding.Remediation = known.Message, known.Remediation
+		f.Outcome, f.Reason = known.Outcome, known.Reason
+		f.Message, f.Remediation = known.Message, known.Remediation
 	}
-	return finding
+	return f
 }
 
 // extract reads the manifests of a release that was proven, and tells what is
@@ -147,23 +150,22 @@ func (s *session) extract(ctx context.Context) error {
 	defer s.registries.Close()
 	read, err := payload.Extract(ctx, *s.proof, payload.Options{Access: s.registries, Cache: s.config.Cache, Cluster: s.filters(ctx)})
 	if refused, ok := errors.AsType[*payload.Error](err); ok && refused.Outcome == preflight.Fail {
-		s.tell("ReleasePayload", preflight.SourcePayload, append(s.registries.Warnings(), preflight.Finding{
-			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: refused.Reason, Blocks: true,
-			Message: refused.Error(), Remediation: refused.Remediation,
-		})...)
+		s.tell("ReleasePayload", finding.SourcePayload, append(s.registries.Warnings(), finding.Fail(finding.Reason(refused.Reason), "%s", refused.Error()).
+			Named("ReleasePayload").
+			Remedy("%s", refused.Remediation))...)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if failure := s.proof.CheckVersion(read.Version); failure != nil {
-		s.tell("ReleaseIdentity", preflight.SourceSignature, unverified("ReleaseIdentity", failure))
+		s.tell("ReleaseIdentity", finding.SourceSignature, unverified("ReleaseIdentity", failure))
 		if err := s.distrust(failure); err != nil || s.proof == nil {
 			return err
 		}
 	}
 	s.payload = read
-	s.tell("ReleasePayload", preflight.SourcePayload, slices.Concat(s.registries.Warnings(), read.Problems, []preflight.Finding{s.version(read)})...)
+	s.tell("ReleasePayload", finding.SourcePayload, slices.Concat(s.registries.Warnings(), read.Problems, []finding.Finding{s.version(read)})...)
 	if s.target.version == "" {
 		s.target.version = read.Version
 	}
@@ -172,16 +174,13 @@ func (s *session) extract(ctx context.Context) error {
 
 // version compares what the release says it is with what was asked for, as CVO
 // does before it updates (reason VerifyPayloadVersion).
-func (s *session) version(read *payload.Release) preflight.Finding {
+func (s *session) version(read *payload.Release) finding.Finding {
 	if s.target.version != "" && s.target.version != read.Version {
-		return preflight.Finding{
-			Name: "ReleasePayload", Outcome: preflight.Fail, Reason: "VersionMismatch", Blocks: true,
-			Message:     fmt.Sprintf("the release image is version %s, not %s as the cluster has it", read.Version, s.target.version),
-			Remediation: "Do not use this image. Refresh the available updates: oc adm upgrade",
-		}
+		return finding.Fail(ReasonVersionMismatch,
+			"the release image is version %s, not %s as the cluster has it", read.Version, s.target.version).
+			Named("ReleasePayload").
+			Remedy("Do not use this image. Refresh the available updates: oc adm upgrade")
 	}
-	return preflight.Finding{
-		Name: "ReleasePayload", Outcome: preflight.Pass, Reason: "Read",
-		Message: fmt.Sprintf("release %s ships %d preflight checks", read.Version, len(read.Jobs)),
-	}
+	return finding.Pass(ReasonRead, "release %s ships %d preflight checks", read.Version, len(read.Jobs)).
+		Named("ReleasePayload")
 }

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -43,9 +44,9 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 				w.config.Repositories = []string{tc.repository}
 			}
 			told := w.run(t)
-			finding := find(t, told, tc.finding)
-			if finding.Reason != tc.want || finding.Source != preflight.SourceSignature {
-				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, finding.Reason, finding.Message, tc.want)
+			f := find(t, told, tc.finding)
+			if f.Reason != tc.want || f.Source != finding.SourceSignature {
+				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, f.Reason, f.Message, tc.want)
 			}
 			trusted := tc.want == "Verified"
 			stops := slices.Contains(slices.Concat(told.Verdict.Blocking, told.Verdict.Undecided), tc.finding)
@@ -58,9 +59,9 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 			if trusted {
 				return
 			}
-			for _, finding := range told.Findings {
-				if finding.Source == preflight.SourcePayload || finding.Name == check {
-					t.Errorf("%s: the release is used all the same: %+v", tc.reason, finding)
+			for _, f := range told.Findings {
+				if f.Source == finding.SourcePayload || f.Name == check {
+					t.Errorf("%s: the release is used all the same: %+v", tc.reason, f)
 				}
 			}
 			w.config.Force = true

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -74,36 +75,36 @@ func TestTheFirstThatHoldsSaysWhere(t *testing.T) {
 }
 
 // found is one finding that stands in the way.
-func found(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
-	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: true}
+func found(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome}, Source: source, Blocks: true}
 }
 
 func TestReview(t *testing.T) {
-	risk := found("RiskA", preflight.SourceRisk, preflight.Fail)
+	risk := found("RiskA", finding.SourceRisk, preflight.Fail)
 	for name, tc := range map[string]struct {
 		reason   string
 		accepted []acceptance.Acceptance
-		findings []preflight.Finding
+		findings []finding.Finding
 		noJobs   bool
 		want     map[string]string // a part of the message, by reason
 	}{
-		"Used": {reason: "an acceptance at work", accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{risk}},
+		"Used": {reason: "an acceptance at work", accepted: acceptance.Named("--accept", "RiskA"), findings: []finding.Finding{risk}},
 		"UsedForLackOfAnAnswer": {
 			reason:   "an acceptance covers a risk that could not be evaluated",
-			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Unknown)},
+			accepted: acceptance.Named("--accept", "RiskA"), findings: []finding.Finding{found("RiskA", finding.SourceRisk, preflight.Unknown)},
 		},
 		"UsedTwice": {
 			reason:   "the second of two acceptances is not useless",
-			accepted: acceptance.Named("--accept", "RiskA", "RiskA"), findings: []preflight.Finding{risk},
+			accepted: acceptance.Named("--accept", "RiskA", "RiskA"), findings: []finding.Finding{risk},
 		},
 		"Unused": {
 			reason:   "nothing needs it",
-			accepted: acceptance.Named("--accept", "RiskA", "RiskB", "RiskC"), findings: []preflight.Finding{risk},
+			accepted: acceptance.Named("--accept", "RiskA", "RiskB", "RiskC"), findings: []finding.Finding{risk},
 			want: map[string]string{"Unused": "RiskB (--accept), RiskC (--accept)"},
 		},
 		"UnusedForAPass": {
 			reason:   "what passed needs no acceptance",
-			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Pass)},
+			accepted: acceptance.Named("--accept", "RiskA"), findings: []finding.Finding{found("RiskA", finding.SourceRisk, preflight.Pass)},
 			want: map[string]string{"Unused": "RiskA"},
 		},
 		"UnusedElsewhere": {
@@ -117,7 +118,7 @@ func TestReview(t *testing.T) {
 		},
 		"Expired": {
 			reason:   "expired, needed or not",
-			accepted: read(t, entry("RiskA", "  expires: 2026-11-01"), entry("RiskB", "  expires: 2026-11-02")), findings: []preflight.Finding{risk},
+			accepted: read(t, entry("RiskA", "  expires: 2026-11-01"), entry("RiskB", "  expires: 2026-11-02")), findings: []finding.Finding{risk},
 			want: map[string]string{"Expired": "RiskA (accept.yaml, entry 1) of ann, expired 2026-11-01, RiskB"},
 		},
 		"ExpiredElsewhere": {
@@ -126,34 +127,34 @@ func TestReview(t *testing.T) {
 		},
 		"OutOfScope": {
 			reason:   "it names what stands in the way, for other targets",
-			accepted: read(t, entry("RiskA", "  versions: 4.19.x", "  clusters: [c9]")), findings: []preflight.Finding{risk},
+			accepted: read(t, entry("RiskA", "  versions: 4.19.x", "  clusters: [c9]")), findings: []finding.Finding{risk},
 			want: map[string]string{"OutOfScope": `RiskA (accept.yaml, entry 1) for versions "4.19.x" for clusters c9`},
 		},
 		"OutOfScopeButAccepted": {
 			reason:   "another acceptance covers it",
-			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("--accept", "RiskA")...), findings: []preflight.Finding{risk},
+			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("--accept", "RiskA")...), findings: []finding.Finding{risk},
 		},
 		"Gate": {
 			reason:   "CVO does not ask what was accepted",
-			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Fail)},
+			accepted: acceptance.Named("--accept", "Gate"), findings: []finding.Finding{found("Gate", finding.SourceGate, preflight.Fail)},
 			want: map[string]string{"NotAcceptable": "the acceptance of Gate (--accept) has no effect: it is a gate"},
 		},
 		"Signature": {
 			reason:   "trust is no risk",
-			accepted: acceptance.Named("--accept", "ReleaseSignature"), findings: []preflight.Finding{found("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			accepted: acceptance.Named("--accept", "ReleaseSignature"), findings: []finding.Finding{found("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
 			want: map[string]string{"NotAcceptable": "trust in the release"},
 		},
 		"OpenGate": {
 			reason:   "a gate that is open needs nothing, and the acceptance is useless",
-			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Pass)},
+			accepted: acceptance.Named("--accept", "Gate"), findings: []finding.Finding{found("Gate", finding.SourceGate, preflight.Pass)},
 			want: map[string]string{"Unused": "Gate"},
 		},
 		"Acknowledged": {
 			reason:   "an acknowledged gate needs no acceptance",
 			accepted: acceptance.Named("--accept", "Gate"),
-			findings: []preflight.Finding{func() preflight.Finding {
-				gate := found("Gate", preflight.SourceGate, preflight.Fail)
-				gate.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
+			findings: []finding.Finding{func() finding.Finding {
+				gate := found("Gate", finding.SourceGate, preflight.Fail)
+				gate.Bypass = &finding.Bypass{By: finding.ByAdminAck}
 				return gate
 			}()},
 			want: map[string]string{"Unused": "Gate"},
@@ -164,7 +165,7 @@ func TestReview(t *testing.T) {
 			for _, force := range []bool{false, true} {
 				policy := verdict.Policy{Accepted: account.Accepted(), Force: force}
 				_, folded := verdict.Fold(tc.findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
-				for _, findings := range [][]preflight.Finding{tc.findings, folded} {
+				for _, findings := range [][]finding.Finding{tc.findings, folded} {
 					check(t, tc.reason, tc.want, acceptance.Review(acceptance.Asked{Account: account, Findings: findings, NoJobs: tc.noJobs}))
 				}
 			}
@@ -172,16 +173,16 @@ func TestReview(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, why string, want map[string]string, findings []preflight.Finding) {
+func check(t *testing.T, why string, want map[string]string, findings []finding.Finding) {
 	t.Helper()
 	reasons := []string{}
-	for _, finding := range findings {
-		reasons = append(reasons, finding.Reason)
-		if finding.Outcome != preflight.Warn || finding.Source == "" || finding.Remediation == "" {
-			t.Errorf("%s: %+v is no warning that says what to do", why, finding)
+	for _, f := range findings {
+		reasons = append(reasons, f.Reason)
+		if f.Outcome != preflight.Warn || f.Source == "" || f.Remediation == "" {
+			t.Errorf("%s: %+v is no warning that says what to do", why, f)
 		}
-		if !strings.Contains(finding.Message, want[finding.Reason]) {
-			t.Errorf("%s: message %q does not say %q", why, finding.Message, want[finding.Reason])
+		if !strings.Contains(f.Message, want[f.Reason]) {
+			t.Errorf("%s: message %q does not say %q", why, f.Message, want[f.Reason])
 		}
 	}
 	slices.Sort(reasons)
@@ -198,7 +199,7 @@ func TestReviewOfManyTargets(t *testing.T) {
 	var asked []acceptance.Asked
 	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
 		account := acceptance.Judge(all, acceptance.Question{Target: target, Now: noon})
-		asked = append(asked, acceptance.Asked{Account: account, Findings: []preflight.Finding{found(name, preflight.SourceRisk, preflight.Fail)}, NoJobs: true})
+		asked = append(asked, acceptance.Asked{Account: account, Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true})
 	}
 	findings := acceptance.Review(asked...)
 	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (--accept), RiskC (accept.yaml, entry 1)") {

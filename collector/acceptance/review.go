@@ -6,8 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+const (
+	ReasonNotAcceptable finding.Reason = "NotAcceptable"
+	ReasonExpired       finding.Reason = "Expired"
+	ReasonOutOfScope    finding.Reason = "OutOfScope"
+	ReasonUnused        finding.Reason = "Unused"
 )
 
 // Asked is one target, with what was found out for it.
@@ -15,7 +21,7 @@ type Asked struct {
 	// Account is of the same acceptances for all targets.
 	Account Account
 	// Findings are those of the target, folded or not.
-	Findings []preflight.Finding
+	Findings []finding.Finding
 	// NoJobs is true where the release's own checks were not asked, so that
 	// nobody can say whether an acceptance of one of them is needed.
 	NoJobs bool
@@ -25,11 +31,11 @@ type Asked struct {
 // of them: that have expired, that no target needs, that are not for the target
 // whose finding they name, and that name what cannot be accepted. They are
 // information; none of them changes a decision.
-func Review(asked ...Asked) []preflight.Finding {
+func Review(asked ...Asked) []finding.Finding {
 	if len(asked) == 0 {
 		return nil
 	}
-	review := review{all: asked[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, refused: map[string]preflight.Finding{}}
+	review := review{all: asked[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, refused: map[string]finding.Finding{}}
 	for _, target := range asked {
 		review.add(target)
 	}
@@ -47,18 +53,18 @@ type review struct {
 	// those that are not for the target where it does, and no other is either.
 	needed, missed map[int]bool
 	// refused are findings that count, by name, and cannot be accepted.
-	refused map[string]preflight.Finding
+	refused map[string]finding.Finding
 }
 
 func (r review) add(asked Asked) {
 	counts := map[string]bool{}
-	for _, finding := range asked.Findings {
+	for _, f := range asked.Findings {
 		switch {
-		case !countsUnaccepted(finding):
-		case verdict.Acceptable(finding.Source):
-			counts[finding.Name] = true
+		case !countsUnaccepted(f):
+		case f.Source.Acceptable():
+			counts[f.Name] = true
 		default:
-			r.refused[finding.Name] = finding
+			r.refused[f.Name] = f
 		}
 	}
 	accepted := asked.Account.Accepted()
@@ -74,11 +80,11 @@ func (r review) add(asked Asked) {
 
 // countsUnaccepted says whether the finding would count had nobody accepted or
 // forced it.
-func countsUnaccepted(finding preflight.Finding) bool {
-	if finding.Bypass != nil && finding.Bypass.By != verdict.ByAdminAck {
-		finding.Bypass = nil
+func countsUnaccepted(f finding.Finding) bool {
+	if f.Bypass != nil && f.Bypass.By != finding.ByAdminAck {
+		f.Bypass = nil
 	}
-	return verdict.Open(finding)
+	return f.Open()
 }
 
 // are says whether the acceptance is in that state for any of the targets.
@@ -99,8 +105,8 @@ func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance 
 
 // refusals say of each accepted finding that cannot be accepted what works
 // instead.
-func (r review) refusals(asked []Asked) []preflight.Finding {
-	var findings []preflight.Finding
+func (r review) refusals(asked []Asked) []finding.Finding {
+	var findings []finding.Finding
 	told := map[string]bool{}
 	for i, acceptance := range r.all {
 		refused, ok := r.refused[acceptance.Risk]
@@ -108,50 +114,48 @@ func (r review) refusals(asked []Asked) []preflight.Finding {
 			continue
 		}
 		told[acceptance.Risk] = true
-		findings = append(findings, preflight.Finding{
-			Name: "AcceptanceWithoutEffect", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "NotAcceptable",
-			Message:     fmt.Sprintf("the acceptance of %s has no effect: %s", acceptance, because(refused.Source)),
-			Remediation: fmt.Sprintf("Do what the finding %s says; nothing but --force gets past it otherwise.", acceptance.Risk),
-			Objects:     refused.Objects,
-		})
+		findings = append(findings, finding.Warn(ReasonNotAcceptable, "the acceptance of %s has no effect: %s", acceptance, because(refused.Source)).
+			Named("AcceptanceWithoutEffect").
+			From(finding.SourceRisk).
+			Remedy("Do what the finding %s says; nothing but --force gets past it otherwise.", acceptance.Risk).
+			About(refused.Objects...))
 	}
 	return findings
 }
 
 // because says why findings of this source cannot be accepted.
-func because(source preflight.Source) string {
-	if source == preflight.SourceGate {
+func because(source finding.Source) string {
+	if source == finding.SourceGate {
 		return "it is a gate, and the cluster-version operator itself still blocks the update whatever is accepted"
 	}
 	return "trust in the release is not a risk to accept by name"
 }
 
-func (r review) expired(asked []Asked) []preflight.Finding {
+func (r review) expired(asked []Asked) []finding.Finding {
 	gone := r.list(func(i int, _ Acceptance) bool { return are(asked, i, expired) })
 	if len(gone) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceExpired", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "Expired",
-		Message: "these acceptances no longer hold: " + enumerate(gone, func(a Acceptance) string {
+	return []finding.Finding{finding.Warn(ReasonExpired,
+		"these acceptances no longer hold: %s", enumerate(gone, func(a Acceptance) string {
 			return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
-		}),
-		Remediation: "Judge the risks again; then renew their \"expires\" in the acceptance file, or take them out of it.",
-	}}
+		})).
+		Named("AcceptanceExpired").
+		From(finding.SourceRisk).
+		Remedy("Judge the risks again; then renew their \"expires\" in the acceptance file, or take them out of it.")}
 }
 
 // outOfScope are those that name what counts, and are about other targets or
 // clusters.
-func (r review) outOfScope() []preflight.Finding {
+func (r review) outOfScope() []finding.Finding {
 	missed := r.list(func(i int, _ Acceptance) bool { return r.missed[i] })
 	if len(missed) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceOutOfScope", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "OutOfScope",
-		Message:     "these acceptances are not for this update: " + enumerate(missed, Acceptance.scope),
-		Remediation: "Judge the risks for this update too; then widen \"versions\" or \"clusters\" in the acceptance file.",
-	}}
+	return []finding.Finding{finding.Warn(ReasonOutOfScope, "these acceptances are not for this update: %s", enumerate(missed, Acceptance.scope)).
+		Named("AcceptanceOutOfScope").
+		From(finding.SourceRisk).
+		Remedy("Judge the risks for this update too; then widen \"versions\" or \"clusters\" in the acceptance file.")}
 }
 
 // scope is the acceptance with what it is limited to.
@@ -167,7 +171,7 @@ func (a Acceptance) scope() string {
 }
 
 // unused are those that hold for a target, and that none of these needs.
-func (r review) unused(asked []Asked) []preflight.Finding {
+func (r review) unused(asked []Asked) []finding.Finding {
 	looked := slices.ContainsFunc(asked, func(target Asked) bool { return !target.NoJobs })
 	idle := r.list(func(i int, a Acceptance) bool {
 		_, refused := r.refused[a.Risk]
@@ -176,11 +180,11 @@ func (r review) unused(asked []Asked) []preflight.Finding {
 	if len(idle) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceUnused", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "Unused",
-		Message:     "nothing that stands in the way needs these acceptances: " + enumerate(idle, Acceptance.String),
-		Remediation: "See whether the names are right. Take out what is no longer needed: from the acceptance file, or with: oc preflight accept RISK-",
-	}}
+	return []finding.Finding{finding.Warn(ReasonUnused,
+		"nothing that stands in the way needs these acceptances: %s", enumerate(idle, Acceptance.String)).
+		Named("AcceptanceUnused").
+		From(finding.SourceRisk).
+		Remedy("See whether the names are right. Take out what is no longer needed: from the acceptance file, or with: oc preflight accept RISK-")}
 }
 
 // namesJob recognizes the findings of a release's own checks, which are called

@@ -113,12 +113,12 @@ func essential(requests []Request) []Request {
 	slices.SortFunc(kept, compare)
 	kept = slices.Compact(kept)
 	return slices.DeleteFunc(kept, func(request Request) bool {
-		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && includes(wider, request) })
+		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && Includes(wider, request) })
 	})
 }
 
-// includes is true when whoever may make the one request may make the other.
-func includes(wider, request Request) bool {
+// Includes is true when the permission for wider is one for request too.
+func Includes(wider, request Request) bool {
 	everywhere := wider.Namespace == "" || wider.Namespace == request.Namespace
 	every := wider.Name == "" || wider.Name == request.Name
 	wider.Namespace, wider.Name = request.Namespace, request.Name

@@ -95,7 +95,7 @@ func read(t *testing.T, objects []runtime.Object) fingerprint.Fingerprint {
 	var found fingerprint.Fingerprint
 	t.Run("", func(t *testing.T) {
 		server.Hold(t, objects...)
-		found = fingerprint.Read(t.Context(), server.Snapshot(t))
+		found = fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
 	})
 	awaitRemoval(t, objects)
 	return found
@@ -112,7 +112,7 @@ func awaitRemoval(t *testing.T, objects []runtime.Object) {
 		}
 		name := "CustomResourceDefinition " + held.GetName()
 		for {
-			if _, there := fingerprint.Read(t.Context(), server.Snapshot(t))[name]; !there {
+			if _, there := fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)[name]; !there {
 				break
 			}
 		}
@@ -132,8 +132,8 @@ func TestADefinitionMadeAgainIsAChange(t *testing.T) {
 
 // What may not be read could have changed: that is never taken for unchanged.
 func TestNotKnownIsNotUnchanged(t *testing.T) {
-	known := fingerprint.Read(t.Context(), server.Snapshot(t))
-	blind := fingerprint.Read(t.Context(), server.Nobody().Snapshot(t))
+	known := fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
+	blind := fingerprint.Read(t.Context(), server.Nobody().Snapshot(t).Cluster)
 	for name, changes := range map[string][]string{
 		"then": blind.Changes(maps.Clone(known)), "now": known.Changes(blind), "both": blind.Changes(blind),
 	} {

@@ -11,15 +11,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonAdminGatesMissing  finding.Reason = "AdminGatesMissing"
+	ReasonAdminAcksMissing   finding.Reason = "AdminAcksMissing"
+	ReasonInvalidGateName    finding.Reason = "InvalidGateName"
+	ReasonEmptyGate          finding.Reason = "EmptyGate"
+	ReasonAcknowledged       finding.Reason = "Acknowledged"
+	ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
+	ReasonAdminAckRequired   finding.Reason = "AdminAckRequired"
+)
+
+const (
+	ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
+	ReasonUnknownAck           finding.Reason = "UnknownAck"
 )
 
 const (
 	gatesName = "admin-gates"
 	acksName  = "admin-acks"
+	// nameUnknown names the finding where the gates cannot be evaluated.
+	nameUnknown = "AdminAckUnknown"
+	reportGate  = "Report the gate as a defect of the installed release, which defines it."
 	// maxDescription bounds what is quoted of a gate's description, in bytes.
 	maxDescription = 4096
 )
@@ -30,100 +48,94 @@ const (
 // that leave the current minor version. The rules are those of CVO
 // (pkg/risk/adminack); like it, the gate fails closed when either ConfigMap is
 // missing.
-func AdminAck(cluster *snapshot.Cluster, u update.Update) check.Check {
-	gate := adminAck{minor: fmt.Sprintf("%d.%d", u.From.Major, u.From.Minor)}
+func AdminAck() check.Check {
 	return check.Check{
-		Title: "AdminAck", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			pairs, err := readPairs(ctx, cluster.ConfigMap)
+		Name: "AdminAck", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: adminAckReads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err
 			}
-			return gate.judgeAll(pairs), nil
+			return adminAck{minor: minorVersion(s.Update.From)}.judgeAll(pairs), nil
 		},
 	}
+}
+
+// adminAckReads are both ConfigMaps, in every place.
+func adminAckReads() []access.Request {
+	var reads []access.Request
+	for _, place := range places() {
+		reads = append(reads, check.Get("", "configmaps", place.gates, gatesName), check.Get("", "configmaps", place.acks, acksName))
+	}
+	return reads
 }
 
 // adminAck judges the gates of one minor version: the one that they have to
 // name to apply.
 type adminAck struct{ minor string }
 
-func (a adminAck) judgeAll(pairs []pair) []preflight.Finding {
+func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	if len(pairs) == 0 {
-		return []preflight.Finding{gatesMissing()}
+		return []finding.Finding{gatesMissing()}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, pair := range pairs {
 		findings = append(findings, a.judge(pair)...)
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "NothingToAcknowledge",
-		Message: fmt.Sprintf("no admin ack is asked for to leave %s", a.minor),
-	}}
+	return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "no admin ack is asked for to leave %s", a.minor)}
 }
 
-func (a adminAck) judge(pair pair) []preflight.Finding {
+func (a adminAck) judge(pair pair) []finding.Finding {
 	if pair.acks == nil {
-		return []preflight.Finding{acksMissing(pair.place)}
+		return []finding.Finding{acksMissing(pair.place)}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.gates.Data)) {
 		gate := gate{key: key, text: pair.gates.Data[key], place: pair.place}
 		gate.ack, gate.answered = pair.acks.Data[key]
-		if finding, concerned := gate.judge(a.minor); concerned {
-			findings = append(findings, closed(finding, pair.place))
+		if f, concerned := gate.judge(a.minor); concerned {
+			findings = append(findings, f)
 		}
 	}
 	return append(findings, a.unusedAcks(pair)...)
 }
 
-// closed completes a finding with what every closed admin gate shares.
-func closed(finding preflight.Finding, place place) preflight.Finding {
-	finding.Outcome = preflight.Fail
-	finding.Objects = []preflight.Object{
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.gates, Name: gatesName},
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.acks, Name: acksName},
-	}
-	return finding
-}
-
-func gatesMissing() preflight.Finding {
+func gatesMissing() finding.Finding {
 	place := places()[0]
-	return closed(preflight.Finding{
-		Name: "AdminAckUnknown", Reason: "AdminGatesMissing",
-		Message: fmt.Sprintf("the ConfigMap %s/%s does not exist, so nobody can tell what has to be acknowledged; CVO blocks the update",
-			place.gates, gatesName),
-		Remediation: fmt.Sprintf("CVO brings it back by itself; see whether it is running: oc -n openshift-cluster-version get pods; then: oc -n %s get configmap %s",
-			place.gates, gatesName),
-	}, place)
+	return finding.Fail(ReasonAdminGatesMissing,
+		"the ConfigMap %s/%s does not exist, so unknown what has to be acknowledged; CVO blocks the update", place.gates, gatesName).
+		Named(nameUnknown).
+		Remedy("CVO creates it. Check that CVO is running, then run the preflight again.").
+		Do(finding.Run("oc -n openshift-cluster-version get pods"), finding.Run("oc -n %s get configmap %s", place.gates, gatesName)).
+		About(place.objects()...)
 }
 
-func acksMissing(place place) preflight.Finding {
-	return closed(preflight.Finding{
-		Name: "AdminAckUnknown", Reason: "AdminAcksMissing",
-		Message:     fmt.Sprintf("the ConfigMap %s/%s does not exist; CVO blocks the update", place.acks, acksName),
-		Remediation: fmt.Sprintf("Create it: oc -n %s create configmap %s", place.acks, acksName),
-	}, place)
+func acksMissing(place place) finding.Finding {
+	return finding.Fail(ReasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", place.acks, acksName).
+		Named(nameUnknown).
+		Remedy("Create the ConfigMap.").
+		Do(finding.Run("oc -n %s create configmap %s", place.acks, acksName)).
+		About(place.objects()...)
 }
 
 // unusedAcks warns of acknowledgements for this version that no gate asks for:
 // most likely a slip of the pen. Those of other versions are history.
-func (a adminAck) unusedAcks(pair pair) []preflight.Finding {
-	var findings []preflight.Finding
+func (a adminAck) unusedAcks(pair pair) []finding.Finding {
+	var findings []finding.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.acks.Data)) {
 		_, asked := pair.gates.Data[key]
 		if minor, ok := minorOf(key); asked || (ok && minor != a.minor) {
 			continue
 		}
-		findings = append(findings, preflight.Finding{
-			Name: "AdminAckUnused", Outcome: preflight.Warn, Reason: "UnknownAck",
-			Message:     fmt.Sprintf("the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.place.acks, acksName, key),
-			Remediation: "Compare it with the names of the gates: oc -n " + pair.place.gates + " get configmap " + gatesName + " -o yaml",
-			Objects:     []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: pair.place.acks, Name: acksName}},
-		})
+		findings = append(findings, finding.Warn(ReasonUnknownAck,
+			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.place.acks, acksName, key).
+			Named("AdminAckUnused").
+			Remedy("Compare it with the names of the gates: oc -n %s get configmap %s -o yaml", pair.place.gates, gatesName).
+			About(finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: pair.place.acks, Name: acksName}))
 	}
 	return findings
 }
@@ -140,39 +152,37 @@ type gate struct {
 // Like there it is not anchored at the end.
 const gateKey = `^ack-([4-5][.][0-9]{1,})-[^-]`
 
-// judge says what is wrong with a gate, and whether it concerns a cluster at
-// the minor version given. The outcome is filled in by the caller, but for an
-// acknowledged gate, which is marked as bypassed.
-func (g gate) judge(current string) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: "AdminAck-" + strings.ReplaceAll(g.key, "_", "-")}
+// judge returns the finding of a gate; false when it does not concern a cluster
+// at the minor version given. An acknowledged gate is a bypassed failure.
+func (g gate) judge(current string) (finding.Finding, bool) {
 	minor, ok := minorOf(g.key)
-	switch {
-	case !ok:
-		finding.Reason = "InvalidGateName"
-		finding.Message = fmt.Sprintf("the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.place.gates, gatesName, gateKey)
-		finding.Remediation = "Report it: the release that is installed brought this gate."
-	case minor != current:
-		return preflight.Finding{}, false
-	case g.text == "":
-		finding.Reason = "EmptyGate"
-		finding.Message = fmt.Sprintf("the gate %q in ConfigMap %s/%s does not say what to acknowledge; CVO does not take an acknowledgement for it",
-			g.key, g.place.gates, gatesName)
-		finding.Remediation = "Report it: the release that is installed brought this gate."
-	case g.ack == "true":
-		finding.Reason = "Acknowledged"
-		finding.Message = g.description()
-		finding.Bypass = &preflight.Bypass{By: "AdminAck", Detail: g.place.acks + "/" + acksName}
-	case g.answered:
-		finding.Reason = "AdminAckWrongValue"
-		finding.Message = fmt.Sprintf("the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, g.ack, g.description())
-		finding.Remediation = g.remedy()
-	default:
-		finding.Reason = "AdminAckRequired"
-		finding.Message = g.description()
-		finding.Remediation = g.remedy()
+	if ok && minor != current {
+		return finding.Finding{}, false
 	}
-	finding.URL = urlIn(g.text)
-	return finding, true
+	return g.finding(ok).
+		Named("AdminAck-" + strings.ReplaceAll(g.key, "_", "-")).
+		About(g.place.objects()...).
+		Documented(urlIn(g.text)), true
+}
+
+func (g gate) finding(validName bool) finding.Finding {
+	switch {
+	case !validName:
+		return finding.Fail(ReasonInvalidGateName,
+			"the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.place.gates, gatesName, gateKey).
+			Remedy(reportGate)
+	case g.text == "":
+		return finding.Fail(ReasonEmptyGate,
+			"the gate %q in ConfigMap %s/%s has no description; CVO does not accept an acknowledgement for it", g.key, g.place.gates, gatesName).
+			Remedy(reportGate)
+	case g.ack == "true":
+		return finding.Fail(ReasonAcknowledged, "%s", g.description()).
+			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.place.acks + "/" + acksName})
+	case g.answered:
+		return g.asksFor(finding.Fail(ReasonAdminAckWrongValue,
+			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, g.ack, g.description()))
+	}
+	return g.asksFor(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
 }
 
 func (g gate) description() string {
@@ -183,10 +193,10 @@ func (g gate) description() string {
 	return text
 }
 
-func (g gate) remedy() string {
-	return fmt.Sprintf("Do what the message asks for, then acknowledge it:\noc preflight ack %s\n"+
-		"which is the same as: oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'",
-		g.key, g.place.acks, acksName, g.key)
+// asksFor adds the remedy of a gate that is not acknowledged.
+func (g gate) asksFor(f finding.Finding) finding.Finding {
+	return f.Remedy("Do what the message asks for, then acknowledge the gate.").
+		Do(finding.Acknowledge(g.key), finding.Run("oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'", g.place.acks, acksName, g.key))
 }
 
 func urlIn(text string) string {
@@ -208,6 +218,14 @@ func minorOf(key string) (string, bool) {
 
 // place is where a pair of ConfigMaps is found: the namespaces of both.
 type place struct{ gates, acks string }
+
+// objects are both ConfigMaps.
+func (p place) objects() []finding.Object {
+	return []finding.Object{
+		{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.gates, Name: gatesName},
+		{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.acks, Name: acksName},
+	}
+}
 
 // places are where CVO has its ConfigMaps, then where the enhancement
 // upgrades-blocking-on-ack had them at first.

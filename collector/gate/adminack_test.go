@@ -141,10 +141,10 @@ func TestAdminAck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			serve(t, tc.maps)
-			findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, tc.from, tc.to)))
+			findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, tc.from, tc.to))
 			got := map[string]said{}
-			for _, finding := range findings {
-				got[finding.Name] = said{finding.Outcome, finding.Reason, finding.Blocks, finding.Bypass != nil}
+			for _, f := range findings {
+				got[f.Name] = said{f.Outcome, f.Reason, f.Blocks, f.Bypass != nil}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -156,7 +156,7 @@ func TestAdminAck(t *testing.T) {
 func TestAdminAckNamesWhatToDo(t *testing.T) {
 	const key = "ack-4.18-x"
 	serve(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
-	findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, "", ""))
 	if len(findings) != 1 {
 		t.Fatalf("findings %+v, want one", findings)
 	}
@@ -176,7 +176,7 @@ func TestAdminAckNamesWhatToDo(t *testing.T) {
 
 func TestAdminAckUnreadableIsNoAnswer(t *testing.T) {
 	serve(t, map[string]map[string]string{gates: {}, acks: {}})
-	findings := checktest.Ask(t, gate.AdminAck(server.Nobody().Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.AdminAck(), server.Nobody().Snapshot(t), parse(t, "", ""))
 	want := map[string]checktest.Said{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
 	if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
 		t.Errorf("for one who may not read: -want +got:\n%s", diff)

@@ -10,9 +10,13 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonNothingAhead finding.Reason = "NothingAhead"
+	ReasonAcksAhead    finding.Reason = "AcksAhead"
 )
 
 // maxAhead bounds how many gates to come are described.
@@ -22,22 +26,23 @@ const maxAhead = 20
 // where it goes more than one minor version, on the way: those of the gates in
 // the target's payload, by key. They are not in the way of this update, but are
 // tasks for whoever plans the next. What is acknowledged already is left out.
-func AdminAckAhead(cluster *snapshot.Cluster, u update.Update, gates map[string]string) check.Check {
+func AdminAckAhead(gates map[string]string) check.Check {
 	return check.Check{
-		Title: "AdminAckAhead", Kind: preflight.SourceGate, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+		Name: "AdminAckAhead", Kind: finding.SourceGate,
+		Reads: adminAckReads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			acked := map[string]string{}
 			// Whatever is wrong with the ConfigMap, AdminAck tells of it.
-			if acks, err := cluster.ConfigMap(ctx, places()[0].acks, acksName); err == nil {
+			if acks, err := s.Cluster.ConfigMap(ctx, places()[0].acks, acksName); err == nil {
 				acked = acks.Data
 			}
-			return []preflight.Finding{foretell(u, gates, acked)}, nil
+			return []finding.Finding{foretell(s.Update, gates, acked)}, nil
 		},
 	}
 }
 
 // foretell words what is to come.
-func foretell(u update.Update, gates, acked map[string]string) preflight.Finding {
+func foretell(u update.Update, gates, acked map[string]string) finding.Finding {
 	var texts []string
 	url := ""
 	for _, key := range slices.Sorted(maps.Keys(gates)) {
@@ -50,20 +55,15 @@ func foretell(u update.Update, gates, acked map[string]string) preflight.Finding
 		url = either(url, urlIn(gate.text))
 	}
 	if len(texts) == 0 {
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "NothingAhead",
-			Message: fmt.Sprintf("release %s brings no admin gate that would have to be acknowledged later", u.To),
-		}
+		return finding.Pass(ReasonNothingAhead, "release %s brings no admin gate that would have to be acknowledged later", u.To)
 	}
 	if more := len(texts) - maxAhead; more > 0 {
 		texts = append(texts[:maxAhead], fmt.Sprintf("and %d more", more))
 	}
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: "AcksAhead", URL: url,
-		Message: fmt.Sprintf("release %s brings admin gates; they do not block this update, but later ones:\n%s", u.To, strings.Join(texts, "\n")),
-		Remediation: "Plan what they ask for. The cluster has a gate once it runs the release; acknowledge it then: oc preflight ack GATE\n" +
-			"Patch updates ask for none.",
-	}
+	return finding.Warn(ReasonAcksAhead,
+		"release %s brings admin gates; they do not block this update, but later ones:\n%s", u.To, strings.Join(texts, "\n")).
+		Remedy("Plan what they ask for. The cluster has a gate once it runs the release; acknowledge it then: oc preflight ack GATE\nPatch updates ask for none.").
+		Documented(url)
 }
 
 // asked says at which hop a cluster that makes the update meets the gate; empty

@@ -48,7 +48,7 @@ func TestAdminAckAhead(t *testing.T) {
 				if tc.acks != nil && from != server {
 					continue // who may not read them cannot leave them out
 				}
-				findings := checktest.Ask(t, gate.AdminAckAhead(from.Snapshot(t), parse(t, "", tc.to), tc.gates))
+				findings := checktest.Run(t, gate.AdminAckAhead(tc.gates), from.Snapshot(t), parse(t, "", tc.to))
 				if diff := cmp.Diff(map[string]checktest.Said{"AdminAckAhead": tc.want}, checktest.Summary(findings)); diff != "" {
 					t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 				}

@@ -8,11 +8,31 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const (
+	ReasonInvalidCurrentVersion finding.Reason = "InvalidCurrentVersion"
+	ReasonStaleStatus           finding.Reason = "StaleStatus"
+	ReasonPlainKubernetes       finding.Reason = "PlainKubernetes"
+	ReasonNotConcerned          finding.Reason = "NotConcerned"
+)
+
+// clusterVersionReads are the requests of checks of the ClusterVersion. The
+// Infrastructure distinguishes a Kubernetes cluster from an OpenShift cluster
+// without a ClusterVersion.
+func clusterVersionReads() []access.Request {
+	return []access.Request{
+		check.Get(configv1.GroupName, "clusterversions", "", "version"),
+		check.Get(configv1.GroupName, "infrastructures", "", "cluster"),
+	}
+}
 
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
@@ -24,29 +44,27 @@ type situation struct {
 }
 
 // judgement judges a situation with at least one finding.
-type judgement func(situation) []preflight.Finding
+type judgement func(situation) []finding.Finding
 
 // onClusterVersion looks at the ClusterVersion, and at nothing else. Findings
 // without objects get it as theirs.
-func onClusterVersion(cluster *snapshot.Cluster, u update.Update, judge judgement) func(context.Context) ([]preflight.Finding, error) {
-	return func(ctx context.Context) ([]preflight.Finding, error) {
-		version, err := cluster.ClusterVersion(ctx)
+func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]finding.Finding, error) {
+	return func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		version, err := s.Cluster.ClusterVersion(ctx)
 		if apierrors.IsNotFound(err) {
-			return noClusterVersion(ctx, cluster)
+			return noClusterVersion(ctx, s.Cluster)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
 		}
-		var findings []preflight.Finding
+		var findings []finding.Finding
 		desired, err := semver.Parse(version.Status.Desired.Version)
 		if err != nil {
-			findings = []preflight.Finding{{
-				Outcome: preflight.Unknown, Reason: "InvalidCurrentVersion",
-				Message:     fmt.Sprintf("ClusterVersion %q is at the version %q in status.desired, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err),
-				Remediation: "See what the cluster runs: oc get clusterversion version -o yaml. CVO itself only warns of this; --force goes on without an answer.",
-			}}
+			findings = []finding.Finding{finding.Unknown(ReasonInvalidCurrentVersion,
+				"ClusterVersion %q is at the version %q in status.desired, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err).
+				Remedy("See what the cluster runs: oc get clusterversion version -o yaml. CVO itself only warns of this; --force goes on without an answer.")}
 		} else {
-			findings = judge(situation{version: version, move: update.Update{From: desired, To: u.To}})
+			findings = judge(situation{version: version, move: update.Update{From: desired, To: s.Update.To}})
 		}
 		for i := range findings {
 			if findings[i].Objects == nil {
@@ -59,35 +77,28 @@ func onClusterVersion(cluster *snapshot.Cluster, u update.Update, judge judgemen
 
 // fresh refuses to judge a status that is older than the spec beside it.
 func fresh(judge judgement) judgement {
-	return func(s situation) []preflight.Finding {
+	return func(s situation) []finding.Finding {
 		observed, generation := s.version.Status.ObservedGeneration, s.version.Generation
 		if observed >= generation {
 			return judge(s)
 		}
-		return []preflight.Finding{{
-			Outcome: preflight.Unknown, Reason: "StaleStatus",
-			Message: fmt.Sprintf("the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
-				s.version.Name, observed, generation),
-			Remediation: "Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods",
-		}}
+		return []finding.Finding{finding.Unknown(ReasonStaleStatus,
+			"the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so it tells of an earlier state", s.version.Name, observed, generation).
+			Remedy("Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods")}
 	}
 }
 
-func noClusterVersion(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding, error) {
+func noClusterVersion(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Finding, error) {
 	topology, err := cluster.Topology(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("there is no ClusterVersion \"version\", and could not read the Infrastructure \"cluster\": %w", err)
 	}
 	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "PlainKubernetes", Message: "this cluster has no ClusterVersion, so no CVO updates it",
-		}}, nil
+		return []finding.Finding{finding.Skipped(ReasonPlainKubernetes, "this cluster has no ClusterVersion, so no CVO updates it")}, nil
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing", Objects: clusterVersionObject(),
-		Message:     "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster",
-		Remediation: "CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods",
-	}}, nil
+	return []finding.Finding{finding.Unknown(ReasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+		Remedy("CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods").
+		About(clusterVersionObject()...)}, nil
 }
 
 func clusterVersionObject() []preflight.Object {
@@ -117,29 +128,25 @@ func minorVersion(version semver.Version) string {
 
 // notLeaving is the answer of a check that keeps only from leaving the minor
 // version.
-func (s situation) notLeaving(what string) []preflight.Finding {
-	return []preflight.Finding{{
-		Outcome: preflight.Skipped, Reason: "NotConcerned",
-		Message: fmt.Sprintf("%s does not block updates within %s, such as %s", what, s.minor(), s.target()),
-	}}
+func (s situation) notLeaving(what string) []finding.Finding {
+	return []finding.Finding{finding.Skipped(ReasonNotConcerned, "%s does not block updates within %s, such as %s", what, s.minor(), s.target())}
 }
 
 // refused is the finding of an objection of CVO, with what gets past it.
-func refused(objection *cvo.Objection, remediation string) preflight.Finding {
-	finding := preflight.Finding{
-		Outcome: preflight.Fail, Reason: objection.Reason, Message: objection.Message, Remediation: remediation,
-	}
+func refused(objection *cvo.Objection, remediation string) finding.Finding {
+	f := finding.Fail(finding.Reason(objection.Reason), "%s", objection.Message).
+		Remedy("%s", remediation)
 	switch objection.Weight {
 	case cvo.Blocking:
 	case cvo.Unchecked:
-		finding.Message += " The CVO of this cluster does not check that by itself yet."
+		f.Message += " The CVO of this cluster does not check that by itself yet."
 	case cvo.Warning:
-		finding.Outcome = preflight.Warn
+		f.Outcome = preflight.Warn
 	case cvo.Uncertain:
-		finding.Outcome = preflight.Unknown
+		f.Outcome = preflight.Unknown
 	}
-	if finding.Reason == "" {
-		finding.Reason = "Unexplained"
+	if f.Reason == "" {
+		f.Reason = "Unexplained"
 	}
-	return finding
+	return f
 }

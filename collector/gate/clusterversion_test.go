@@ -16,7 +16,7 @@ import (
 )
 
 // constructor is that of any check.
-type constructor func(*snapshot.Cluster, update.Update) check.Check
+type constructor func() check.Check
 
 // pullSpec is the image of a release.
 func pullSpec(version string) string { return "quay.io/release@sha256:" + version }
@@ -107,19 +107,19 @@ func try(t *testing.T, make constructor, rows map[string]row) {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.cluster)
 			from := tc.cluster.Status.History[len(tc.cluster.Status.History)-1].Version
-			findings := checktest.Ask(t, make(server.Snapshot(t), checktest.Update(t, from, tc.to)))
+			findings := checktest.Run(t, make(), server.Snapshot(t), checktest.Update(t, from, tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s\nin full: %+v", tc.reason, diff, findings)
 			}
 			var message, remedy string
-			for _, finding := range findings {
-				message, remedy = message+finding.Message+"\n", remedy+finding.Remediation+"\n"
-				blocks := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-				if finding.Blocks != blocks || (blocks && !cmp.Equal(finding.BlockedTargets, []string{tc.to})) {
-					t.Errorf("%s: %s is %s, blocks %v %v", tc.reason, finding.Name, finding.Outcome, finding.Blocks, finding.BlockedTargets)
+			for _, f := range findings {
+				message, remedy = message+f.Message+"\n", remedy+f.Remediation+"\n"
+				blocks := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+				if f.Blocks != blocks || (blocks && !cmp.Equal(f.BlockedTargets, []string{tc.to})) {
+					t.Errorf("%s: %s is %s, blocks %v %v", tc.reason, f.Name, f.Outcome, f.Blocks, f.BlockedTargets)
 				}
-				if len(finding.Objects) == 0 && finding.Outcome != preflight.Pass && finding.Reason != "NotConcerned" {
-					t.Errorf("%s: %s names no object", tc.reason, finding.Name)
+				if len(f.Objects) == 0 && f.Outcome != preflight.Pass && f.Reason != "NotConcerned" {
+					t.Errorf("%s: %s names no object", tc.reason, f.Name)
 				}
 			}
 			contains(t, tc.reason+": message", message, tc.message)
@@ -162,7 +162,7 @@ func TestStaleStatusIsNoAnswer(t *testing.T) {
 	server.Hold(t, stale)
 	cluster := server.Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
 		isStale := checktest.Summary(findings)[name].Reason == "StaleStatus"
 		if isStale != check.fresh {
 			t.Errorf("%s of a status of generation 0 beside a spec of generation 1: %+v", name, findings)
@@ -177,7 +177,7 @@ func TestForbiddenClusterVersionIsNoAnswer(t *testing.T) {
 	server.Hold(t, at("4.18.3"))
 	cluster := server.Nobody().Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
 		if diff := cmp.Diff(one(name, preflight.Unknown, "Forbidden"), checktest.Summary(findings)); diff != "" {
 			t.Errorf("for one who may not read: -want +got:\n%s", diff)
 		}
@@ -186,7 +186,7 @@ func TestForbiddenClusterVersionIsNoAnswer(t *testing.T) {
 
 func TestMissingClusterVersion(t *testing.T) {
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
+		findings := checktest.Run(t, check.constructor(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
 		if diff := cmp.Diff(one(name, preflight.Skipped, "PlainKubernetes"), checktest.Summary(findings)); diff != "" {
 			t.Errorf("without OpenShift's Infrastructure: -want +got:\n%s", diff)
 		}
@@ -199,7 +199,7 @@ func TestMissingClusterVersion(t *testing.T) {
 		},
 	})
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
+		findings := checktest.Run(t, check.constructor(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
 		if diff := cmp.Diff(one(name, preflight.Unknown, "APIMissing"), checktest.Summary(findings)); diff != "" {
 			t.Errorf("on OpenShift: -want +got:\n%s", diff)
 		}
@@ -212,7 +212,7 @@ func TestUnparsableCurrentVersionIsNoAnswer(t *testing.T) {
 	server.Hold(t, broken)
 	cluster := server.Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
 		if diff := cmp.Diff(one(name, preflight.Unknown, "InvalidCurrentVersion"), checktest.Summary(findings)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

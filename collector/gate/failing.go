@@ -1,51 +1,44 @@
 package gate
 
 import (
-	"fmt"
-
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonAsExpected finding.Reason = "AsExpected"
 
 // Failing is a cluster that CVO cannot bring to where it should be already. CVO
 // does not refuse to update it, `oc adm upgrade` does. It may be accepted by
 // name, with that of `oc adm upgrade recommend`: the target may be the remedy.
 // While an update is in progress it is a warning only, since another target in
 // the same minor version is then most likely meant as the remedy.
-func Failing(cluster *snapshot.Cluster, u update.Update) check.Check {
+func Failing() check.Check {
 	return check.Check{
-		Title: "Failing", Kind: preflight.SourceRisk, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeFailing)),
+		Name: "Failing", Kind: finding.SourceRisk,
+		Reads: clusterVersionReads(),
+		Run:   onClusterVersion(fresh(judgeFailing)),
 	}
 }
 
-func judgeFailing(s situation) []preflight.Finding {
+func judgeFailing(s situation) []finding.Finding {
 	condition := s.condition("Failing")
 	switch condition.Status {
 	case configv1.ConditionFalse:
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("CVO reconciles %s without failing", s.move.From),
-		}}
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "CVO reconciles %s without failing", s.move.From)}
 	case configv1.ConditionTrue:
-		finding := preflight.Finding{
-			Outcome: preflight.Fail, Reason: either(condition.Reason, "Failing"),
-			Message:     fmt.Sprintf("CVO fails to reconcile %s: %s", s.move.From, either(condition.Message, "it does not say why")),
-			Remediation: "Put right what the message names: oc adm upgrade. Where the target is the remedy, accept the risk: --accept Failing; oc then asks for --allow-upgrade-with-warnings.",
-		}
+		f := finding.Fail(finding.Reason(either(condition.Reason, "Failing")),
+			"CVO fails to reconcile %s: %s", s.move.From, either(condition.Message, "it does not say why")).
+			Remedy("Put right what the message names: oc adm upgrade. Where the target is the remedy, accept the risk: --accept Failing; oc then asks for --allow-upgrade-with-warnings.")
 		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.move.LeavesMinor() {
-			finding.Outcome = preflight.Warn
+			f.Outcome = preflight.Warn
 		}
-		return []preflight.Finding{finding}
+		return []finding.Finding{f}
 	case configv1.ConditionUnknown:
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: either(condition.Reason, "NotReported"),
-		Message:     fmt.Sprintf("the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), either(condition.Message, "nobody can tell whether CVO fails")),
-		Remediation: "See whether CVO is running: oc -n openshift-cluster-version get pods. Or accept the risk: --accept Failing",
-	}}
+	return []finding.Finding{finding.Unknown(finding.Reason(either(condition.Reason, "NotReported")),
+		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), either(condition.Message, "nobody can tell whether CVO fails")).
+		Remedy("See whether CVO is running: oc -n openshift-cluster-version get pods. Or accept the risk: --accept Failing")}
 }

@@ -7,27 +7,25 @@ package gate
 
 import (
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 )
 
 // Checks are all gates, for one update of one cluster. Here belongs a new one.
-func Checks(cluster *snapshot.Cluster, u update.Update) []check.Check {
+func Checks() []check.Check {
 	return []check.Check{
-		AdminAck(cluster, u),
-		ClusterOperators(cluster, u),
-		Deletion(cluster, u),
-		Failing(cluster, u),
-		GiantHop(cluster, u),
-		IncompatibleOperators(cluster, u),
-		KubeletSkew(cluster, u),
-		MachineConfigPools(cluster, u),
-		Overrides(cluster, u),
-		RemovedAPIs(cluster, u),
-		RequestValid(cluster, u),
-		RetrievedUpdates(cluster, u),
-		Rollback(cluster, u),
-		Updating(cluster, u),
-		Upgradeable(cluster, u),
+		AdminAck(),
+		ClusterOperators(),
+		Deletion(),
+		Failing(),
+		GiantHop(),
+		IncompatibleOperators(),
+		KubeletSkew(),
+		MachineConfigPools(),
+		Overrides(),
+		RemovedAPIs(),
+		RequestValid(),
+		RetrievedUpdates(),
+		Rollback(),
+		Updating(),
+		Upgradeable(),
 	}
 }

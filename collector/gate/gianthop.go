@@ -6,36 +6,35 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonOneHop finding.Reason = "OneHop"
 
 // GiantHop is CVO's precondition against more than one minor version at a time.
 // Of the major versions only 5.0 can be reached, from 4.y. A CVO that does not
 // have the precondition yet does not make such an update a good one: the rule is
 // that of the Kubernetes API server.
-func GiantHop(cluster *snapshot.Cluster, u update.Update) check.Check {
+func GiantHop() check.Check {
 	return check.Check{
-		Title: "ClusterVersionGiantHop", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeGiantHop)),
+		Name: "ClusterVersionGiantHop", Kind: finding.SourceGate,
+		Reads: clusterVersionReads(),
+		Run:   onClusterVersion(fresh(judgeGiantHop)),
 	}
 }
 
-func judgeGiantHop(s situation) []preflight.Finding {
+func judgeGiantHop(s situation) []finding.Finding {
 	if objection := cvo.GiantHop(s.version, s.target()); objection != nil {
-		finding := refused(objection, s.hops())
-		finding.Message += " What stands in the way of the later hops shows only when they are next: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be looked at hop by hop."
+		f := refused(objection, s.hops())
+		f.Message += " What stands in the way of the later hops shows only when they are next: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be looked at hop by hop."
 		if objection.Weight == cvo.Uncertain {
-			finding.Outcome = preflight.Fail
-			finding.Message += " Some releases of the CVO of this minor version do not check that by themselves yet."
+			f.Outcome = preflight.Fail
+			f.Message += " Some releases of the CVO of this minor version do not check that by themselves yet."
 		}
-		return []preflight.Finding{finding}
+		return []finding.Finding{f}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "OneHop",
-		Message: fmt.Sprintf("from %s to %s is one hop", s.move.From, s.move.To),
-	}}
+	return []finding.Finding{finding.Pass(ReasonOneHop, "from %s to %s is one hop", s.move.From, s.move.To)}
 }
 
 // hops says how to get to the target one minor version at a time.

@@ -9,10 +9,26 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonKubeletMinorVersionUnsupportedNextUpgrade finding.Reason = "KubeletMinorVersionUnsupportedNextUpgrade"
+	ReasonKubeletMinorVersionUnsupported            finding.Reason = "KubeletMinorVersionUnsupported"
+	ReasonKubeletMinorVersionsSynced                finding.Reason = "KubeletMinorVersionsSynced"
+)
+
+const (
+	ReasonUnknownKubernetesVersion                finding.Reason = "UnknownKubernetesVersion"
+	ReasonKubeletVersionUnknown                   finding.Reason = "KubeletVersionUnknown"
+	ReasonKubeletMinorVersionAhead                finding.Reason = "KubeletMinorVersionAhead"
+	ReasonNoNodes                                 finding.Reason = "NoNodes"
+	ReasonKubeletMinorVersionSupportedNextUpgrade finding.Reason = "KubeletMinorVersionSupportedNextUpgrade"
 )
 
 // kubeletSkewTitle is the condition of the cluster-kube-apiserver-operator
@@ -27,41 +43,39 @@ const kubeletSkewTitle = "KubeletMinorVersionUpgradeable"
 // The rules are those of KASO (pkg/operator/kubeletversionskewcontroller), but
 // for the API server of the target. Where KASO cannot tell, CVO lets the update
 // pass; here that is Unknown.
-func KubeletSkew(cluster *snapshot.Cluster, u update.Update) check.Check {
+func KubeletSkew() check.Check {
 	return check.Check{
-		Title: kubeletSkewTitle, Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			if skipped, err := noPools(ctx, cluster); skipped != nil || err != nil {
+		Name: kubeletSkewTitle, Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(clusterVersionReads(), check.List("", "nodes"), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			if skipped, err := noPools(ctx, s.Cluster); skipped != nil || err != nil {
 				return skipped, err
 			}
-			version, err := cluster.ClusterVersion(ctx)
+			version, err := s.Cluster.ClusterVersion(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
 			}
-			skew, known := newKubeletSkew(u, version.Status.Desired.Version)
+			skew, known := newKubeletSkew(s.Update, version.Status.Desired.Version)
 			if !known {
-				return []preflight.Finding{unknownKubernetes(u)}, nil
+				return []finding.Finding{unknownKubernetes(s.Update)}, nil
 			}
-			kubelets, err := cluster.Kubelets(ctx)
+			kubelets, err := s.Cluster.Kubelets(ctx)
 			if err != nil && kubelets == nil {
 				return nil, err
 			}
 			findings := skew.judge(kubelets)
 			if err != nil {
-				findings = slices.DeleteFunc(findings, func(f preflight.Finding) bool { return f.Outcome == preflight.Pass })
+				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
 			}
 			return findings, err
 		},
 	}
 }
 
-func unknownKubernetes(u update.Update) preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "UnknownKubernetesVersion",
-		Message: fmt.Sprintf("it is not known here which Kubernetes, or which limit of kubelets, OpenShift %s or %s has", update.Line(u.From), update.Line(u.To)),
-		Remediation: fmt.Sprintf("Use an oc-preflight that is as new as the target. To compare by hand: oc get nodes; oc adm release info %s",
-			u.To),
-	}
+func unknownKubernetes(u update.Update) finding.Finding {
+	return finding.Unknown(ReasonUnknownKubernetesVersion,
+		"it is not known here which Kubernetes, or which limit of kubelets, OpenShift %s or %s has", update.Line(u.From), update.Line(u.To)).
+		Remedy("Use an oc-preflight that is as new as the target. To compare by hand: oc get nodes; oc adm release info %s", u.To)
 }
 
 // supportedSkew is how many minor versions a kubelet may be behind the API
@@ -107,9 +121,9 @@ func newKubeletSkew(u update.Update, desired string) (kubeletSkew, bool) {
 	return kubeletSkew{u: u, now: now, newest: newest, oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
 }
 
-func (k kubeletSkew) judge(groups []snapshot.Kubelets) []preflight.Finding {
+func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 	var unreadable, ahead []snapshot.Kubelets
-	pools := map[string]*laggards{}
+	pools := map[string]*staleKubelets{}
 	for _, group := range groups {
 		minor, ok := kubeletMinor(group.Version)
 		switch {
@@ -119,7 +133,7 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []preflight.Finding {
 			ahead = append(ahead, group)
 		default:
 			if pools[group.Pool] == nil {
-				pools[group.Pool] = &laggards{pool: group.Pool, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
+				pools[group.Pool] = &staleKubelets{pool: group.Pool, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
 			}
 			pools[group.Pool].add(minor, group)
 		}
@@ -127,44 +141,41 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []preflight.Finding {
 	findings := k.unclear(unreadable, ahead)
 	total := map[uint64]int{}
 	for _, pool := range sortedPools(pools) {
-		if finding, told := k.judgePool(pool); told {
-			findings = append(findings, finding)
+		if f, told := k.judgePool(pool); told {
+			findings = append(findings, f)
 		}
 		for minor, count := range pool.count {
 			total[minor] += count
 		}
 	}
 	if len(findings) == 0 {
-		return []preflight.Finding{k.pass(total)}
+		return []finding.Finding{k.pass(total)}
 	}
 	return bounded(findings)
 }
 
 // unclear are the findings about kubelets that cannot be compared.
-func (k kubeletSkew) unclear(unreadable, ahead []snapshot.Kubelets) []preflight.Finding {
-	var findings []preflight.Finding
+func (k kubeletSkew) unclear(unreadable, ahead []snapshot.Kubelets) []finding.Finding {
+	var findings []finding.Finding
 	if len(unreadable) > 0 {
-		findings = append(findings, preflight.Finding{
-			Name: "KubeletVersionUnknown", Outcome: preflight.Unknown, Reason: "KubeletVersionUnknown",
-			Message:     "the version of the kubelet cannot be read: " + listKubelets(unreadable) + "; CVO lets the update pass",
-			Remediation: "See whether these kubelets run, and remove nodes that are gone: oc describe node " + unreadable[0].Nodes[0],
-			Objects:     nodeObjects(unreadable),
-		})
+		findings = append(findings, finding.Unknown(ReasonKubeletVersionUnknown,
+			"the version of the kubelet cannot be read: %s; CVO lets the update pass", listKubelets(unreadable)).
+			Named("KubeletVersionUnknown").
+			Remedy("See whether these kubelets run, and remove nodes that are gone: oc describe node %s", unreadable[0].Nodes[0]).
+			About(nodeObjects(unreadable)...))
 	}
 	if len(ahead) > 0 {
-		findings = append(findings, preflight.Finding{
-			Name: "KubeletMinorVersionAhead", Outcome: preflight.Unknown, Reason: "KubeletMinorVersionAhead",
-			Message: fmt.Sprintf("kubelets are newer than the API server of %s (Kubernetes 1.%d), which is supported at no skew: %s; CVO lets the update pass",
-				update.Line(k.u.From), k.newest, listKubelets(ahead)),
-			Remediation: "Find out whether a rollback or another update left them so: oc get clusterversion version -o yaml; oc get machineconfigpools",
-			Objects:     nodeObjects(ahead),
-		})
+		findings = append(findings, finding.Unknown(ReasonKubeletMinorVersionAhead,
+			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which is supported at no skew: %s; CVO lets the update pass", update.Line(k.u.From), k.newest, listKubelets(ahead)).
+			Named("KubeletMinorVersionAhead").
+			Remedy("Find out whether a rollback or another update left them so: oc get clusterversion version -o yaml; oc get machineconfigpools").
+			About(nodeObjects(ahead)...))
 	}
 	return findings
 }
 
-// laggards are the kubelets of one pool.
-type laggards struct {
+// staleKubelets are the kubelets of one pool.
+type staleKubelets struct {
 	pool   string
 	paused bool
 	oldest uint64
@@ -172,48 +183,55 @@ type laggards struct {
 	groups []snapshot.Kubelets
 }
 
-func (l *laggards) add(minor uint64, group snapshot.Kubelets) {
+func (l *staleKubelets) add(minor uint64, group snapshot.Kubelets) {
 	l.oldest = min(l.oldest, minor)
 	l.count[minor] += group.Count
 	l.groups = append(l.groups, group)
 }
 
-func sortedPools(pools map[string]*laggards) []*laggards {
-	var sorted []*laggards
+func sortedPools(pools map[string]*staleKubelets) []*staleKubelets {
+	var sorted []*staleKubelets
 	for _, pool := range pools {
 		sorted = append(sorted, pool)
 	}
-	slices.SortFunc(sorted, func(a, b *laggards) int { return cmp.Compare(a.pool, b.pool) })
+	slices.SortFunc(sorted, func(a, b *staleKubelets) int { return cmp.Compare(a.pool, b.pool) })
 	return sorted
 }
 
-// judgePool says nothing of a pool that this update brings along.
-func (k kubeletSkew) judgePool(pool *laggards) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: kubeletSkewTitle, Objects: pool.objects(), Remediation: pool.remedy()}
-	if pool.pool != "" {
-		finding.Name += "-" + pool.pool
+// judgePool returns the finding of a pool; false for one that this update brings
+// up to date.
+func (k kubeletSkew) judgePool(pool *staleKubelets) (finding.Finding, bool) {
+	f, ok := k.skewOf(pool)
+	if !ok {
+		return finding.Finding{}, false
 	}
+	name := kubeletSkewTitle
+	if pool.pool != "" {
+		name += "-" + pool.pool
+	}
+	return f.Named(name).About(pool.objects()...).Remedy("%s", pool.remedy()), true
+}
+
+func (k kubeletSkew) skewOf(pool *staleKubelets) (finding.Finding, bool) {
 	if pool.oldest < k.oldest {
-		finding.Outcome, finding.Reason = preflight.Fail, "KubeletMinorVersionUnsupportedNextUpgrade"
+		reason := ReasonKubeletMinorVersionUnsupportedNextUpgrade
 		if pool.oldest < k.oldestNow {
-			finding.Reason = "KubeletMinorVersionUnsupported"
+			reason = ReasonKubeletMinorVersionUnsupported
 		}
-		finding.Message = fmt.Sprintf("%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
-			pool, update.Line(k.u.To), k.oldest, update.Line(k.u.From))
-		return finding, true
+		return finding.Fail(reason, "%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
+			pool, update.Line(k.u.To), k.oldest, update.Line(k.u.From)), true
 	}
 	hop, oldest := k.hop(pool.oldest)
 	next, _ := update.Next(k.u.To)
 	atLimit := pool.oldest == k.oldest || hop == update.Line(next)
 	if !pool.paused && (!atLimit || (pool.pool != "" && pool.oldest >= k.now)) {
-		return preflight.Finding{}, false
+		return finding.Finding{}, false
 	}
-	finding.Outcome, finding.Reason = preflight.Warn, "KubeletMinorVersionSupportedNextUpgrade"
+	reason := ReasonKubeletMinorVersionSupportedNextUpgrade
 	if pool.paused {
-		finding.Reason = "PoolPaused"
+		reason = ReasonPoolPaused
 	}
-	finding.Message = fmt.Sprintf("%s, which %s supports; %s", pool, update.Line(k.u.To), pool.deadline(hop, oldest))
-	return finding, true
+	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.u.To), pool.deadline(hop, oldest)), true
 }
 
 // hop is the first release after the target that does not support a kubelet,
@@ -227,7 +245,7 @@ func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
 	return "", 0
 }
 
-func (l *laggards) deadline(hop string, oldest uint64) string {
+func (l *staleKubelets) deadline(hop string, oldest uint64) string {
 	what := "they have to be updated"
 	if l.paused {
 		what = "the pool has to be unpaused, and its nodes updated,"
@@ -239,7 +257,7 @@ func (l *laggards) deadline(hop string, oldest uint64) string {
 }
 
 // String says what the kubelets are and whose.
-func (l *laggards) String() string {
+func (l *staleKubelets) String() string {
 	owner := "nodes that no MachineConfigPool updates"
 	if l.pool != "" {
 		owner = fmt.Sprintf("MachineConfigPool %q", l.pool)
@@ -250,7 +268,7 @@ func (l *laggards) String() string {
 	return fmt.Sprintf("%s: %s", owner, listKubelets(l.groups))
 }
 
-func (l *laggards) remedy() string {
+func (l *staleKubelets) remedy() string {
 	switch {
 	case l.pool == "":
 		return "Update these nodes by the means that installed them, or remove them: oc get nodes -o wide"
@@ -262,7 +280,7 @@ func (l *laggards) remedy() string {
 	return fmt.Sprintf("See what keeps the nodes from being updated, and wait until they are: oc describe machineconfigpool %s", l.pool)
 }
 
-func (l *laggards) objects() []preflight.Object {
+func (l *staleKubelets) objects() []preflight.Object {
 	nodes := nodeObjects(l.groups)
 	if l.pool == "" {
 		return nodes
@@ -271,27 +289,24 @@ func (l *laggards) objects() []preflight.Object {
 	return append([]preflight.Object{pool}, nodes...)
 }
 
-func (k kubeletSkew) pass(count map[uint64]int) preflight.Finding {
+func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 	total, oldest := 0, k.newest
 	for minor, nodes := range count {
 		total += nodes
 		oldest = min(oldest, minor)
 	}
 	if total == 0 {
-		return preflight.Finding{Outcome: preflight.Pass, Reason: "NoNodes", Message: "the cluster has no nodes"}
+		return finding.Pass(ReasonNoNodes, "the cluster has no nodes")
 	}
-	finding := preflight.Finding{
-		Outcome: preflight.Pass, Reason: "KubeletMinorVersionSupportedNextUpgrade",
-		Message: fmt.Sprintf("the API server of %s supports all %d kubelets, the oldest of which is 1.%d: it supports them from 1.%d on",
-			update.Line(k.u.To), total, oldest, k.oldest),
-	}
+	f := finding.Pass(ReasonKubeletMinorVersionSupportedNextUpgrade,
+		"the API server of %s supports all %d kubelets, the oldest of which is 1.%d: it supports them from 1.%d on", update.Line(k.u.To), total, oldest, k.oldest)
 	if hop, _ := k.hop(oldest); hop != "" {
-		finding.Message += "; they have to follow before the update to " + hop
+		f.Message += "; they have to follow before the update to " + hop
 	}
 	if oldest >= k.now {
-		finding.Reason = "KubeletMinorVersionsSynced"
+		f.Reason = string(ReasonKubeletMinorVersionsSynced)
 	}
-	return finding
+	return f
 }
 
 // kubeletMinor reads the y of v1.y.z.

@@ -210,7 +210,7 @@ func TestKubeletSkew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring(either(tc.desired, either(tc.from, "4.18.3"))))
 			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, gate.KubeletSkew(server.Snapshot(t), parse(t, tc.from, tc.to)))
+			findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), parse(t, tc.from, tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -223,7 +223,7 @@ func TestKubeletSkew(t *testing.T) {
 
 func TestKubeletSkewNamesWhatToDo(t *testing.T) {
 	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), paused("worker"))
-	got := checktest.Ask(t, gate.KubeletSkew(server.Snapshot(t), parse(t, "", "")))[0]
+	got := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), parse(t, "", ""))[0]
 	if want := `oc patch machineconfigpool worker --type merge --patch '{"spec":{"paused":false}}'`; !strings.Contains(got.Remediation, want) {
 		t.Errorf("remediation %q does not have the command %q", got.Remediation, want)
 	}
@@ -256,8 +256,8 @@ func TestPoolsElsewhere(t *testing.T) {
 			server.Hold(t, tc.objects...)
 			cluster := server.Snapshot(t)
 			for _, check := range []checktest.Said{
-				checktest.Summary(checktest.Ask(t, gate.KubeletSkew(cluster, parse(t, "", ""))))["KubeletMinorVersionUpgradeable"],
-				checktest.Summary(checktest.Ask(t, gate.MachineConfigPools(cluster, parse(t, "", ""))))["MachineConfigPool"],
+				checktest.Summary(checktest.Run(t, gate.KubeletSkew(), cluster, parse(t, "", "")))["KubeletMinorVersionUpgradeable"],
+				checktest.Summary(checktest.Run(t, gate.MachineConfigPools(), cluster, parse(t, "", "")))["MachineConfigPool"],
 			} {
 				if check != tc.want {
 					t.Errorf("%s: %v, want %v", tc.reason, check, tc.want)
@@ -298,10 +298,10 @@ func TestKubeletSkewUnreadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), pool("worker"))
-			findings := checktest.Ask(t, gate.KubeletSkew(server.Answering(tc.paths).Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.KubeletSkew(), server.Answering(tc.paths).Snapshot(t), parse(t, "", ""))
 			var got []preflight.Outcome
-			for _, finding := range findings {
-				got = append(got, finding.Outcome)
+			for _, f := range findings {
+				got = append(got, f.Outcome)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -322,7 +322,7 @@ func TestKubeletSkewOfManyNodes(t *testing.T) {
 		nodes = append(nodes, node(fmt.Sprintf("node-%05d", i), fmt.Sprintf("v1.%d.%d", 30+i%2, i%10), "worker"))
 	}
 	many := server.Answering(map[string]checktest.Answer{"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes)})
-	findings := checktest.Ask(t, gate.KubeletSkew(many.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), parse(t, "", ""))
 	want := map[string]checktest.Said{"KubeletMinorVersionUpgradeable-worker": {Outcome: preflight.Fail, Reason: "KubeletMinorVersionUnsupportedNextUpgrade"}}
 	if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
 		t.Errorf("10 000 nodes: -want +got:\n%s", diff)
@@ -349,7 +349,7 @@ func TestKubeletSkewOfManyPools(t *testing.T) {
 		"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes),
 		poolsPath:       checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools),
 	})
-	findings := checktest.Ask(t, gate.KubeletSkew(many.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), parse(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Reason != "AndMore" || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "10 more findings like the 50 listed: 5 Fail, 5 Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)

@@ -11,9 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonPoolsUpdated        finding.Reason = "PoolsUpdated"
+	ReasonDegradedPool        finding.Reason = "DegradedPool"
+	ReasonInterruptedBuild    finding.Reason = "InterruptedBuild"
+	ReasonNoDegradedCondition finding.Reason = "NoDegradedCondition"
+	ReasonPoolPaused          finding.Reason = "PoolPaused"
+	ReasonPoolUpdating        finding.Reason = "PoolUpdating"
 )
 
 // maxPoolMessage bounds what is quoted of a pool's condition, in bytes.
@@ -26,14 +34,15 @@ const maxPoolMessage = 1024
 // concerns updates that leave the current minor version. A pool that is
 // updating or paused does not stand in the way of this update; KubeletSkew says
 // when it will.
-func MachineConfigPools(cluster *snapshot.Cluster, u update.Update) check.Check {
+func MachineConfigPools() check.Check {
 	return check.Check{
-		Title: "MachineConfigPool", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			if skipped, err := noPools(ctx, cluster); skipped != nil || err != nil {
+		Name: "MachineConfigPool", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(clusterVersionReads(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			if skipped, err := noPools(ctx, s.Cluster); skipped != nil || err != nil {
 				return skipped, err
 			}
-			pools, err := cluster.MachineConfigPools(ctx)
+			pools, err := s.Cluster.MachineConfigPools(ctx)
 			if apierrors.IsNotFound(err) {
 				return apiMissing("MachineConfigPools", machineconfigurationv1.GroupName), nil
 			}
@@ -45,28 +54,23 @@ func MachineConfigPools(cluster *snapshot.Cluster, u update.Update) check.Check 
 	}
 }
 
-func judgePools(pools []machineconfigurationv1.MachineConfigPool) []preflight.Finding {
-	var findings []preflight.Finding
+func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+	var findings []finding.Finding
 	for i := range pools {
-		if finding := judgePool(&pools[i]); finding.Outcome != preflight.Pass {
-			finding.Name = "MachineConfigPool-" + pools[i].Name
-			finding.Objects = []preflight.Object{{
+		if f, ok := judgePool(&pools[i]); ok {
+			findings = append(findings, f.Named("MachineConfigPool-"+pools[i].Name).About(finding.Object{
 				APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: pools[i].Name,
-			}}
-			findings = append(findings, finding)
+			}))
 		}
 	}
 	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "PoolsUpdated",
-			Message: fmt.Sprintf("none of the %d MachineConfigPools is degraded, updating or paused", len(pools)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
 	}
 	return bounded(findings)
 }
 
-// judgePool says the worst of a pool.
-func judgePool(pool *machineconfigurationv1.MachineConfigPool) preflight.Finding {
+// judgePool returns the worst finding of a pool; false for a pool without one.
+func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding, bool) {
 	const wait = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
 	degraded, told := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
 	interrupted, _ := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
@@ -74,48 +78,31 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) preflight.Finding
 	describe := "oc describe machineconfigpool " + pool.Name
 	switch {
 	case pool.Status.ObservedGeneration < pool.Generation:
-		return preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "StaleStatus",
-			Message: fmt.Sprintf("the status of MachineConfigPool %q is of generation %d, and the pool is at %d: it may be degraded since",
-				pool.Name, pool.Status.ObservedGeneration, pool.Generation),
-			Remediation: "See whether the controller runs: oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller",
-		}
+		return finding.Unknown(ReasonStaleStatus,
+			"the status of MachineConfigPool %q is of generation %d, and the pool is at %d: it may be degraded since", pool.Name, pool.Status.ObservedGeneration, pool.Generation).
+			Remedy("See whether the controller runs: oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller"), true
 	case degraded.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Fail, Reason: "DegradedPool",
-			Message: fmt.Sprintf("MachineConfigPool %q is degraded%s; this does not block patch updates",
-				pool.Name, explain(degraded, degradedBy(pool))),
-			Remediation: "Put right what the pool complains about: " + describe,
-		}
+		return finding.Fail(ReasonDegradedPool,
+			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).
+			Remedy("Put right what the pool complains about: %s", describe), true
 	case interrupted.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Fail, Reason: "InterruptedBuild",
-			Message: fmt.Sprintf("the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates",
-				pool.Name, explain(interrupted, nil)),
-			Remediation: "See what interrupted it, and let it be built again: oc get machineosbuilds; " + describe,
-		}
+		return finding.Fail(ReasonInterruptedBuild,
+			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
+			Remedy("See what interrupted it, and let it be built again: oc get machineosbuilds; %s", describe), true
 	case !told || degraded.Status != corev1.ConditionFalse:
-		return preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "NoDegradedCondition",
-			Message:     fmt.Sprintf("MachineConfigPool %q does not say whether it is degraded%s", pool.Name, explain(degraded, nil)),
-			Remediation: "Wait until its controller has looked at it: " + describe,
-		}
+		return finding.Unknown(ReasonNoDegradedCondition,
+			"MachineConfigPool %q does not say whether it is degraded%s", pool.Name, explain(degraded, nil)).
+			Remedy("Wait until its controller has looked at it: %s", describe), true
 	case pool.Spec.Paused:
-		return preflight.Finding{
-			Outcome: preflight.Warn, Reason: "PoolPaused",
-			Message: fmt.Sprintf("MachineConfigPool %q is paused: its %d nodes stay as they are, %d of them up to date; see %s for how long that may last",
-				pool.Name, pool.Status.MachineCount, pool.Status.UpdatedMachineCount, kubeletSkewTitle),
-			Remediation: fmt.Sprintf("Unpause it when its nodes may be updated: oc patch machineconfigpool %s --type merge --patch '{\"spec\":{\"paused\":false}}'", pool.Name),
-		}
+		return finding.Warn(ReasonPoolPaused,
+			"MachineConfigPool %q is paused: its %d nodes stay as they are, %d of them up to date; see %s for how long that may last", pool.Name, pool.Status.MachineCount, pool.Status.UpdatedMachineCount, kubeletSkewTitle).
+			Remedy("Unpause it when its nodes may be updated: oc patch machineconfigpool %s --type merge --patch '{\"spec\":{\"paused\":false}}'", pool.Name), true
 	case updating.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Warn, Reason: "PoolUpdating",
-			Message: fmt.Sprintf("MachineConfigPool %q is updating: %d of %d nodes are up to date",
-				pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount),
-			Remediation: "Wait until it is done: " + fmt.Sprintf(wait, pool.Name),
-		}
+		return finding.Warn(ReasonPoolUpdating,
+			"MachineConfigPool %q is updating: %d of %d nodes are up to date", pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount).
+			Remedy("Wait until it is done: %s", fmt.Sprintf(wait, pool.Name)), true
 	}
-	return preflight.Finding{Outcome: preflight.Pass}
+	return finding.Finding{}, false
 }
 
 func poolCondition(

@@ -99,7 +99,7 @@ func TestMachineConfigPools(t *testing.T) {
 	} {
 		t.Run(test, func(t *testing.T) {
 			server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), tc.pool)
-			findings := checktest.Ask(t, gate.MachineConfigPools(server.Snapshot(t), parse(t, "", tc.to)))
+			findings := checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), parse(t, "", tc.to))
 			if diff := cmp.Diff(map[string]checktest.Said{either(tc.name, name): tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -126,7 +126,7 @@ func TestMachineConfigPoolsUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, gate.MachineConfigPools(tc.server.Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.MachineConfigPools(), tc.server.Snapshot(t), parse(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Said{"MachineConfigPool": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -146,7 +146,7 @@ func TestManyMachineConfigPools(t *testing.T) {
 		pools = append(pools, pool)
 	}
 	many := server.Answering(map[string]checktest.Answer{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
-	findings := checktest.Ask(t, gate.MachineConfigPools(many.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.MachineConfigPools(), many.Snapshot(t), parse(t, "", ""))
 	first, last := findings[0], findings[len(findings)-1]
 	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn || !strings.Contains(last.Message, "1950 more") {
 		t.Errorf("%d findings, from %s to %q; want 50 with the degraded one first, and the count of the others", len(findings), first.Name, last.Message)

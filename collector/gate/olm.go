@@ -15,9 +15,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonCapabilityDisabled             finding.Reason = "CapabilityDisabled"
+	ReasonInvalidMaxOpenShiftVersion     finding.Reason = "InvalidMaxOpenShiftVersion"
+	ReasonIncompatibleOperatorsInstalled finding.Reason = "IncompatibleOperatorsInstalled"
+	ReasonOperatorsCompatible            finding.Reason = "OperatorsCompatible"
 )
 
 const (
@@ -37,31 +45,32 @@ const (
 // The rules are those of OLM (operator-lifecycle-manager
 // pkg/controller/operators/openshift), but for the target instead of the next
 // minor version.
-func IncompatibleOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
+func IncompatibleOperators() check.Check {
 	return check.Check{
-		Title: "IncompatibleOperator", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			operators, err := cluster.ClusterServiceVersions(ctx)
+		Name: "IncompatibleOperator", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(clusterVersionReads(), check.List(olmGroup, "clusterserviceversions")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			operators, err := s.Cluster.ClusterServiceVersions(ctx)
 			if apierrors.IsNotFound(err) {
-				return noOLM(ctx, cluster)
+				return noOLM(ctx, s.Cluster)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterServiceVersions: %w", err)
 			}
-			return judgeInstalled(operators, u), nil
+			return judgeInstalled(operators, s.Update), nil
 		},
 	}
 }
 
 // noOLM is the answer where there are no ClusterServiceVersions: OLM is an
 // optional part of OpenShift.
-func noOLM(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding, error) {
+func noOLM(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Finding, error) {
 	topology, err := cluster.Topology(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
 	}
 	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{plainKubernetes()}, nil
+		return []finding.Finding{plainKubernetes()}, nil
 	}
 	version, err := cluster.ClusterVersion(ctx)
 	if err != nil {
@@ -70,16 +79,14 @@ func noOLM(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding,
 	capabilities := version.Status.Capabilities
 	if slices.Contains(capabilities.KnownCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) &&
 		!slices.Contains(capabilities.EnabledCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "CapabilityDisabled",
-			Message: "the capability OperatorLifecycleManager is not enabled on this cluster, so it has no operators of OLM",
-		}}, nil
+		return []finding.Finding{finding.Skipped(ReasonCapabilityDisabled,
+			"the capability OperatorLifecycleManager is not enabled on this cluster, so it has no operators of OLM")}, nil
 	}
 	return apiMissing("ClusterServiceVersions", olmGroup), nil
 }
 
-func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) []preflight.Finding {
-	var findings []preflight.Finding
+func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) []finding.Finding {
+	var findings []finding.Finding
 	limited, looked := 0, 0
 	for i := range operators {
 		operator := &operators[i]
@@ -93,38 +100,29 @@ func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) [
 		}
 		switch {
 		case err != nil:
-			findings = append(findings, ofOperator(operator, preflight.Finding{
-				Outcome: preflight.Unknown, Reason: "InvalidMaxOpenShiftVersion",
-				Message: fmt.Sprintf("operator %s in namespace %s has an invalid property %s, so nobody can tell whether it supports %s, and OLM blocks minor updates: %v",
-					operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(u.To), err),
-			}))
+			findings = append(findings, ofOperator(operator, finding.Unknown(ReasonInvalidMaxOpenShiftVersion,
+				"operator %s in namespace %s has an invalid property %s, so nobody can tell whether it supports %s, and OLM blocks minor updates: %v", operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(u.To), err)))
 		case found && later(u.To, newest):
-			findings = append(findings, ofOperator(operator, preflight.Finding{
-				Outcome: preflight.Fail, Reason: "IncompatibleOperatorsInstalled",
-				Message: fmt.Sprintf("operator %s in namespace %s supports OpenShift up to %s, which %s is beyond; this does not block updates within %s",
-					operator.Name, operator.Namespace, update.Line(newest), update.Line(u.To), update.Line(u.From)),
-			}))
+			findings = append(findings, ofOperator(operator, finding.Fail(ReasonIncompatibleOperatorsInstalled,
+				"operator %s in namespace %s supports OpenShift up to %s, which %s is beyond; this does not block updates within %s", operator.Name, operator.Namespace, update.Line(newest), update.Line(u.To), update.Line(u.From))))
 		}
 	}
 	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "OperatorsCompatible",
-			Message: fmt.Sprintf("%d operators are installed by OLM; %d of them name the newest OpenShift that they support, and all of these support %s",
-				looked, limited, update.Line(u.To)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonOperatorsCompatible,
+			"%d operators are installed by OLM; %d of them name the newest OpenShift that they support, and all of these support %s", looked, limited, update.Line(u.To))}
 	}
 	return bounded(findings)
 }
 
 // ofOperator completes a finding with what all have that are about an operator.
-func ofOperator(operator *metav1.PartialObjectMetadata, finding preflight.Finding) preflight.Finding {
-	finding.Name = riskName("IncompatibleOperator", operator.Namespace+"."+operator.Name)
-	finding.Remediation = fmt.Sprintf("Update the operator to a version that supports the target, or remove it:\n"+
+func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
+	f.Name = riskName("IncompatibleOperator", operator.Namespace+"."+operator.Name)
+	f.Remediation = fmt.Sprintf("Update the operator to a version that supports the target, or remove it:\n"+
 		"oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)
-	finding.Objects = []preflight.Object{{
+	f.Objects = []preflight.Object{{
 		APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name,
 	}}
-	return finding
+	return f
 }
 
 // riskName makes a name that obeys ClusterVersion's rule for risks of the name

@@ -97,7 +97,7 @@ func TestIncompatibleOperators(t *testing.T) {
 				tc.object = csv("etcd.v1.2.3", tc.properties)
 			}
 			server.Hold(t, tc.object)
-			findings := checktest.Ask(t, gate.IncompatibleOperators(server.Snapshot(t), parse(t, tc.from, tc.to)))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, tc.from, tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -111,7 +111,7 @@ func TestIncompatibleOperators(t *testing.T) {
 func TestIncompatibleOperatorsNamesWhatToDo(t *testing.T) {
 	server.Serve(t, operatorsCRD)
 	server.Hold(t, csv("etcd.v1.2.3", supports("4.18")))
-	got := checktest.Ask(t, gate.IncompatibleOperators(server.Snapshot(t), parse(t, "", "")))[0]
+	got := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, "", ""))[0]
 	want := []preflight.Object{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators", Name: "etcd.v1.2.3"}}
 	if diff := cmp.Diff(want, got.Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
@@ -152,7 +152,7 @@ func TestWithoutOLM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
 			without := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed})
-			findings := checktest.Ask(t, gate.IncompatibleOperators(without.Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), without.Snapshot(t), parse(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Said{"IncompatibleOperator": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -174,7 +174,7 @@ func TestIncompatibleOperatorsUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, gate.IncompatibleOperators(tc.server.Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.IncompatibleOperators(), tc.server.Snapshot(t), parse(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Said{"IncompatibleOperator": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -190,7 +190,7 @@ func TestManyIncompatibleOperators(t *testing.T) {
 		}})
 	}
 	many := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
-	findings := checktest.Ask(t, gate.IncompatibleOperators(many.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.IncompatibleOperators(), many.Snapshot(t), parse(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "1150 more") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)

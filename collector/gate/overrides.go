@@ -6,23 +6,29 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonNothingUnmanaged           finding.Reason = "NothingUnmanaged"
+	ReasonClusterVersionOverridesSet finding.Reason = "ClusterVersionOverridesSet"
 )
 
 // Overrides is the gate that is shut while spec.overrides of ClusterVersion
 // makes something unmanaged: an update would leave that behind. It keeps from
 // leaving the minor version; up to 4.21 CVO refuses patch updates too. It reads
 // the spec, so a status that lags behind does not matter.
-func Overrides(cluster *snapshot.Cluster, u update.Update) check.Check {
+func Overrides() check.Check {
 	return check.Check{
-		Title: "ClusterVersionOverrides", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, judgeOverrides),
+		Name: "ClusterVersionOverrides", Kind: finding.SourceGate,
+		Reads: clusterVersionReads(),
+		Run:   onClusterVersion(judgeOverrides),
 	}
 }
 
-func judgeOverrides(s situation) []preflight.Finding {
+func judgeOverrides(s situation) []finding.Finding {
 	var names []string
 	objects := clusterVersionObject()
 	for _, override := range s.version.Spec.Overrides {
@@ -34,29 +40,22 @@ func judgeOverrides(s situation) []preflight.Finding {
 		names = append(names, object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
 	}
 	if len(names) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "NothingUnmanaged",
-			Message: "spec.overrides of ClusterVersion leaves everything managed",
-		}}
+		return []finding.Finding{finding.Pass(ReasonNothingUnmanaged, "spec.overrides of ClusterVersion leaves everything managed")}
 	}
-	finding := preflight.Finding{
-		Outcome: preflight.Fail, Reason: "ClusterVersionOverridesSet", Objects: objects,
-		Message: fmt.Sprintf("spec.overrides of ClusterVersion makes %s unmanaged (%s), and what is not managed is not updated",
-			count(len(names), "object"), few(names)),
-		Remediation: "Have them managed again; CVO then overwrites what was changed by hand: " +
-			`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'` +
-			". Accepting risks does not get past it, only --force does.",
-	}
+	f := finding.Fail(ReasonClusterVersionOverridesSet,
+		"spec.overrides of ClusterVersion makes %s unmanaged (%s), and what is not managed is not updated", count(len(names), "object"), few(names)).
+		Remedy("Have them managed again; CVO then overwrites what was changed by hand: oc patch clusterversion version --type json --patch '[{\"op\":\"remove\",\"path\":\"/spec/overrides\"}]'. Accepting risks does not get past it, only --force does.").
+		About(objects...)
 	switch {
 	case s.move.LeavesMinor():
-		finding.Message += fmt.Sprintf("; that blocks updates that leave %s", s.minor())
+		f.Message += fmt.Sprintf("; that blocks updates that leave %s", s.minor())
 	case s.move.Kind() == update.Patch && cvo.OverridesBlockPatches(s.move.From.String()):
-		finding.Message += fmt.Sprintf("; up to 4.21 CVO refuses updates within %s for that too", s.minor())
+		f.Message += fmt.Sprintf("; up to 4.21 CVO refuses updates within %s for that too", s.minor())
 	default:
-		finding.Outcome = preflight.Warn
-		finding.Message += fmt.Sprintf("; that does not block updates within %s, such as %s", s.minor(), s.target())
+		f.Outcome = preflight.Warn
+		f.Message += fmt.Sprintf("; that does not block updates within %s, such as %s", s.minor(), s.target())
 	}
-	return []preflight.Finding{finding}
+	return []finding.Finding{f}
 }
 
 // few lists the first names, and how many there are besides.

@@ -12,10 +12,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const (
+	ReasonUnknownClients  finding.Reason = "UnknownClients"
+	ReasonUnknownRelease  finding.Reason = "UnknownRelease"
+	ReasonRemovedAPIInUse finding.Reason = "RemovedAPIInUse"
+	ReasonAPIRemovalAhead finding.Reason = "APIRemovalAhead"
+)
+
+const ReasonRemovedAPIsNotInUse finding.Reason = "RemovedAPIsNotInUse"
 
 // RemovedAPIs is the gate that keeps the clients of an API from losing it: a
 // finding RemovedAPI-<resource.version.group> for each API in use that the
@@ -27,24 +37,25 @@ import (
 // Use is what APIRequestCounts tell of the last 24 hours, but for the requests
 // of Kubernetes' own controllers, which ask for every API that there is. On
 // other clusters than OpenShift it is what the API server's metrics tell.
-func RemovedAPIs(cluster *snapshot.Cluster, u update.Update) check.Check {
+func RemovedAPIs() check.Check {
 	return check.Check{
-		Title: "RemovedAPI", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			uses, err := cluster.APIUses(ctx)
+		Name: "RemovedAPI", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(clusterVersionReads(), check.List(apiserverv1.GroupName, "apirequestcounts")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			uses, err := s.Cluster.APIUses(ctx)
 			if apierrors.IsNotFound(err) {
-				return fromMetrics(ctx, cluster, u)
+				return fromMetrics(ctx, s.Cluster, s.Update)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
 			}
-			return newRemovals(u).judgeUses(uses), nil
+			return newRemovals(s.Update).judgeUses(uses), nil
 		},
 	}
 }
 
 // fromMetrics is for a cluster that does not count requests.
-func fromMetrics(ctx context.Context, cluster *snapshot.Cluster, u update.Update) ([]preflight.Finding, error) {
+func fromMetrics(ctx context.Context, cluster *snapshot.Cluster, u update.Update) ([]finding.Finding, error) {
 	topology, err := cluster.Topology(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
@@ -73,7 +84,7 @@ func newRemovals(u update.Update) removals {
 	return removals{u: u, from: from, to: to, known: known}
 }
 
-func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
+func (r removals) judgeUses(uses []snapshot.APIUse) []finding.Finding {
 	var found []removal
 	var quiet []string
 	for _, use := range uses {
@@ -87,7 +98,7 @@ func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
 		removal := r.classify(use.Name, use.RemovedInRelease)
 		removal.clients = clients
 		if len(clients.named) == 0 && removal.outcome == preflight.Fail {
-			removal.outcome, removal.reason = preflight.Unknown, "UnknownClients" // Kubernetes' own controllers, perhaps
+			removal.outcome, removal.reason = preflight.Unknown, ReasonUnknownClients // Kubernetes' own controllers, perhaps
 		}
 		found = append(found, removal)
 	}
@@ -100,10 +111,10 @@ func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
 	if len(quiet) > 0 {
 		pass += ". Only Kubernetes' own controllers, which look at every API, asked for " + someOf(quiet, 5)
 	}
-	return []preflight.Finding{{Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse", Message: pass}}
+	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse, "%s", pass)}
 }
 
-func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []preflight.Finding {
+func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding.Finding {
 	var found []removal
 	for _, api := range deprecated {
 		found = append(found, r.classify(api.Name, api.RemovedInRelease))
@@ -117,10 +128,8 @@ func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []preflig
 	if len(findings) > 0 {
 		return findings
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse",
-		Message: fmt.Sprintf("since the API server that answered started, it was asked for no API that %s or a later release removes", update.Line(r.u.To)),
-	}}
+	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
+		"since the API server that answered started, it was asked for no API that %s or a later release removes", update.Line(r.u.To))}
 }
 
 // removal is that of one API in use.
@@ -131,7 +140,7 @@ type removal struct {
 	clients       clients
 	// outcome is empty where the removal does not concern the update.
 	outcome preflight.Outcome
-	reason  string
+	reason  finding.Reason
 }
 
 // classify compares the removal of an API with the update. It does not concern
@@ -141,48 +150,45 @@ func (r removals) classify(name, removed string) removal {
 	found := removal{name: name, removed: removed, minor: minor}
 	switch {
 	case !ok:
-		found.outcome, found.reason = preflight.Unknown, "UnknownRelease"
+		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
 	case minor <= r.from:
 	case !r.known:
-		found.outcome, found.reason = preflight.Unknown, "UnknownKubernetesVersion"
+		found.outcome, found.reason = preflight.Unknown, ReasonUnknownKubernetesVersion
 	case minor <= r.to:
-		found.outcome, found.reason = preflight.Fail, "RemovedAPIInUse"
+		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
 	default:
-		found.outcome, found.reason = preflight.Warn, "APIRemovalAhead"
+		found.outcome, found.reason = preflight.Warn, ReasonAPIRemovalAhead
 	}
 	return found
 }
 
 // tell makes findings of the removals that concern the update. Those that are
 // only counted have no text: there may be thousands, for hundreds of targets.
-func (r removals) tell(found []removal) []preflight.Finding {
+func (r removals) tell(found []removal) []finding.Finding {
 	found = slices.DeleteFunc(found, func(api removal) bool { return api.outcome == "" })
 	slices.SortStableFunc(found, func(a, b removal) int { return cmp.Compare(severity(a.outcome), severity(b.outcome)) })
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for i, api := range found {
-		finding := preflight.Finding{Outcome: api.outcome}
+		f := finding.New(api.outcome, "", "")
 		if i < maxFindings {
-			finding = r.tellOf(api)
+			f = r.tellOf(api)
 		}
-		findings = append(findings, finding)
+		findings = append(findings, f)
 	}
 	return bounded(findings)
 }
 
-func (r removals) tellOf(api removal) preflight.Finding {
-	finding := preflight.Finding{
-		Name: riskName("RemovedAPI", api.name), Outcome: api.outcome, Reason: api.reason,
-		Message: fmt.Sprintf("%s is in use (%s), and %s", api.name, api.clients, r.explain(api)),
-		Remediation: "Move the clients to the API that replaces it. The counts are those of the last 24 hours: " +
-			"oc get apirequestcount " + api.name + " -o yaml",
-		URL:     "https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
-		Objects: []preflight.Object{{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}},
-	}
-	if api.reason == "UnknownClients" {
-		finding.Remediation = fmt.Sprintf("Have the cluster name more clients, and look again after some hours: "+
+func (r removals) tellOf(api removal) finding.Finding {
+	f := finding.New(api.outcome, api.reason, "%s is in use (%s), and %s", api.name, api.clients, r.explain(api)).
+		Named(riskName("RemovedAPI", api.name)).
+		Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours: oc get apirequestcount %s -o yaml", api.name).
+		About(finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}).
+		Documented("https://kubernetes.io/docs/reference/using-api/deprecation-guide/")
+	if api.reason == ReasonUnknownClients {
+		f.Remediation = fmt.Sprintf("Have the cluster name more clients, and look again after some hours: "+
 			"oc patch apirequestcount %s --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'", api.name)
 	}
-	return finding
+	return f
 }
 
 // explain says what the removal means for the update.
@@ -197,9 +203,9 @@ func (r removals) explain(api removal) string {
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:
 	}
 	switch api.reason {
-	case "UnknownClients":
+	case ReasonUnknownClients:
 		return fmt.Sprintf("%s removes it; besides Kubernetes' own controllers the cluster names no client, so nobody can tell who uses it", target)
-	case "UnknownKubernetesVersion":
+	case ReasonUnknownKubernetesVersion:
 		return fmt.Sprintf("is removed in Kubernetes 1.%d; which Kubernetes OpenShift %s has is not known here", api.minor, target)
 	}
 	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so nobody can tell whether %s has it", short(api.removed, 64), target)

@@ -138,7 +138,7 @@ func TestRemovedAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, tc.from, tc.to)))
+			findings := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, tc.from, tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -155,7 +155,7 @@ func TestRemovedAPIsNamesClients(t *testing.T) {
 		users = append(users, requests(fmt.Sprintf("user-%d", i), strings.Repeat("agent", 200), int64(i+1)))
 	}
 	server.Hold(t, usage(schemas, "1.32", users...))
-	got := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, "", "")))[0]
+	got := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, "", ""))[0]
 	for _, want := range []string{"by user-19 with", "40 requests, user-18", "15 more clients"} {
 		if !strings.Contains(got.Message, want) {
 			t.Errorf("message %q, want %q in it", got.Message, want)
@@ -203,7 +203,7 @@ func TestRemovedAPIsUnreadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, gate.RemovedAPIs(tc.server.Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.RemovedAPIs(), tc.server.Snapshot(t), parse(t, "", ""))
 			if diff := cmp.Diff(map[string]checktest.Said{"RemovedAPI": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -221,14 +221,14 @@ func TestManyRemovedAPIs(t *testing.T) {
 		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("someone", "curl", 3)))
 	}
 	many := server.Answering(map[string]checktest.Answer{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
-	findings := checktest.Ask(t, gate.RemovedAPIs(many.Snapshot(t), parse(t, "", "")))
+	findings := checktest.Run(t, gate.RemovedAPIs(), many.Snapshot(t), parse(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
 	}
-	for _, finding := range findings[:50] {
-		if finding.Outcome != preflight.Fail {
-			t.Errorf("%s is %s, and worse ones are not listed", finding.Name, finding.Outcome)
+	for _, f := range findings[:50] {
+		if f.Outcome != preflight.Fail {
+			t.Errorf("%s is %s, and worse ones are not listed", f.Name, f.Outcome)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestRemovedAPIsOfPlainKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plain := server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed, "/metrics": checktest.Says(tc.metrics)})
-			findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "", "")))
+			findings := checktest.Run(t, gate.RemovedAPIs(), plain.Snapshot(t), parse(t, "", ""))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -295,13 +295,13 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 	}
 	asked := 0
 	plain := server.Answering(map[string]checktest.Answer{countsPath: func(r *http.Request) (int, []byte) { asked++; return checktest.NotServed(r) }})
-	findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "5.1.0", "5.2.0")))
+	findings := checktest.Run(t, gate.RemovedAPIs(), plain.Snapshot(t), parse(t, "5.1.0", "5.2.0"))
 	if asked == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want an answer from the metrics", findings)
 	}
-	for _, finding := range findings {
-		if strings.Contains(finding.Name, "componentstatuses") {
-			t.Errorf("%s: %s", finding.Name, finding.Message)
+	for _, f := range findings {
+		if strings.Contains(f.Name, "componentstatuses") {
+			t.Errorf("%s: %s", f.Name, f.Message)
 		}
 	}
 }

@@ -169,13 +169,13 @@ func TestClusterOperators(t *testing.T) {
 			for _, operator := range tc.operators {
 				server.Hold(t, operator)
 			}
-			findings := checktest.Ask(t, gate.ClusterOperators(server.Snapshot(t), checktest.Update(t, "4.17.3", tc.to)))
+			findings := checktest.Run(t, gate.ClusterOperators(), server.Snapshot(t), checktest.Update(t, "4.17.3", tc.to))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 			var message string
-			for _, finding := range findings {
-				message += finding.Message + "\n"
+			for _, f := range findings {
+				message += f.Message + "\n"
 			}
 			contains(t, tc.reason, message, tc.message)
 		})
@@ -192,7 +192,7 @@ func TestClusterOperatorsForbidden(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "nobody"}},
 	})
-	findings := checktest.Ask(t, gate.ClusterOperators(permitted(t), checktest.Update(t, "4.18.3", "4.19.0")))
+	findings := checktest.Run(t, gate.ClusterOperators(), permitted(t), checktest.Update(t, "4.18.3", "4.19.0"))
 	if diff := cmp.Diff(one("ClusterOperatorUpgradeable", preflight.Unknown, "Forbidden"), checktest.Summary(findings)); diff != "" {
 		t.Errorf("for one who may read the ClusterVersion alone: -want +got:\n%s", diff)
 	}

@@ -6,25 +6,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonAndMore finding.Reason = "AndMore"
 
 // maxFindings is how many findings a check makes of as many objects.
 const maxFindings = 50
 
 // bounded keeps the worst findings, and says in one more how many others there
 // are and how bad the worst of them is.
-func bounded(findings []preflight.Finding) []preflight.Finding {
+func bounded(findings []finding.Finding) []finding.Finding {
 	if len(findings) <= maxFindings {
 		return findings
 	}
-	slices.SortStableFunc(findings, func(a, b preflight.Finding) int {
+	slices.SortStableFunc(findings, func(a, b finding.Finding) int {
 		return cmp.Compare(severity(a.Outcome), severity(b.Outcome))
 	})
 	rest := findings[maxFindings:]
 	count := map[preflight.Outcome]int{}
-	for _, finding := range rest {
-		count[finding.Outcome]++
+	for _, f := range rest {
+		count[f.Outcome]++
 	}
 	var counts []string
 	for _, outcome := range outcomes() {
@@ -32,11 +35,9 @@ func bounded(findings []preflight.Finding) []preflight.Finding {
 			counts = append(counts, fmt.Sprintf("%d %s", count[outcome], outcome))
 		}
 	}
-	return append(slices.Clip(findings[:maxFindings]), preflight.Finding{
-		Outcome: rest[0].Outcome, Reason: "AndMore",
-		Message:     fmt.Sprintf("there are %d more findings like the %d listed: %s", len(rest), maxFindings, strings.Join(counts, ", ")),
-		Remediation: "Put right what is listed, then run the preflight again: it lists the worst first.",
-	})
+	return append(slices.Clip(findings[:maxFindings]), finding.New(rest[0].Outcome, ReasonAndMore,
+		"there are %d more findings like the %d listed: %s", len(rest), maxFindings, strings.Join(counts, ", ")).
+		Remedy("Put right what is listed, then run the preflight again: it lists the worst first."))
 }
 
 // outcomes are all of them, the worst first.

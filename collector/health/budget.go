@@ -7,6 +7,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -89,11 +90,12 @@ func alwaysAllows(budget *policyv1.PodDisruptionBudget) bool {
 	return policy != nil && *policy == policyv1.AlwaysAllow
 }
 
-func describeBudget(budget *policyv1.PodDisruptionBudget, state budgetState) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudget-" + budget.Namespace + "." + budget.Name, Reason: string(state),
+func describeBudget(budget *policyv1.PodDisruptionBudget, state budgetState) finding.Finding {
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:    "PodDisruptionBudget-" + budget.Namespace + "." + budget.Name,
+		Reason:  string(state),
 		Objects: []preflight.Object{budgetObject(budget.Namespace, budget.Name)},
-	}
+	}}
 	status := budget.Status
 	subject := fmt.Sprintf("PodDisruptionBudget %s/%s", budget.Namespace, budget.Name)
 	edit := fmt.Sprintf("oc -n %s edit poddisruptionbudget %s", budget.Namespace, budget.Name)
@@ -101,31 +103,31 @@ func describeBudget(budget *policyv1.PodDisruptionBudget, state budgetState) pre
 	describe := fmt.Sprintf("oc -n %s describe poddisruptionbudget %s", budget.Namespace, budget.Name)
 	switch state {
 	case never:
-		finding.Message = fmt.Sprintf("%s wants %d healthy pods of the %d that there are to be (%s), so none of them can ever be evicted, and no node that has one can be drained",
+		f.Message = fmt.Sprintf("%s wants %d healthy pods of the %d that there are to be (%s), so none of them can ever be evicted, and no node that has one can be drained",
 			subject, status.DesiredHealthy, status.ExpectedPods, limit(budget))
-		finding.Remediation = "Let one of them go, such as with maxUnavailable: 1, or have more replicas than it wants: " + edit
+		f.Remediation = "Let one of them go, such as with maxUnavailable: 1, or have more replicas than it wants: " + edit
 	case notNow:
-		finding.Message = fmt.Sprintf("%s wants %d healthy pods (%s), and of %d there are %d, so no healthy one can be evicted now; %s",
+		f.Message = fmt.Sprintf("%s wants %d healthy pods (%s), and of %d there are %d, so no healthy one can be evicted now; %s",
 			subject, status.DesiredHealthy, limit(budget), status.ExpectedPods, status.CurrentHealthy, unhealthy(budget))
-		finding.Remediation = fmt.Sprintf("Find out why %d of its pods are not healthy, and wait until they are: %s; %s",
+		f.Remediation = fmt.Sprintf("Find out why %d of its pods are not healthy, and wait until they are: %s; %s",
 			max(status.ExpectedPods-status.CurrentHealthy, 0), describe, pods)
 	case unmanagedPods:
-		finding.Message = fmt.Sprintf("%s selects %d healthy pods that no controller made, and with %s it cannot tell how many there are to be, so none of them can be evicted",
+		f.Message = fmt.Sprintf("%s selects %d healthy pods that no controller made, and with %s it cannot tell how many there are to be, so none of them can be evicted",
 			subject, status.CurrentHealthy, limit(budget))
-		finding.Remediation = "Give it a whole number as minAvailable, or have a controller make the pods: " + edit
+		f.Remediation = "Give it a whole number as minAvailable, or have a controller make the pods: " + edit
 	case syncFailed:
-		finding.Message = fmt.Sprintf("the status of %s could not be worked out, and until it is no pod of it can be evicted: %s", subject, short(syncCondition(budget).Message))
-		finding.Remediation = "Put right what the message names: " + describe
+		f.Message = fmt.Sprintf("the status of %s could not be worked out, and until it is no pod of it can be evicted: %s", subject, short(syncCondition(budget).Message))
+		f.Remediation = "Put right what the message names: " + describe
 	case stale:
-		finding.Message = fmt.Sprintf("the status of %s is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
+		f.Message = fmt.Sprintf("the status of %s is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
 			subject, status.ObservedGeneration, budget.Generation)
-		finding.Remediation = "Wait until the disruption controller has caught up, then run the preflight again. See whether it runs: oc -n openshift-kube-controller-manager get pods"
+		f.Remediation = "Wait until the disruption controller has caught up, then run the preflight again. See whether it runs: oc -n openshift-kube-controller-manager get pods"
 	case invalid, letsGo, selectsNothing:
-		finding.Message = fmt.Sprintf("the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
+		f.Message = fmt.Sprintf("the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
 			subject, status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy)
-		finding.Remediation = "See who writes it: " + describe
+		f.Remediation = "See who writes it: " + describe
 	}
-	return finding
+	return f
 }
 
 // limit is what the budget asks for, as it is spelled.

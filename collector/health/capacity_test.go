@@ -124,7 +124,7 @@ func TestCapacity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, health.Capacity(server.Snapshot(t), patch(t)))
+			findings := checktest.Run(t, health.Capacity(), server.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -142,7 +142,7 @@ func TestCapacityOfWhatIsBeingDeleted(t *testing.T) {
 	with := server.Answering(map[string]checktest.Answer{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{deleted}),
 	})
-	got := checktest.Summary(checktest.Ask(t, health.Capacity(with.Snapshot(t), patch(t))))
+	got := checktest.Summary(checktest.Run(t, health.Capacity(), with.Snapshot(t), patch(t)))
 	if diff := cmp.Diff(results{"MachineSet-a": said(preflight.Fail, "BeingDeleted")}, got); diff != "" {
 		t.Errorf("it will not be there to be copied (-want +got):\n%s", diff)
 	}
@@ -187,7 +187,7 @@ func TestCapacityUnreadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.infrastructure...)
-			got := checktest.Summary(checktest.Ask(t, health.Capacity(tc.server.Snapshot(t), patch(t))))
+			got := checktest.Summary(checktest.Run(t, health.Capacity(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"CapacityReservation": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -205,7 +205,7 @@ func TestCapacityInMasses(t *testing.T) {
 	many := server.Answering(map[string]checktest.Answer{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", sets),
 	})
-	findings := checktest.Ask(t, health.Capacity(many.Snapshot(t), patch(t)))
+	findings := checktest.Run(t, health.Capacity(), many.Snapshot(t), patch(t))
 	if len(findings) != 51 || !strings.Contains(findings[50].Message, "1950 Fail") {
 		t.Errorf("got %d findings, the last %q; want 50 and the count of the rest", len(findings), findings[len(findings)-1].Message)
 	}

@@ -13,8 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+const (
+	ReasonNoneGiven  finding.Reason = "NoneGiven"
+	ReasonReachable  finding.Reason = "Reachable"
+	ReasonInvalidURL finding.Reason = "InvalidURL"
 )
 
 const (
@@ -37,7 +42,7 @@ type Dependencies struct {
 	urls   []string
 
 	once     sync.Once
-	findings []preflight.Finding
+	findings []finding.Finding
 	err      error
 }
 
@@ -53,14 +58,12 @@ func DependOn(client *http.Client, urls []string) *Dependencies {
 // the preflight runs: any answer of 2xx or 3xx is one. A dependency that does
 // not answer in three tries is a finding ExternalDependency-<host and path>.
 // Credentials and queries of URLs are not in the text of any finding.
-func ExternalDependencies(dependencies *Dependencies, u update.Update) check.Check {
+func ExternalDependencies(dependencies *Dependencies) check.Check {
 	return check.Check{
-		Title: "ExternalDependency", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+		Name: "ExternalDependency", Kind: finding.SourceHealth,
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
-				return []preflight.Finding{{
-					Outcome: preflight.Skipped, Reason: "NoneGiven", Message: "no external dependencies were given, so none was asked",
-				}}, nil
+				return []finding.Finding{finding.Skipped(ReasonNoneGiven, "no external dependencies were given, so none was asked")}, nil
 			}
 			dependencies.once.Do(func() { dependencies.findings, dependencies.err = dependencies.ask(ctx) })
 			return slices.Clone(dependencies.findings), dependencies.err
@@ -69,11 +72,11 @@ func ExternalDependencies(dependencies *Dependencies, u update.Update) check.Che
 }
 
 // ask asks all dependencies.
-func (d *Dependencies) ask(ctx context.Context) ([]preflight.Finding, error) {
+func (d *Dependencies) ask(ctx context.Context) ([]finding.Finding, error) {
 	if len(d.urls) > maxDependencies {
 		return nil, fmt.Errorf("there are %d external dependencies, more than the %d that are asked", len(d.urls), maxDependencies)
 	}
-	answers := make([]*preflight.Finding, len(d.urls))
+	answers := make([]*finding.Finding, len(d.urls))
 	var group errgroup.Group
 	group.SetLimit(maxAsked)
 	for i, text := range d.urls {
@@ -85,30 +88,25 @@ func (d *Dependencies) ask(ctx context.Context) ([]preflight.Finding, error) {
 	}
 	err := group.Wait()
 	var problems []problem
-	for _, finding := range answers {
-		if finding != nil {
-			problems = append(problems, problem{finding.Outcome, func() preflight.Finding { return *finding }})
+	for _, f := range answers {
+		if f != nil {
+			problems = append(problems, problem{f.Outcome, func() finding.Finding { return *f }})
 		}
 	}
 	if err == nil && len(problems) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "Reachable",
-			Message: fmt.Sprintf("all external dependencies, %d of them, answer where the preflight runs", len(d.urls)),
-		}}, nil
+		return []finding.Finding{finding.Pass(ReasonReachable, "all external dependencies, %d of them, answer where the preflight runs", len(d.urls))}, nil
 	}
 	return told(problems), err
 }
 
 // look says why a dependency cannot be reached, or nil. An error means that
 // there was no time to find out.
-func (d *Dependencies) look(ctx context.Context, text string) (*preflight.Finding, error) {
+func (d *Dependencies) look(ctx context.Context, text string) (*finding.Finding, error) {
 	dependency, ok := askable(text)
 	if !ok {
-		return &preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "InvalidURL",
-			Message:     fmt.Sprintf("%q is not an http or https URL, so it was not asked", withoutSecrets(text)),
-			Remediation: "Name the dependency by a URL such as https://quay.io/health",
-		}, nil
+		invalid := finding.Unknown(ReasonInvalidURL, "%q is not an http or https URL, so it was not asked", withoutSecrets(text)).
+			Remedy("Name the dependency by a URL such as https://quay.io/health")
+		return &invalid, nil
 	}
 	place := dependency.Scheme + "://" + dependency.Host + dependency.EscapedPath()
 	pause := firstPause
@@ -121,9 +119,9 @@ func (d *Dependencies) look(ctx context.Context, text string) (*preflight.Findin
 			return nil, fmt.Errorf("there was no time to ask the external dependency %s: %w", place, ctx.Err())
 		}
 		if try == tries {
-			finding := unreachable(place, err)
-			finding.Name = "ExternalDependency-" + nameOf(dependency.Host+dependency.Path)
-			return &finding, nil
+			f := unreachable(place, err)
+			f.Name = "ExternalDependency-" + nameOf(dependency.Host+dependency.Path)
+			return &f, nil
 		}
 		if err := wait(ctx, pause); err != nil {
 			return nil, fmt.Errorf("there was no time to ask the external dependency %s: %w", place, err)

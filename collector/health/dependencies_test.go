@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -61,9 +62,9 @@ func slow(t *testing.T) string {
 	return url
 }
 
-func ask(t *testing.T, client *http.Client, urls ...string) []preflight.Finding {
+func ask(t *testing.T, client *http.Client, urls ...string) []finding.Finding {
 	t.Helper()
-	return checktest.Ask(t, health.ExternalDependencies(health.DependOn(client, urls), patch(t)))
+	return checktest.Run(t, health.ExternalDependencies(health.DependOn(client, urls)), server.Snapshot(t), patch(t))
 }
 
 func TestExternalDependencies(t *testing.T) {
@@ -175,10 +176,10 @@ func TestExternalDependenciesAskOnce(t *testing.T) {
 		u := checktest.Update(t, "4.18.3", fmt.Sprintf("4.18.%d", i+4))
 		sources = append(sources, health.ExternalDependencies(shared, u))
 	}
-	collection := collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {})
-	for _, finding := range collection.Findings {
-		if finding.Outcome != preflight.Pass {
-			t.Errorf("%s: %s", finding.Name, finding.Message)
+	collection := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {})
+	for _, f := range collection.Findings {
+		if f.Outcome != preflight.Pass {
+			t.Errorf("%s: %s", f.Name, f.Message)
 		}
 	}
 	if len(collection.Findings) != 50 || asked.Load() != 2 {
@@ -190,7 +191,7 @@ func TestExternalDependenciesEachTarget(t *testing.T) {
 	t.Parallel()
 	shared := health.DependOn(http.DefaultClient, []string{"ftp://x"})
 	for _, to := range []string{"4.18.4", "4.18.5"} {
-		findings := checktest.Ask(t, health.ExternalDependencies(shared, checktest.Update(t, "4.18.3", to)))
+		findings := checktest.Run(t, health.ExternalDependencies(shared), server.Snapshot(t), checktest.Update(t, "4.18.3", to))
 		if diff := cmp.Diff([]string{to}, findings[0].BlockedTargets); diff != "" {
 			t.Errorf("what is shared says which target it blocks (-want +got):\n%s", diff)
 		}
@@ -222,8 +223,8 @@ func TestExternalDependenciesMany(t *testing.T) {
 	for i := range tooMany {
 		tooMany[i] = fmt.Sprintf("%s/%03d", counted, i)
 	}
-	if finding := ask(t, http.DefaultClient, tooMany...)[0]; finding.Outcome != preflight.Unknown || !strings.Contains(finding.Message, "101") {
-		t.Errorf("more than can be asked is not a pass: %+v", finding)
+	if f := ask(t, http.DefaultClient, tooMany...)[0]; f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "101") {
+		t.Errorf("more than can be asked is not a pass: %+v", f)
 	}
 }
 
@@ -272,7 +273,7 @@ func TestExternalDependenciesWithoutAny(t *testing.T) {
 	t.Parallel()
 	want := results{"ExternalDependency": said(preflight.Skipped, "NoneGiven")}
 	for _, none := range []*health.Dependencies{nil, health.DependOn(http.DefaultClient, nil)} {
-		got := checktest.Summary(checktest.Ask(t, health.ExternalDependencies(none, patch(t))))
+		got := checktest.Summary(checktest.Run(t, health.ExternalDependencies(none), server.Snapshot(t), patch(t)))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("nothing to ask is not an answer (-want +got):\n%s", diff)
 		}
@@ -298,14 +299,14 @@ func TestExternalDependenciesKeepSecrets(t *testing.T) {
 	if len(findings) != 9 {
 		t.Errorf("got %d findings, want one for each of 9 URLs", len(findings))
 	}
-	for _, finding := range findings {
+	for _, f := range findings {
 		for _, word := range []string{"kim", "hunter2", "t0ken"} {
-			if text := fmt.Sprintf("%+v", finding); strings.Contains(text, word) {
-				t.Errorf("%s tells %q: %s", finding.Name, word, text)
+			if text := fmt.Sprintf("%+v", f); strings.Contains(text, word) {
+				t.Errorf("%s tells %q: %s", f.Name, word, text)
 			}
 		}
-		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(finding.Name) {
-			t.Errorf("%q is not a name that can be accepted", finding.Name)
+		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(f.Name) {
+			t.Errorf("%q is not a name that can be accepted", f.Name)
 		}
 	}
 	if !authorized.Load() {

@@ -9,11 +9,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonSingleNode finding.Reason = "SingleNode"
 
 // Drain looks for what keeps a node from being drained, as every update that
 // reboots nodes does, patches too: PodDisruptionBudgets by which no pod can be
@@ -22,33 +25,31 @@ import (
 // PodDisruptionBudgets-<namespace>.<first of them>. Budgets that are fine are
 // counted, not listed, whoever they belong to. A cluster of a single node is
 // not drained (machine-config-operator pkg/daemon, drainRequired).
-func Drain(cluster *snapshot.Cluster, u update.Update) check.Check {
+func Drain() check.Check {
 	return check.Check{
-		Title: "Drain", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			infrastructure, topologyErr := cluster.Infrastructure(ctx)
+		Name: "Drain", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.Get("config.openshift.io", "infrastructures", "", "cluster"), check.List("", "nodes"), check.List("policy", "poddisruptionbudgets"), check.List("", "pods")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			infrastructure, topologyErr := s.Cluster.Infrastructure(ctx)
 			switch {
 			case topologyErr == nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
-				return []preflight.Finding{{
-					Outcome: preflight.Skipped, Reason: "SingleNode",
-					Message: "the control plane is a single node, and such a cluster is updated without draining nodes",
-				}}, nil
+				return []finding.Finding{finding.Skipped(ReasonSingleNode, "the control plane is a single node, and such a cluster is updated without draining nodes")}, nil
 			case apierrors.IsNotFound(topologyErr):
 				topologyErr = nil
 			case topologyErr != nil:
 				topologyErr = fmt.Errorf("could not read the Infrastructure \"cluster\": %w", topologyErr)
 			}
-			budgets, err := cluster.PodDisruptionBudgets(ctx)
+			budgets, err := s.Cluster.PodDisruptionBudgets(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 			}
-			contentions, err := cluster.Contentions(ctx)
+			contentions, err := s.Cluster.Contentions(ctx)
 			return judgeDrain(budgets, contentions), errors.Join(topologyErr, err)
 		},
 	}
 }
 
-func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.Contention) []preflight.Finding {
+func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.Contention) []finding.Finding {
 	var problems []problem
 	var unused []*policyv1.PodDisruptionBudget
 	for i := range budgets {
@@ -57,18 +58,18 @@ func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.C
 		case state == selectsNothing && !ofOpenShift(budget.Namespace):
 			unused = append(unused, budget)
 		case state != letsGo && state != selectsNothing:
-			problems = append(problems, problem{state.outcome(), func() preflight.Finding { return describeBudget(budget, state) }})
+			problems = append(problems, problem{state.outcome(), func() finding.Finding { return describeBudget(budget, state) }})
 		}
 	}
 	for _, contention := range contentions {
-		problems = append(problems, problem{preflight.Fail, func() preflight.Finding { return describeContention(contention) }})
+		problems = append(problems, problem{preflight.Fail, func() finding.Finding { return describeContention(contention) }})
 	}
 	if len(problems) == 0 {
-		problems = append(problems, problem{preflight.Pass, func() preflight.Finding {
-			return preflight.Finding{
+		problems = append(problems, problem{preflight.Pass, func() finding.Finding {
+			return finding.Finding{Finding: preflight.Finding{
 				Reason:  "AsExpected",
 				Message: fmt.Sprintf("none of %d PodDisruptionBudgets keeps all of its pods from being evicted", len(budgets)),
-			}
+			}}
 		}})
 	}
 	findings := told(problems)
@@ -80,35 +81,38 @@ func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.C
 
 // describeContention says why pods cannot be evicted that several budgets
 // select (kubernetes pkg/registry/core/pod/storage/eviction.go).
-func describeContention(contention snapshot.Contention) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudgets-" + contention.Namespace + "." + contention.Budgets[0], Reason: "SeveralBudgets",
+func describeContention(contention snapshot.Contention) finding.Finding {
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:   "PodDisruptionBudgets-" + contention.Namespace + "." + contention.Budgets[0],
+		Reason: "SeveralBudgets",
 		Message: fmt.Sprintf("the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server evicts no pod that has several",
 			someOf(contention.Budgets, len(contention.Budgets)), contention.Namespace, contention.Pods, contention.Pod),
 		Remediation: fmt.Sprintf("Leave each pod to one of them: oc -n %s get poddisruptionbudgets -o wide; oc -n %s get pod %s --show-labels",
 			contention.Namespace, contention.Namespace, contention.Pod),
-	}
+	}}
 	for _, name := range contention.Budgets {
-		finding.Objects = append(finding.Objects, budgetObject(contention.Namespace, name))
+		f.Objects = append(f.Objects, budgetObject(contention.Namespace, name))
 	}
-	return finding
+	return f
 }
 
 // describeUnused tells of budgets without pods. They keep nobody from anything;
 // most likely that is not what somebody meant.
-func describeUnused(unused []*policyv1.PodDisruptionBudget) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudgetsUnused", Outcome: preflight.Warn, Reason: "SelectsNothing",
+func describeUnused(unused []*policyv1.PodDisruptionBudget) finding.Finding {
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:        "PodDisruptionBudgetsUnused",
+		Outcome:     preflight.Warn,
+		Reason:      "SelectsNothing",
 		Remediation: "See whether their selectors are right, or their workloads scaled to none: oc get poddisruptionbudgets --all-namespaces",
-	}
+	}}
 	var named []string
 	for _, budget := range unused[:min(len(unused), maxNamed)] {
 		named = append(named, budget.Namespace+"/"+budget.Name)
-		finding.Objects = append(finding.Objects, budgetObject(budget.Namespace, budget.Name))
+		f.Objects = append(f.Objects, budgetObject(budget.Namespace, budget.Name))
 	}
-	finding.Message = fmt.Sprintf("PodDisruptionBudgets that select no pods protect nothing, and do not stand in the way; there are %d: %s",
+	f.Message = fmt.Sprintf("PodDisruptionBudgets that select no pods protect nothing, and do not stand in the way; there are %d: %s",
 		len(unused), someOf(named, len(unused)))
-	return finding
+	return f
 }
 
 func budgetObject(namespace, name string) preflight.Object {

@@ -187,7 +187,7 @@ func TestDrain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, health.Drain(with(t, tc.budgets).Snapshot(t), patch(t)))
+			findings := checktest.Run(t, health.Drain(), with(t, tc.budgets).Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -270,7 +270,7 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 				}
 				return list(request)
 			}})
-			findings := checktest.Ask(t, health.Drain(counted.Snapshot(t), patch(t)))
+			findings := checktest.Run(t, health.Drain(), counted.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -298,7 +298,7 @@ func TestDrainTopology(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, infrastructure(tc.topology))
-			got := checktest.Summary(checktest.Ask(t, health.Drain(with(t, never).Snapshot(t), patch(t))))
+			got := checktest.Summary(checktest.Run(t, health.Drain(), with(t, never).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -340,7 +340,7 @@ func TestDrainUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Ask(t, health.Drain(server.Nobody().Answering(tc.paths).Snapshot(t), patch(t))))
+			got := checktest.Summary(checktest.Run(t, health.Drain(), server.Nobody().Answering(tc.paths).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -373,7 +373,7 @@ func TestDrainInMasses(t *testing.T) {
 	}})
 	snapshot := many.Snapshot(t)
 	for _, to := range []string{"4.18.4", "4.18.5"} {
-		findings := checktest.Ask(t, health.Drain(snapshot, checktest.Update(t, "4.18.3", to)))
+		findings := checktest.Run(t, health.Drain(), snapshot, checktest.Update(t, "4.18.3", to))
 		if rest := findings[len(findings)-1]; len(findings) != 51 || !strings.Contains(rest.Message, "there are 4950 more findings") {
 			t.Errorf("got %d findings, the last %q; want 50 and the count of the rest", len(findings), rest.Message)
 		}
@@ -422,7 +422,7 @@ func TestDrainOfAServer(t *testing.T) {
 	}
 	var diff string
 	settled := eventually(t, func() bool {
-		diff = cmp.Diff(want, checktest.Summary(checktest.Ask(t, health.Drain(server.Snapshot(t), patch(t)))))
+		diff = cmp.Diff(want, checktest.Summary(checktest.Run(t, health.Drain(), server.Snapshot(t), patch(t))))
 		return diff == ""
 	})
 	if !settled {

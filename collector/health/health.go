@@ -18,36 +18,19 @@
 package health
 
 import (
-	"time"
-
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 )
-
-// Options are what the checks know besides the cluster. They may be shared by
-// the checks of many updates.
-type Options struct {
-	// Dependencies are outside the cluster; nil means that there are none.
-	Dependencies *Dependencies
-	// Now is the present time; nil means time.Now.
-	Now func() time.Time
-}
 
 // Checks are all checks of the cluster's health, for one update of one cluster.
 // Here belongs a new one. The cluster may be shared by the checks of many
 // updates; then everything is read once for all.
-func Checks(cluster *snapshot.Cluster, u update.Update, options Options) []check.Check {
-	now := options.Now
-	if now == nil {
-		now = time.Now
-	}
+func Checks(dependencies *Dependencies) []check.Check {
 	return []check.Check{
-		ClusterOperators(cluster, u),
-		Nodes(cluster, u),
-		Drain(cluster, u),
-		Capacity(cluster, u),
-		ExternalDependencies(options.Dependencies, u),
-		UpgradeWindow(cluster, u, now),
+		ClusterOperators(),
+		Nodes(),
+		Drain(),
+		Capacity(),
+		ExternalDependencies(dependencies),
+		UpgradeWindow(),
 	}
 }

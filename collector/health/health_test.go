@@ -16,19 +16,20 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // collect asks all of the checks.
-func collect(t *testing.T, checks []check.Check) []preflight.Finding {
+func collect(t *testing.T, checks []check.Check) []finding.Finding {
 	t.Helper()
 	var sources []collector.Source
 	for _, check := range checks {
 		sources = append(sources, check)
 	}
-	return collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {}).Findings
+	return collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings
 }
 
 func TestChecks(t *testing.T) {
@@ -81,18 +82,18 @@ func TestChecksOfSickCluster(t *testing.T) {
 	if len(findings) != 12 {
 		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Summary(findings))
 	}
-	for _, finding := range findings {
-		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(finding.Name) {
-			t.Errorf("%q cannot be accepted by name", finding.Name)
+	for _, f := range findings {
+		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(f.Name) {
+			t.Errorf("%q cannot be accepted by name", f.Name)
 		}
-		if finding.Source != preflight.SourceHealth {
-			t.Errorf("%s is of source %q, so it cannot be accepted", finding.Name, finding.Source)
+		if f.Source != finding.SourceHealth {
+			t.Errorf("%s is of source %q, so it cannot be accepted", f.Name, f.Source)
 		}
-		if finding.Message == "" || finding.Remediation == "" || finding.Reason == "" {
-			t.Errorf("%s does not say why and what to do: %+v", finding.Name, finding)
+		if f.Message == "" || f.Remediation == "" || f.Reason == "" {
+			t.Errorf("%s does not say why and what to do: %+v", f.Name, f)
 		}
-		if blocks := finding.Outcome != preflight.Warn; finding.Blocks != blocks || blocks && !cmp.Equal(finding.BlockedTargets, []string{"4.18.4"}) {
-			t.Errorf("%s (%s) blocks %t %v", finding.Name, finding.Outcome, finding.Blocks, finding.BlockedTargets)
+		if blocks := f.Outcome != preflight.Warn; f.Blocks != blocks || blocks && !cmp.Equal(f.BlockedTargets, []string{"4.18.4"}) {
+			t.Errorf("%s (%s) blocks %t %v", f.Name, f.Outcome, f.Blocks, f.BlockedTargets)
 		}
 	}
 }

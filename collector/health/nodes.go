@@ -9,11 +9,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonNoNodes finding.Reason = "NoNodes"
 
 const (
 	// configState and configReason are what the machine-config-daemon says of
@@ -26,15 +29,16 @@ const (
 // process IDs, or that the machine-config-daemon cannot update: one finding for
 // each of these, however many nodes there are. A node that is cordoned because
 // it is being updated only warns.
-func Nodes(cluster *snapshot.Cluster, u update.Update) check.Check {
+func Nodes() check.Check {
 	return check.Check{
-		Title: "NodeHealth", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			nodes, err := cluster.Nodes(ctx)
+		Name: "NodeHealth", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List("", "nodes"), check.Get("config.openshift.io", "infrastructures", "", "cluster")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			nodes, err := s.Cluster.Nodes(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("could not list the nodes: %w", err)
 			}
-			topology, err := cluster.Topology(ctx)
+			topology, err := s.Cluster.Topology(ctx)
 			if err != nil {
 				return judgeNodes(nodes, nodeDefects()), fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
 			}
@@ -49,17 +53,12 @@ func Nodes(cluster *snapshot.Cluster, u update.Update) check.Check {
 	}
 }
 
-func noNodes(topology snapshot.Topology) []preflight.Finding {
+func noNodes(topology snapshot.Topology) []finding.Finding {
 	if topology != snapshot.SelfManaged {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "NoNodes", Message: "the cluster has no nodes, so there is none to look at",
-		}}
+		return []finding.Finding{finding.Skipped(ReasonNoNodes, "the cluster has no nodes, so there is none to look at")}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "NoNodes",
-		Message:     "the cluster runs its own control plane, but the API server knows no nodes",
-		Remediation: "See whether nodes come back: oc get nodes; oc get certificatesigningrequests",
-	}}
+	return []finding.Finding{finding.Unknown(ReasonNoNodes, "the cluster runs its own control plane, but the API server knows no nodes").
+		Remedy("See whether nodes come back: oc get nodes; oc get certificatesigningrequests")}
 }
 
 // defect is something that may be wrong with a node.
@@ -73,25 +72,28 @@ type defect struct {
 	of func(*corev1.Node) (detail string, has bool)
 }
 
-func judgeNodes(nodes []corev1.Node, defects []defect) []preflight.Finding {
-	var findings []preflight.Finding
+func judgeNodes(nodes []corev1.Node, defects []defect) []finding.Finding {
+	var findings []finding.Finding
 	for _, defect := range defects {
-		if finding, ok := defect.judge(nodes); ok {
-			findings = append(findings, finding)
+		if f, ok := defect.judge(nodes); ok {
+			findings = append(findings, f)
 		}
 	}
 	if len(findings) == 0 && len(nodes) > 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("all nodes, %d of them, are ready, take pods and have enough memory, disk and process IDs", len(nodes)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonAsExpected,
+			"all nodes, %d of them, are ready, take pods and have enough memory, disk and process IDs", len(nodes))}
 	}
 	return findings
 }
 
 // judge names the first few nodes that have the defect, and counts the others.
-func (d defect) judge(nodes []corev1.Node) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: d.name, Outcome: d.outcome, Reason: d.reason, Remediation: d.remediation}
+func (d defect) judge(nodes []corev1.Node) (finding.Finding, bool) {
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:        d.name,
+		Outcome:     d.outcome,
+		Reason:      d.reason,
+		Remediation: d.remediation,
+	}}
 	var named []string
 	count := 0
 	for i := range nodes {
@@ -103,14 +105,14 @@ func (d defect) judge(nodes []corev1.Node) (preflight.Finding, bool) {
 			continue
 		}
 		name := nodes[i].Name
-		finding.Objects = append(finding.Objects, preflight.Object{APIVersion: "v1", Kind: "Node", Name: name})
+		f.Objects = append(f.Objects, preflight.Object{APIVersion: "v1", Kind: "Node", Name: name})
 		if detail != "" {
 			name += " (" + detail + ")"
 		}
 		named = append(named, name)
 	}
-	finding.Message = fmt.Sprintf("of %d nodes, %d %s: %s", len(nodes), count, d.are, someOf(named, count))
-	return finding, count > 0
+	f.Message = fmt.Sprintf("of %d nodes, %d %s: %s", len(nodes), count, d.are, someOf(named, count))
+	return f, count > 0
 }
 
 func nodeDefects() []defect {

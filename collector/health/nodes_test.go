@@ -187,7 +187,7 @@ func TestNodes(t *testing.T) {
 			}
 			// Not held by the server: its controllers taint what is not ready.
 			with := server.Answering(map[string]checktest.Answer{nodesPath: checktest.Pages(t, "v1", "NodeList", tc.nodes)})
-			findings := checktest.Ask(t, health.Nodes(with.Snapshot(t), patch(t)))
+			findings := checktest.Run(t, health.Nodes(), with.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -202,7 +202,7 @@ func TestNodesOfAServer(t *testing.T) {
 	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode),
 		node("a"), node("b", cordoned), node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, "none left")))
 	want := results{"NodesCordoned": said(preflight.Fail, "Cordoned"), "NodesMemoryPressure": said(preflight.Fail, "MemoryPressure")}
-	got := checktest.Summary(checktest.Ask(t, health.Nodes(server.Snapshot(t), patch(t))))
+	got := checktest.Summary(checktest.Run(t, health.Nodes(), server.Snapshot(t), patch(t)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("nodes as a real API server has them (-want +got):\n%s", diff)
 	}
@@ -228,7 +228,7 @@ func TestNodesUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Ask(t, health.Nodes(tc.server.Snapshot(t), patch(t))))
+			got := checktest.Summary(checktest.Run(t, health.Nodes(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -248,14 +248,14 @@ func TestNodesInMasses(t *testing.T) {
 			set(corev1.NodeReady, corev1.ConditionFalse, why), set(corev1.NodeDiskPressure, corev1.ConditionTrue, "full")))
 	}
 	many := server.Answering(map[string]checktest.Answer{nodesPath: checktest.Pages(t, "v1", "NodeList", nodes)})
-	findings := checktest.Ask(t, health.Nodes(many.Snapshot(t), patch(t)))
+	findings := checktest.Run(t, health.Nodes(), many.Snapshot(t), patch(t))
 	if len(findings) != 4 {
 		t.Fatalf("got %d findings, want one for each of 4 defects", len(findings))
 	}
-	for _, finding := range findings {
-		if !strings.HasPrefix(finding.Message, "of 10000 nodes, 10000 ") || !strings.HasSuffix(finding.Message, " and 9995 more") ||
-			len(finding.Message) > 6000 || len(finding.Objects) != 5 {
-			t.Errorf("%s is not grouped: %d objects, %.200q", finding.Name, len(finding.Objects), finding.Message)
+	for _, f := range findings {
+		if !strings.HasPrefix(f.Message, "of 10000 nodes, 10000 ") || !strings.HasSuffix(f.Message, " and 9995 more") ||
+			len(f.Message) > 6000 || len(f.Objects) != 5 {
+			t.Errorf("%s is not grouped: %d objects, %.200q", f.Name, len(f.Objects), f.Message)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -19,13 +19,14 @@ import (
 // ClusterOperatorDegraded-<name>. An operator that does not say so is Unknown
 // by the same name. It does not matter to the check where the control plane
 // runs.
-func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
+func ClusterOperators() check.Check {
 	return check.Check{
-		Title: "ClusterOperatorHealth", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			operators, err := cluster.ClusterOperators(ctx)
+		Name: "ClusterOperatorHealth", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List("config.openshift.io", "clusteroperators"), check.Get("config.openshift.io", "infrastructures", "", "cluster")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			operators, err := s.Cluster.ClusterOperators(ctx)
 			if apierrors.IsNotFound(err) || (err == nil && len(operators) == 0) {
-				return apiMissing(ctx, cluster, "ClusterOperators", configv1.GroupName)
+				return apiMissing(ctx, s.Cluster, "ClusterOperators", configv1.GroupName)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
@@ -35,25 +36,22 @@ func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
 	}
 }
 
-func judgeOperators(operators []configv1.ClusterOperator) []preflight.Finding {
+func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
 	var problems []problem
 	for i := range operators {
-		if outcome, finding := judgeOperator(&operators[i]); outcome != preflight.Pass {
-			finding.Objects = []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}}
-			problems = append(problems, problem{outcome, func() preflight.Finding { return finding }})
+		if outcome, f := judgeOperator(&operators[i]); outcome != preflight.Pass {
+			f.Objects = []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}}
+			problems = append(problems, problem{outcome, func() finding.Finding { return f }})
 		}
 	}
 	if len(problems) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("all ClusterOperators, %d of them, are Available=True and Degraded=False", len(operators)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "all ClusterOperators, %d of them, are Available=True and Degraded=False", len(operators))}
 	}
 	return told(problems)
 }
 
 // judgeOperator says the worst of an operator, and the rest with it.
-func judgeOperator(operator *configv1.ClusterOperator) (preflight.Outcome, preflight.Finding) {
+func judgeOperator(operator *configv1.ClusterOperator) (preflight.Outcome, finding.Finding) {
 	available, degraded := operatorCondition(operator, configv1.OperatorAvailable), operatorCondition(operator, configv1.OperatorDegraded)
 	unavailableName, degradedName := "ClusterOperatorUnavailable-"+operator.Name, "ClusterOperatorDegraded-"+operator.Name
 	message := fmt.Sprintf("ClusterOperator %q is %s", operator.Name, saying(available))
@@ -66,20 +64,42 @@ func judgeOperator(operator *configv1.ClusterOperator) (preflight.Outcome, prefl
 	wait := fmt.Sprintf("See whether the operator runs, and what it says: oc describe clusteroperator %s", operator.Name)
 	switch {
 	case available.Status == configv1.ConditionFalse:
-		return preflight.Fail, preflight.Finding{Name: unavailableName, Reason: cmp.Or(available.Reason, "Unavailable"), Message: message, Remediation: mend}
+		return preflight.Fail, finding.Finding{Finding: preflight.Finding{
+			Name:        unavailableName,
+			Reason:      cmp.Or(available.Reason, "Unavailable"),
+			Message:     message,
+			Remediation: mend,
+		}}
 	case degraded.Status == configv1.ConditionTrue:
-		return preflight.Fail, preflight.Finding{Name: degradedName, Reason: cmp.Or(degraded.Reason, "Degraded"), Message: message, Remediation: mend}
+		return preflight.Fail, finding.Finding{Finding: preflight.Finding{
+			Name:        degradedName,
+			Reason:      cmp.Or(degraded.Reason, "Degraded"),
+			Message:     message,
+			Remediation: mend,
+		}}
 	case len(operator.Status.Conditions) == 0:
-		return preflight.Unknown, preflight.Finding{
-			Name: unavailableName, Reason: "NoConditions", Remediation: wait,
-			Message: fmt.Sprintf("ClusterOperator %q has no conditions, so nobody can tell how it is", operator.Name),
-		}
+		return preflight.Unknown, finding.Finding{Finding: preflight.Finding{
+			Name:        unavailableName,
+			Reason:      "NoConditions",
+			Remediation: wait,
+			Message:     fmt.Sprintf("ClusterOperator %q has no conditions, so nobody can tell how it is", operator.Name),
+		}}
 	case available.Status != configv1.ConditionTrue:
-		return preflight.Unknown, preflight.Finding{Name: unavailableName, Reason: cmp.Or(available.Reason, "NotReported"), Message: message, Remediation: wait}
+		return preflight.Unknown, finding.Finding{Finding: preflight.Finding{
+			Name:        unavailableName,
+			Reason:      cmp.Or(available.Reason, "NotReported"),
+			Message:     message,
+			Remediation: wait,
+		}}
 	case degraded.Status != configv1.ConditionFalse:
-		return preflight.Unknown, preflight.Finding{Name: degradedName, Reason: cmp.Or(degraded.Reason, "NotReported"), Message: message, Remediation: wait}
+		return preflight.Unknown, finding.Finding{Finding: preflight.Finding{
+			Name:        degradedName,
+			Reason:      cmp.Or(degraded.Reason, "NotReported"),
+			Message:     message,
+			Remediation: wait,
+		}}
 	}
-	return preflight.Pass, preflight.Finding{}
+	return preflight.Pass, finding.Finding{}
 }
 
 // saying is what a condition says, in the operator's own words.

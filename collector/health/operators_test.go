@@ -116,7 +116,7 @@ func TestClusterOperators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, health.ClusterOperators(server.Snapshot(t), patch(t)))
+			findings := checktest.Run(t, health.ClusterOperators(), server.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -149,7 +149,7 @@ func TestClusterOperatorsUnreadable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Ask(t, health.ClusterOperators(tc.server.Snapshot(t), patch(t))))
+			got := checktest.Summary(checktest.Run(t, health.ClusterOperators(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"ClusterOperatorHealth": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -167,7 +167,7 @@ func TestClusterOperatorsInMasses(t *testing.T) {
 	many := server.Answering(map[string]checktest.Answer{
 		operatorsPath: checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList", operators),
 	})
-	findings := checktest.Ask(t, health.ClusterOperators(many.Snapshot(t), patch(t)))
+	findings := checktest.Run(t, health.ClusterOperators(), many.Snapshot(t), patch(t))
 	if len(findings) != 51 || findings[0].Name != "ClusterOperatorDegraded-z" {
 		t.Fatalf("got %d findings, the first of %s; want the worst first, and no more than 51", len(findings), findings[0].Name)
 	}

@@ -7,8 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonAndMore         finding.Reason = "AndMore"
+	ReasonPlainKubernetes finding.Reason = "PlainKubernetes"
+	ReasonAPIMissing      finding.Reason = "APIMissing"
 )
 
 const (
@@ -23,18 +30,18 @@ const (
 // problem is something wrong, not yet put into words: of many, most never are.
 type problem struct {
 	outcome  preflight.Outcome
-	describe func() preflight.Finding
+	describe func() finding.Finding
 }
 
 // told describes the worst problems, and counts the others in one more finding,
 // which is as bad as the worst of them.
-func told(problems []problem) []preflight.Finding {
+func told(problems []problem) []finding.Finding {
 	slices.SortStableFunc(problems, func(a, b problem) int { return cmp.Compare(severity(a.outcome), severity(b.outcome)) })
-	findings := make([]preflight.Finding, 0, min(len(problems), maxFindings+1))
+	findings := make([]finding.Finding, 0, min(len(problems), maxFindings+1))
 	for _, problem := range problems[:min(len(problems), maxFindings)] {
-		finding := problem.describe()
-		finding.Outcome = problem.outcome
-		findings = append(findings, finding)
+		f := problem.describe()
+		f.Outcome = problem.outcome
+		findings = append(findings, f)
 	}
 	if len(problems) > maxFindings {
 		findings = append(findings, uncounted(problems[maxFindings:]))
@@ -42,7 +49,7 @@ func told(problems []problem) []preflight.Finding {
 	return findings
 }
 
-func uncounted(rest []problem) preflight.Finding {
+func uncounted(rest []problem) finding.Finding {
 	count := map[preflight.Outcome]int{}
 	for _, problem := range rest {
 		count[problem.outcome]++
@@ -53,11 +60,9 @@ func uncounted(rest []problem) preflight.Finding {
 			counts = append(counts, fmt.Sprintf("%d %s", count[outcome], outcome))
 		}
 	}
-	return preflight.Finding{
-		Outcome: rest[0].outcome, Reason: "AndMore",
-		Message:     fmt.Sprintf("there are %d more findings like the %d listed: %s", len(rest), maxFindings, strings.Join(counts, ", ")),
-		Remediation: "Put right what is listed, then run the preflight again: it lists the worst first.",
-	}
+	return finding.New(rest[0].outcome, ReasonAndMore,
+		"there are %d more findings like the %d listed: %s", len(rest), maxFindings, strings.Join(counts, ", ")).
+		Remedy("Put right what is listed, then run the preflight again: it lists the worst first.")
 }
 
 // outcomes are all of them, the worst first.
@@ -87,20 +92,15 @@ func short(text string) string {
 
 // apiMissing is the answer where the API server does not serve what every
 // OpenShift cluster has.
-func apiMissing(ctx context.Context, cluster *snapshot.Cluster, kind, group string) ([]preflight.Finding, error) {
+func apiMissing(ctx context.Context, cluster *snapshot.Cluster, kind, group string) ([]finding.Finding, error) {
 	topology, err := cluster.Topology(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("there are no %s, and could not read the Infrastructure \"cluster\": %w", kind, err)
 	}
 	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "PlainKubernetes",
-			Message: fmt.Sprintf("the cluster has no Infrastructure \"cluster\", so it is not OpenShift, and has no %s to look at", kind),
-		}}, nil
+		return []finding.Finding{finding.Skipped(ReasonPlainKubernetes,
+			"the cluster has no Infrastructure \"cluster\", so it is not OpenShift, and has no %s to look at", kind)}, nil
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing",
-		Message:     fmt.Sprintf("this OpenShift cluster has no %s of %s, so nobody can tell", kind, group),
-		Remediation: "See what became of the API: oc api-resources --api-group=" + group + "; oc get clusteroperators",
-	}}, nil
+	return []finding.Finding{finding.Unknown(ReasonAPIMissing, "this OpenShift cluster has no %s of %s, so nobody can tell", kind, group).
+		Remedy("See what became of the API: oc api-resources --api-group=%s; oc get clusteroperators", group)}, nil
 }

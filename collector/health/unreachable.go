@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"syscall"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // maxRedirects is how many redirects are followed, as net/http does by itself.
@@ -46,7 +46,7 @@ func withRedirects(client *http.Client) *http.Client {
 
 // unreachable says why the dependency at a place could not be reached. What
 // net/http says of the URL, which may have credentials, is left out.
-func unreachable(place string, err error) preflight.Finding {
+func unreachable(place string, err error) finding.Finding {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -70,10 +70,9 @@ func unreachable(place string, err error) preflight.Finding {
 	case timedOut(err):
 		reason, remediation = "Timeout", "See whether a firewall or proxy is in the way: curl -v "+place
 	}
-	return preflight.Finding{
-		Outcome: preflight.Fail, Reason: reason, Remediation: remediation,
-		Message: fmt.Sprintf("the external dependency %s cannot be reached from where the preflight runs, in %d tries: %s", place, tries, cause),
-	}
+	return finding.Fail(finding.Reason(reason),
+		"the external dependency %s cannot be reached from where the preflight runs, in %d tries: %s", place, tries, cause).
+		Remedy("%s", remediation)
 }
 
 // ofTLS says whether the two sides do not trust or understand each other.

@@ -8,11 +8,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonUnreadable finding.Reason = "Unreadable"
 
 // windowLength is how long after upgradeAt an update may start, by MUO's
 // document (docs/design.md, "Ready to upgrade criteria").
@@ -24,76 +27,78 @@ const windowLength = 30 * time.Minute
 // as it did not give it up. The check is for information: whatever it finds is
 // a warning at most, also what it could not read. That an UpgradeConfig could
 // not be read stands in the way by the check CapacityReservation.
-func UpgradeWindow(cluster *snapshot.Cluster, u update.Update, now func() time.Time) check.Check {
+func UpgradeWindow() check.Check {
 	return check.Check{
-		Title: "UpgradeWindow", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			configs, err := cluster.UpgradeConfigs(ctx)
+		Name: "UpgradeWindow", Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List("upgrade.managed.openshift.io", "upgradeconfigs")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			configs, err := s.Cluster.UpgradeConfigs(ctx)
 			if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {
 				return noUpgradeConfig(), nil
 			}
 			if err != nil {
-				return []preflight.Finding{unreadable(err)}, nil
+				return []finding.Finding{unreadable(err)}, nil
 			}
-			at := now()
 			var problems []problem
 			for i := range configs {
-				finding := judgeWindow(&configs[i], u.To.String(), at)
-				problems = append(problems, problem{finding.Outcome, func() preflight.Finding { return finding }})
+				f := judgeWindow(&configs[i], s.Update.To.String(), s.Now)
+				problems = append(problems, problem{f.Outcome, func() finding.Finding { return f }})
 			}
 			return told(problems), nil
 		},
 	}
 }
 
-func unreadable(err error) preflight.Finding {
-	finding := preflight.Finding{
-		Outcome: preflight.Warn, Reason: "Unreadable",
-		Message:     fmt.Sprintf("could not list the UpgradeConfigs, so nobody can tell when the window for the update is: %v", err),
-		Remediation: "Put right what the message names, then run the preflight again.",
-	}
+func unreadable(err error) finding.Finding {
+	f := finding.Warn(ReasonUnreadable,
+		"could not list the UpgradeConfigs, so nobody can tell when the window for the update is: %v", err).
+		Remedy("Put right what the message names, then run the preflight again.")
 	if apierrors.IsForbidden(err) {
-		finding.Reason = "Forbidden"
-		finding.Remediation = "Run the preflight as a user who may read them: oc auth can-i list upgradeconfigs.upgrade.managed.openshift.io --all-namespaces"
+		f.Reason = "Forbidden"
+		f.Remediation = "Run the preflight as a user who may read them: oc auth can-i list upgradeconfigs.upgrade.managed.openshift.io --all-namespaces"
 	}
-	return finding
+	return f
 }
 
 // judgeWindow says whether the window is open at that time, and whether it is
 // one for the target.
-func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) preflight.Finding {
+func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	subject := fmt.Sprintf("UpgradeConfig %s/%s", config.Namespace, config.Name)
 	change := fmt.Sprintf("Set spec.upgradeAt to when the update is to start: oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
-	finding := preflight.Finding{Outcome: preflight.Warn, Remediation: change, Objects: []preflight.Object{upgradeConfigObject(config)}}
+	f := finding.Finding{Finding: preflight.Finding{
+		Outcome:     preflight.Warn,
+		Remediation: change,
+		Objects:     []preflight.Object{upgradeConfigObject(config)},
+	}}
 	opens, err := time.Parse(time.RFC3339, config.Spec.UpgradeAt)
 	if err != nil {
-		finding.Reason = "InvalidUpgradeAt"
-		finding.Message = fmt.Sprintf("%s has the upgradeAt %q, which is not an RFC 3339 time such as 2020-05-01T12:00:00Z, so nobody can tell when its window is",
+		f.Reason = "InvalidUpgradeAt"
+		f.Message = fmt.Sprintf("%s has the upgradeAt %q, which is not an RFC 3339 time such as 2020-05-01T12:00:00Z, so nobody can tell when its window is",
 			subject, short(config.Spec.UpgradeAt))
-		return finding
+		return f
 	}
 	closes := opens.Add(windowLength)
 	at := fmt.Sprintf("the window of %s is the %d minutes from %s on", subject, int(windowLength.Minutes()), opens.UTC().Format(time.RFC3339))
 	switch {
 	case !now.After(opens):
-		finding.Reason = "BeforeWindow"
-		finding.Message = fmt.Sprintf("%s, and opens in %s", at, minutes(opens.Sub(now)))
-		finding.Remediation = "Start the update then. Or set spec.upgradeAt to an earlier time: " + fmt.Sprintf("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
+		f.Reason = "BeforeWindow"
+		f.Message = fmt.Sprintf("%s, and opens in %s", at, minutes(opens.Sub(now)))
+		f.Remediation = "Start the update then. Or set spec.upgradeAt to an earlier time: " + fmt.Sprintf("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
 	case !now.Before(closes):
-		finding.Reason = "AfterWindow"
-		finding.Message = fmt.Sprintf("%s, and closed %s ago", at, minutes(now.Sub(closes)))
+		f.Reason = "AfterWindow"
+		f.Message = fmt.Sprintf("%s, and closed %s ago", at, minutes(now.Sub(closes)))
 	default:
-		finding.Outcome, finding.Reason, finding.Remediation = preflight.Pass, "InWindow", ""
-		finding.Message = fmt.Sprintf("%s, and is open for %s more", at, minutes(closes.Sub(now)))
+		f.Outcome, f.Reason, f.Remediation = preflight.Pass, "InWindow", ""
+		f.Message = fmt.Sprintf("%s, and is open for %s more", at, minutes(closes.Sub(now)))
 	}
 	if wanted := config.Spec.Desired.Version; wanted != "" && wanted != target {
-		finding.Message += fmt.Sprintf("; it is for the update to %q, and not to %s", short(wanted), target)
-		if finding.Outcome == preflight.Pass {
-			finding.Outcome, finding.Reason = preflight.Warn, "OtherVersion"
-			finding.Remediation = fmt.Sprintf("Agree on one target: oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
+		f.Message += fmt.Sprintf("; it is for the update to %q, and not to %s", short(wanted), target)
+		if f.Outcome == preflight.Pass {
+			f.Outcome, f.Reason = preflight.Warn, "OtherVersion"
+			f.Remediation = fmt.Sprintf("Agree on one target: oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
 		}
 	}
-	return finding
+	return f
 }
 
 // minutes rounds up: what lasts seconds has not passed.

@@ -105,7 +105,7 @@ func TestUpgradeWindow(t *testing.T) {
 				tc.change = func(map[string]any) {}
 			}
 			server.Hold(t, upgradeConfig(tc.change))
-			findings := checktest.Ask(t, health.UpgradeWindow(server.Snapshot(t), patch(t), clock(t, tc.now)))
+			findings := checktest.RunAt(t, health.UpgradeWindow(), server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, tc.now)})
 			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, checktest.Summary(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -147,7 +147,7 @@ func TestUpgradeWindowWithout(t *testing.T) {
 			for _, object := range tc.held {
 				server.Hold(t, object)
 			}
-			got := checktest.Summary(checktest.Ask(t, health.UpgradeWindow(tc.server.Snapshot(t), patch(t), clock(t, "12:15:00"))))
+			got := checktest.Summary(checktest.RunAt(t, health.UpgradeWindow(), tc.server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, "12:15:00")}))
 			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -165,16 +165,16 @@ func FuzzJudgeWindow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at, version string) {
 		config := &snapshot.UpgradeConfig{}
 		config.Spec.UpgradeAt, config.Spec.Desired.Version = at, version
-		finding := health.JudgeWindow(config, "4.18.4", now)
-		if finding.Outcome != preflight.Pass && finding.Outcome != preflight.Warn {
-			t.Errorf("%q is %s", at, finding.Outcome)
+		found := health.JudgeWindow(config, "4.18.4", now)
+		if found.Outcome != preflight.Pass && found.Outcome != preflight.Warn {
+			t.Errorf("%q is %s", at, found.Outcome)
 		}
-		if finding.Message == "" || finding.Reason == "" || len(finding.Message) > 20_000 {
-			t.Errorf("%q: a message of %d bytes, reason %q", at, len(finding.Message), finding.Reason)
+		if found.Message == "" || found.Reason == "" || len(found.Message) > 20_000 {
+			t.Errorf("%q: a message of %d bytes, reason %q", at, len(found.Message), found.Reason)
 		}
 		opens, err := time.Parse(time.RFC3339, at)
 		open := err == nil && now.After(opens) && now.Sub(opens) < 30*time.Minute
-		if inside := finding.Reason == "InWindow" || finding.Reason == "OtherVersion"; inside != open {
+		if inside := found.Reason == "InWindow" || found.Reason == "OtherVersion"; inside != open {
 			t.Errorf("%q is inside: %t, want %t", at, inside, open)
 		}
 	})

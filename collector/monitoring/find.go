@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/access"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -195,4 +196,12 @@ func unreadable(what string, err error) error {
 		failure.Reason, failure.Remediation = "Unauthorized", logIn
 	}
 	return failure
+}
+
+// Reads are the requests to the API server that finding the monitoring takes.
+func Reads() []access.Request {
+	return []access.Request{
+		{Verb: "get", Group: "route.openshift.io", Resource: "routes", Namespace: namespace, Name: querier},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "default-ingress-cert"},
+	}
 }

@@ -7,7 +7,8 @@ import (
 	"io"
 	"strings"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // WriteChanges renders the changes in one of the Formats.
@@ -64,9 +65,9 @@ func writeSides(w io.Writer, changes Changes) {
 // decision is never silent about force.
 func decision(side Side) string {
 	if side.Verdict.Forced {
-		return clean(string(side.Verdict.Decision)) + " (FORCED)"
+		return words.Printable(string(side.Verdict.Decision)) + " (FORCED)"
 	}
-	return clean(string(side.Verdict.Decision))
+	return words.Printable(string(side.Verdict.Decision))
 }
 
 // ran says what a run was about, and how it ended.
@@ -80,8 +81,8 @@ func ran(side Side) string {
 }
 
 // outcome is how a finding ended, in one word and its reason.
-func outcome(finding preflight.Finding) string {
-	return fmt.Sprintf("%s (%s)%s", label(finding), clean(finding.Reason), note(finding))
+func outcome(f finding.Finding) string {
+	return fmt.Sprintf("%s (%s)%s", label(f), words.Printable(f.Reason), note(f))
 }
 
 func writeNew(w io.Writer, change Change) {
@@ -89,7 +90,7 @@ func writeNew(w io.Writer, change Change) {
 	if change.Before != nil {
 		was = ", was " + outcome(*change.Before)
 	}
-	fmt.Fprintf(w, "%-8s %s: %s%s\n", "NEW", clean(change.After.Name), outcome(*change.After), was)
+	fmt.Fprintf(w, "%-8s %s: %s%s\n", "NEW", words.Printable(change.After.Name), outcome(*change.After), was)
 	writeDetails(w, *change.After)
 	fmt.Fprintln(w)
 }
@@ -97,9 +98,9 @@ func writeNew(w io.Writer, change Change) {
 func writeChanged(w io.Writer, change Change) {
 	was, is := outcome(*change.Before), outcome(*change.After)
 	if was == is {
-		fmt.Fprintf(w, "%-8s %s: %s as before\n", "CHANGED", clean(change.After.Name), is)
+		fmt.Fprintf(w, "%-8s %s: %s as before\n", "CHANGED", words.Printable(change.After.Name), is)
 	} else {
-		fmt.Fprintf(w, "%-8s %s: %s, was %s\n", "CHANGED", clean(change.After.Name), is, was)
+		fmt.Fprintf(w, "%-8s %s: %s, was %s\n", "CHANGED", words.Printable(change.After.Name), is, was)
 	}
 	if strings.TrimSpace(change.Before.Message) != strings.TrimSpace(change.After.Message) {
 		paragraph(w, "Before: ", change.Before.Message)
@@ -118,7 +119,7 @@ func writeFixed(w io.Writer, change Change) {
 	if change.After != nil {
 		is = outcome(*change.After)
 	}
-	fmt.Fprintf(w, "%-8s %s: %s, was %s\n", "FIXED", clean(change.Before.Name), is, outcome(*change.Before))
+	fmt.Fprintf(w, "%-8s %s: %s, was %s\n", "FIXED", words.Printable(change.Before.Name), is, outcome(*change.Before))
 	paragraph(w, "Before: ", change.Before.Message)
 	fmt.Fprintln(w)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -50,8 +51,8 @@ type Side struct {
 
 // Change is one finding, before and after; nil where it was not there.
 type Change struct {
-	Before *preflight.Finding `json:"before,omitempty"`
-	After  *preflight.Finding `json:"after,omitempty"`
+	Before *finding.Finding `json:"before,omitempty"`
+	After  *finding.Finding `json:"after,omitempty"`
 }
 
 // Compare says what is different. The order of the findings in the reports does
@@ -66,7 +67,7 @@ func Compare(before, after Report) Changes {
 		changes.count(both)
 	}
 	for _, list := range [][]Change{changes.New, changes.Fixed, changes.Changed} {
-		slices.SortStableFunc(list, func(a, b Change) int { return verdict.Compare(a.now(), b.now()) })
+		slices.SortStableFunc(list, func(a, b Change) int { return finding.Compare(a.now(), b.now()) })
 	}
 	for _, names := range []*[]string{&changes.Added, &changes.Dropped} {
 		slices.Sort(*names)
@@ -100,12 +101,12 @@ func (c *Changes) count(both couple) {
 
 // troubles says whether a finding needs somebody's attention. An outcome that
 // nobody knows does.
-func troubles(finding *preflight.Finding) bool {
-	return finding != nil && finding.Outcome != preflight.Pass && finding.Outcome != preflight.Skipped
+func troubles(f *finding.Finding) bool {
+	return f != nil && f.Outcome != preflight.Pass && f.Outcome != preflight.Skipped
 }
 
 // now is the finding as it is, or was last.
-func (c Change) now() preflight.Finding {
+func (c Change) now() finding.Finding {
 	if c.After != nil {
 		return *c.After
 	}
@@ -114,14 +115,14 @@ func (c Change) now() preflight.Finding {
 
 // entry is a finding, and its text without what belongs to one run.
 type entry struct {
-	finding                  preflight.Finding
+	finding                  finding.Finding
 	message, objects, effect string
 }
 
 // identity is what makes two findings the same one.
 type identity struct {
 	name   string
-	source preflight.Source
+	source finding.Source
 }
 
 // reads says whether somebody who reads both would learn nothing new.
@@ -155,10 +156,10 @@ func (c couple) change() Change {
 func lasting(report Report) []*entry {
 	names := runNames(report.Run)
 	entries := make([]*entry, 0, len(report.Findings))
-	for _, finding := range report.Findings {
+	for _, f := range report.Findings {
 		entries = append(entries, &entry{
-			finding: finding, message: names.forget(finding, finding.Message),
-			objects: names.forget(finding, written(finding.Objects)), effect: effects(finding),
+			finding: f, message: names.forget(f, f.Message),
+			objects: names.forget(f, written(f.Objects)), effect: effects(f),
 		})
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int {
@@ -168,13 +169,13 @@ func lasting(report Report) []*entry {
 }
 
 // effects is what a finding does to the verdict.
-func effects(finding preflight.Finding) string {
+func effects(f finding.Finding) string {
 	effect := ""
-	if finding.Blocks {
+	if f.Blocks {
 		effect = "blocks"
 	}
-	if finding.Bypass != nil {
-		effect += " bypassed by " + finding.Bypass.By
+	if f.Bypass != nil {
+		effect += " bypassed by " + f.Bypass.By
 	}
 	return effect
 }
@@ -207,13 +208,13 @@ func runNames(run Run) runTexts {
 }
 
 // forget replaces what belongs to the run in the text of a finding.
-func (r runTexts) forget(finding preflight.Finding, text string) string {
+func (r runTexts) forget(f finding.Finding, text string) string {
 	if r.names != nil {
 		text = r.names.ReplaceAllString(strings.ReplaceAll(text, r.run.ID, "RUN"), "RUN")
 	}
 	times := []string{r.run.StartTime, r.run.CompletionTime}
-	if finding.Job != nil {
-		times = append(times, finding.Job.StartTime, finding.Job.CompletionTime)
+	if f.Job != nil {
+		times = append(times, f.Job.StartTime, f.Job.CompletionTime)
 	}
 	for _, time := range times {
 		if time != "" {

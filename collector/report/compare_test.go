@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -19,12 +20,12 @@ const (
 )
 
 // found is a report with nothing but these findings.
-func found(id string, findings ...preflight.Finding) report.Report {
+func found(id string, findings ...finding.Finding) report.Report {
 	return report.Report{Run: report.Run{ID: id, Phase: report.PhaseComplete}, Findings: findings}
 }
 
-func etcd(outcome preflight.Outcome, reason, message string, objects ...preflight.Object) preflight.Finding {
-	return preflight.Finding{Name: "Etcd.Quorum", Source: preflight.SourceJob, Outcome: outcome, Reason: reason, Message: message, Objects: objects}
+func etcd(outcome preflight.Outcome, reason, message string, objects ...preflight.Object) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{Name: "Etcd.Quorum", Outcome: outcome, Reason: reason, Message: message, Objects: objects}, Source: finding.SourceJob}
 }
 
 func node(name string) preflight.Object {
@@ -35,70 +36,70 @@ func TestCompare(t *testing.T) {
 	fail := etcd(preflight.Fail, "NoQuorum", "one of three members is down")
 	for name, tc := range map[string]struct {
 		reason        string
-		before, after []preflight.Finding
+		before, after []finding.Finding
 		want          string
 	}{
-		"Same": {reason: "nothing happened", before: []preflight.Finding{fail}, after: []preflight.Finding{fail}, want: "same 1"},
-		"New":  {reason: "it was not there", after: []preflight.Finding{fail}, want: "new -/NoQuorum"},
+		"Same": {reason: "nothing happened", before: []finding.Finding{fail}, after: []finding.Finding{fail}, want: "same 1"},
+		"New":  {reason: "it was not there", after: []finding.Finding{fail}, want: "new -/NoQuorum"},
 		"PassedBefore": {
 			reason: "what passed and fails needs somebody now",
-			before: []preflight.Finding{etcd(preflight.Pass, "Passed", "")}, after: []preflight.Finding{fail}, want: "new Passed/NoQuorum",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{fail}, want: "new Passed/NoQuorum",
 		},
-		"Gone":   {reason: "the check is not asked any more, or finds nothing", before: []preflight.Finding{fail}, want: "fixed NoQuorum/-"},
-		"Passes": {reason: "it was put right", before: []preflight.Finding{fail}, after: []preflight.Finding{etcd(preflight.Pass, "Passed", "")}, want: "fixed NoQuorum/Passed"},
+		"Gone":   {reason: "the check is not asked any more, or finds nothing", before: []finding.Finding{fail}, want: "fixed NoQuorum/-"},
+		"Passes": {reason: "it was put right", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "fixed NoQuorum/Passed"},
 		"Skipped": {
 			reason: "not looking is not fixing",
-			before: []preflight.Finding{fail}, after: []preflight.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed NoQuorum/NotProvided",
+			before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed NoQuorum/NotProvided",
 		},
 		"NotLookedAt": {
-			reason: "a pass that is not looked at any more", before: []preflight.Finding{etcd(preflight.Pass, "Passed", "")},
-			after: []preflight.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed Passed/NotProvided",
+			reason: "a pass that is not looked at any more", before: []finding.Finding{etcd(preflight.Pass, "Passed", "")},
+			after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed Passed/NotProvided",
 		},
-		"Outcome": {reason: "worse", before: []preflight.Finding{etcd(preflight.Warn, "NoQuorum", "m")}, after: []preflight.Finding{etcd(preflight.Fail, "NoQuorum", "m")}, want: "changed NoQuorum/NoQuorum"},
-		"Reason":  {reason: "another cause", before: []preflight.Finding{fail}, after: []preflight.Finding{etcd(preflight.Fail, "Full", fail.Message)}, want: "changed NoQuorum/Full"},
-		"Message": {reason: "another member", before: []preflight.Finding{fail}, after: []preflight.Finding{etcd(preflight.Fail, "NoQuorum", "two of three")}, want: "changed NoQuorum/NoQuorum"},
+		"Outcome": {reason: "worse", before: []finding.Finding{etcd(preflight.Warn, "NoQuorum", "m")}, after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "m")}, want: "changed NoQuorum/NoQuorum"},
+		"Reason":  {reason: "another cause", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Fail, "Full", fail.Message)}, want: "changed NoQuorum/Full"},
+		"Message": {reason: "another member", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "two of three")}, want: "changed NoQuorum/NoQuorum"},
 		"WordsOfAPass": {
 			reason: "a pass asks nobody to read it",
-			before: []preflight.Finding{etcd(preflight.Pass, "Passed", "3 members")}, after: []preflight.Finding{etcd(preflight.Pass, "Passed", "5 members")}, want: "same 1",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "3 members")}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "5 members")}, want: "same 1",
 		},
 		"Accepted": {
 			reason: "the decision changes by it, so it has to be told",
-			before: []preflight.Finding{fail}, after: []preflight.Finding{bypassed(fail)}, want: "changed NoQuorum/NoQuorum",
+			before: []finding.Finding{fail}, after: []finding.Finding{bypassed(fail)}, want: "changed NoQuorum/NoQuorum",
 		},
 		"Added": {
 			reason: "a check of the new release that passes",
-			after:  []preflight.Finding{etcd(preflight.Pass, "Passed", "")}, want: "added Etcd.Quorum",
+			after:  []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "added Etcd.Quorum",
 		},
 		"Dropped": {
 			reason: "a check that passed, and is not made any more",
-			before: []preflight.Finding{etcd(preflight.Pass, "Passed", "")}, want: "dropped Etcd.Quorum",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "dropped Etcd.Quorum",
 		},
 		"Source": {
-			reason: "another source is another finding", before: []preflight.Finding{fail}, after: []preflight.Finding{sourced(fail)},
+			reason: "another source is another finding", before: []finding.Finding{fail}, after: []finding.Finding{sourced(fail)},
 			want: "new -/NoQuorum fixed NoQuorum/-",
 		},
 		"RunNames": {
 			reason: "names and times of the run are no change",
-			before: []preflight.Finding{ofRun("0123456789", "x7k2p", firstRun)}, after: []preflight.Finding{ofRun("fedcba9876", "bbbbb", secondRun)}, want: "same 1",
+			before: []finding.Finding{ofRun("0123456789", "x7k2p", firstRun)}, after: []finding.Finding{ofRun("fedcba9876", "bbbbb", secondRun)}, want: "same 1",
 		},
 		"TwoOfOneName": {
 			reason: "they are told apart by their objects",
-			before: []preflight.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Down", "b", node("b"))},
-			after:  []preflight.Finding{etcd(preflight.Fail, "Down", "b", node("b"))}, want: "fixed Down/- same 1",
+			before: []finding.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Down", "b", node("b"))},
+			after:  []finding.Finding{etcd(preflight.Fail, "Down", "b", node("b"))}, want: "fixed Down/- same 1",
 		},
 		"ReasonBeforeRest": {
 			reason: "one of two went, and the other has other objects",
-			before: []preflight.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Full", "b", node("b"))},
-			after:  []preflight.Finding{etcd(preflight.Fail, "Full", "c", node("c"))}, want: "fixed Down/- changed Full/Full",
+			before: []finding.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Full", "b", node("b"))},
+			after:  []finding.Finding{etcd(preflight.Fail, "Full", "c", node("c"))}, want: "fixed Down/- changed Full/Full",
 		},
 		"ObjectBeforeReason": {
 			reason: "what is said of one node is about that node",
-			before: []preflight.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Full", "b", node("b"))},
-			after:  []preflight.Finding{etcd(preflight.Fail, "Full", "a", node("a"))}, want: "fixed Full/- changed Down/Full",
+			before: []finding.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Full", "b", node("b"))},
+			after:  []finding.Finding{etcd(preflight.Fail, "Full", "a", node("a"))}, want: "fixed Full/- changed Down/Full",
 		},
 		"FutureOutcome": {
 			reason: "a word that nobody knows is not a pass",
-			before: []preflight.Finding{etcd(preflight.Pass, "Passed", "")}, after: []preflight.Finding{etcd("Baffled", "Odd", "")}, want: "new Passed/Odd",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{etcd("Baffled", "Odd", "")}, want: "new Passed/Odd",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,23 +114,23 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func bypassed(finding preflight.Finding) preflight.Finding {
-	finding.Bypass = &preflight.Bypass{By: verdict.ByAcceptedRisk, Detail: "--accept"}
-	return finding
+func bypassed(f finding.Finding) finding.Finding {
+	f.Bypass = &finding.Bypass{By: finding.ByAcceptedRisk, Detail: "--accept"}
+	return f
 }
 
-func sourced(finding preflight.Finding) preflight.Finding {
-	finding.Source = preflight.SourceHealth
-	return finding
+func sourced(f finding.Finding) finding.Finding {
+	f.Source = finding.SourceHealth
+	return f
 }
 
 // ofRun is one finding as two runs would tell it.
-func ofRun(suffix, pod, id string) preflight.Finding {
+func ofRun(suffix, pod, id string) finding.Finding {
 	job := "quorum-" + suffix
-	finding := etcd(preflight.Unknown, "NoResult", "run "+id+": pod "+job+"-"+pod+" of Job "+job+" began at "+suffix+"T",
+	f := etcd(preflight.Unknown, "NoResult", "run "+id+": pod "+job+"-"+pod+" of Job "+job+" began at "+suffix+"T",
 		preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: "openshift-etcd", Name: job + "-" + pod})
-	finding.Job = &preflight.Job{Name: job, StartTime: suffix + "T"}
-	return finding
+	f.Job = &finding.Job{Name: job, StartTime: suffix + "T"}
+	return f
 }
 
 // summary says what is different in one line.
@@ -155,11 +156,11 @@ func summary(changes report.Changes) string {
 	return said[min(1, len(said)):]
 }
 
-func reasonOf(finding *preflight.Finding) string {
-	if finding == nil {
+func reasonOf(f *finding.Finding) string {
+	if f == nil {
 		return "-"
 	}
-	return finding.Reason
+	return f.Reason
 }
 
 // later is what became of the cluster of story a day after.
@@ -167,28 +168,28 @@ func later() report.Report {
 	told := story()
 	told.Run = report.Run{ID: secondRun, StartTime: "2026-11-22T08:00:00Z", CompletionTime: "2026-11-22T08:00:07Z", Phase: report.PhaseComplete, ToolVersion: "v0.1.0"}
 	told.Target.Version, told.Target.Image = "4.19.1", "registry/release@sha256:cc"
-	var findings []preflight.Finding
-	for _, finding := range told.Findings {
-		switch finding.Name {
+	var findings []finding.Finding
+	for _, f := range told.Findings {
+		switch f.Name {
 		case "AdminAck-ack-4.18-api-removals":
-			finding = preflight.Finding{Name: finding.Name, Source: finding.Source, Outcome: preflight.Pass, Reason: "Acknowledged"}
+			f = finding.Finding{Finding: preflight.Finding{Name: f.Name, Outcome: preflight.Pass, Reason: "Acknowledged"}, Source: f.Source}
 		case "Etcd.Quorum":
-			finding.Outcome, finding.Reason, finding.Message = preflight.Fail, "NoQuorum", "one of three members is down\x1b[2J"
+			f.Outcome, f.Reason, f.Message = preflight.Fail, "NoQuorum", "one of three members is down\x1b[2J"
 		case "ClusterIngressOperator.DefaultCertificate":
-			job := *finding.Job
-			job.Name, finding.Job = "preflight-fedcba9876", &job
+			job := *f.Job
+			job.Name, f.Job = "preflight-fedcba9876", &job
 		case "Etcd.Space":
 			continue
 		case "MachineConfigOperator.IgnitionVersion":
-			finding.Message = "unused for long"
+			f.Message = "unused for long"
 		case "CloudCredentialOperator.Permissions":
 			continue
 		}
-		findings = append(findings, finding)
+		findings = append(findings, f)
 	}
 	findings = append(findings,
-		preflight.Finding{Name: "Network.Routes", Source: preflight.SourceJob, Outcome: preflight.Warn, Reason: "Slow", Message: "routes are slow", Remediation: "Look at them."},
-		preflight.Finding{Name: "Storage.Drivers", Source: preflight.SourceJob, Outcome: preflight.Pass, Reason: "Passed"})
+		finding.Finding{Finding: preflight.Finding{Name: "Network.Routes", Outcome: preflight.Warn, Reason: "Slow", Message: "routes are slow", Remediation: "Look at them."}, Source: finding.SourceJob},
+		finding.Finding{Finding: preflight.Finding{Name: "Storage.Drivers", Outcome: preflight.Pass, Reason: "Passed"}, Source: finding.SourceJob})
 	told.Verdict, told.Findings = verdict.Fold(findings, told.Expected, verdict.Policy{})
 	return told
 }

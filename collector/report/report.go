@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -52,7 +53,7 @@ type Report struct {
 	Expected   verdict.Expectation `json:"expected"`
 	CVO        CVO                 `json:"cvo"`
 	// Findings are sorted: what blocks first, then by name.
-	Findings []preflight.Finding `json:"findings"`
+	Findings []finding.Finding `json:"findings"`
 	// Created are the objects that the run made in the cluster, sorted by kind,
 	// namespace and name. The pods, which Kubernetes makes of Jobs, are not among
 	// them.

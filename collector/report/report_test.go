@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -23,23 +24,13 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // passes and an acknowledgement is missing.
 func story() report.Report {
 	refuses := false
-	findings := []preflight.Finding{
-		{
-			Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail,
-			Reason: "WeakKey", Message: "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits",
-			Remediation: "Replace it:\noc -n openshift-ingress create secret tls ...", URL: "https://example.com/weak", Blocks: true,
-			Objects: []preflight.Object{{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}},
-			Job:     &preflight.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"},
-		},
-		{
-			Name: "AdminAck-ack-4.18-api-removals", Source: preflight.SourceGate, Outcome: preflight.Fail,
-			Reason: "AdminAckRequired", Message: "Remove <v1beta1> & others.", Remediation: "oc preflight ack ack-4.18-api-removals",
-			Blocks: true, BlockedTargets: []string{"4.19.0"},
-		},
-		{Name: "MachineConfigOperator.IgnitionVersion", Source: preflight.SourceJob, Outcome: preflight.Warn, Reason: "Leftover", Message: "unused"},
-		{Name: "Etcd.Quorum", Source: preflight.SourceJob, Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled", Blocks: true},
-		{Name: "Etcd.Space", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "Full", Message: "accepted before", Blocks: true},
-		{Name: "CloudCredentialOperator.Permissions", Source: preflight.SourceJob, Outcome: preflight.Pass, Reason: "Passed"},
+	findings := []finding.Finding{
+		{Finding: preflight.Finding{Name: "ClusterIngressOperator.DefaultCertificate", Outcome: preflight.Fail, Reason: "WeakKey", Message: "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits", Remediation: "Replace it:\noc -n openshift-ingress create secret tls ...", URL: "https://example.com/weak", Objects: []preflight.Object{{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}}}, Source: finding.SourceJob, Blocks: true, Job: &finding.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"}},
+		{Finding: preflight.Finding{Name: "AdminAck-ack-4.18-api-removals", Outcome: preflight.Fail, Reason: "AdminAckRequired", Message: "Remove <v1beta1> & others.", Remediation: "oc preflight ack ack-4.18-api-removals"}, Source: finding.SourceGate, Blocks: true, BlockedTargets: []string{"4.19.0"}},
+		{Finding: preflight.Finding{Name: "MachineConfigOperator.IgnitionVersion", Outcome: preflight.Warn, Reason: "Leftover", Message: "unused"}, Source: finding.SourceJob},
+		{Finding: preflight.Finding{Name: "Etcd.Quorum", Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled"}, Source: finding.SourceJob, Blocks: true},
+		{Finding: preflight.Finding{Name: "Etcd.Space", Outcome: preflight.Fail, Reason: "Full", Message: "accepted before"}, Source: finding.SourceJob, Blocks: true},
+		{Finding: preflight.Finding{Name: "CloudCredentialOperator.Permissions", Outcome: preflight.Pass, Reason: "Passed"}, Source: finding.SourceJob},
 	}
 	expected := verdict.Expectation{Checks: 6, Reported: 6}
 	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "--accept"}})
@@ -66,8 +57,8 @@ func story() report.Report {
 func ready() report.Report {
 	told := story()
 	told.Expected = verdict.Expectation{Checks: 1, Reported: 1}
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "AdminAck", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "NothingToAcknowledge"},
+	told.Verdict, told.Findings = verdict.Fold([]finding.Finding{
+		{Finding: preflight.Finding{Name: "AdminAck", Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}, Source: finding.SourceGate},
 	}, told.Expected, verdict.Policy{})
 	told.CVO, told.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
 	return told
@@ -78,8 +69,8 @@ func forced() report.Report {
 	told.Removal = &report.Removal{Deleted: told.Created[1:], Left: told.Created[:1]}
 	told.Target.Verified, told.Target.Signers = false, []string{}
 	told.Run.Phase = report.PhaseInterrupted
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "ReleaseSignature", Source: preflight.SourceSignature, Outcome: preflight.Fail, Reason: "NoSignature", Message: "no signature", Blocks: true},
+	told.Verdict, told.Findings = verdict.Fold([]finding.Finding{
+		{Finding: preflight.Finding{Name: "ReleaseSignature", Outcome: preflight.Fail, Reason: "NoSignature", Message: "no signature"}, Source: finding.SourceSignature, Blocks: true},
 	}, told.Expected, verdict.Policy{Force: true})
 	return told
 }
@@ -92,8 +83,8 @@ func running() report.Report {
 	told.CVO, told.Created = report.CVO{}, []preflight.Object{}
 	told.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
 	told.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "WeakKey", Message: "1024 bits", Blocks: true},
+	told.Verdict, told.Findings = verdict.Fold([]finding.Finding{
+		{Finding: preflight.Finding{Name: "ClusterIngressOperator.DefaultCertificate", Outcome: preflight.Fail, Reason: "WeakKey", Message: "1024 bits"}, Source: finding.SourceJob, Blocks: true},
 	}, told.Expected, verdict.Policy{})
 	return told
 }

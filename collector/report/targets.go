@@ -3,8 +3,8 @@ package report
 import (
 	"io"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 const (
@@ -54,7 +54,7 @@ type Candidate struct {
 
 // TargetFinding is one finding that is the same for some targets.
 type TargetFinding struct {
-	preflight.Finding
+	finding.Finding
 
 	// Targets are the versions that it is about; none where it is about the
 	// listing itself.

@@ -10,21 +10,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // risk is a risk of the update service that applies.
-func risk(name string) preflight.Finding {
-	return preflight.Finding{
-		Name: name, Source: preflight.SourceRisk, Outcome: preflight.Fail, Reason: "Applies", Blocks: true,
-		Message: name + " may do harm to " + report.AnyTarget + ".", Remediation: "Read about it, then accept it: --accept " + name, URL: "https://example.com/" + name,
-	}
+func risk(name string) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "Applies", Message: name + " may do harm to " + report.AnyTarget + ".", Remediation: "Read about it, then accept it: --accept " + name, URL: "https://example.com/" + name}, Source: finding.SourceRisk, Blocks: true}
 }
 
 // listing makes targets of what there is about each version.
-func listing(accepted map[string]string, found map[string][]preflight.Finding, versions ...string) report.Targets {
+func listing(accepted map[string]string, found map[string][]finding.Finding, versions ...string) report.Targets {
 	told := report.Targets{
 		APIVersion: report.APIVersion, Kind: report.TargetsKind, Time: "2026-11-21T08:00:00Z", ToolVersion: "v0.1.0",
 		Cluster: report.Cluster{ID: "c1", Version: "4.18.15", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"}, Channel: "candidate-4.18",
@@ -45,13 +43,13 @@ func listing(accepted map[string]string, found map[string][]preflight.Finding, v
 			candidate.UpdateKind = "Minor"
 		}
 		told.Targets = append(told.Targets, candidate)
-		for _, finding := range findings {
-			key := fmt.Sprint(finding.Name, finding.Message, finding.Bypass != nil)
+		for _, f := range findings {
+			key := fmt.Sprint(f.Name, f.Message, f.Bypass != nil)
 			at, ok := about[key]
 			if !ok {
 				at = len(told.Findings)
 				about[key] = at
-				told.Findings = append(told.Findings, report.TargetFinding{Finding: finding})
+				told.Findings = append(told.Findings, report.TargetFinding{Finding: f})
 			}
 			told.Findings[at].Targets = append(told.Findings[at].Targets, version)
 		}
@@ -61,52 +59,40 @@ func listing(accepted map[string]string, found map[string][]preflight.Finding, v
 			told.Findings[i].BlockedTargets = told.Findings[i].Targets
 		}
 	}
-	slices.SortStableFunc(told.Findings, func(a, b report.TargetFinding) int { return verdict.Compare(a.Finding, b.Finding) })
+	slices.SortStableFunc(told.Findings, func(a, b report.TargetFinding) int { return finding.Compare(a.Finding, b.Finding) })
 	return told
 }
 
 // fleet is the story of the enhancement accepted-risks, with a gate, an alert
 // and an edge to what is no version.
 func fleet() report.Targets {
-	alert := preflight.Finding{
-		Name: "KubeNodeNotReady", Source: preflight.SourceRisk, Outcome: preflight.Fail, Reason: "AlertFiring", Blocks: true,
-		Message: "warning alert KubeNodeNotReady firing", Remediation: "See the node: oc get node node-1",
-		Objects: []preflight.Object{{APIVersion: "v1", Kind: "Node", Name: "node-1"}},
+	alert := finding.Finding{Finding: preflight.Finding{Name: "KubeNodeNotReady", Outcome: preflight.Fail, Reason: "AlertFiring", Message: "warning alert KubeNodeNotReady firing", Remediation: "See the node: oc get node node-1", Objects: []preflight.Object{{APIVersion: "v1", Kind: "Node", Name: "node-1"}}}, Source: finding.SourceRisk, Blocks: true}
+	gate := func(to string) finding.Finding {
+		return finding.Finding{Finding: preflight.Finding{Name: "AdminAck-ack-4.18-x", Outcome: preflight.Fail, Reason: "AdminAckRequired", Message: "not acknowledged, which blocks " + to, Remediation: "oc preflight ack ack-4.18-x"}, Source: finding.SourceGate, Blocks: true}
 	}
-	gate := func(to string) preflight.Finding {
-		return preflight.Finding{
-			Name: "AdminAck-ack-4.18-x", Source: preflight.SourceGate, Outcome: preflight.Fail, Reason: "AdminAckRequired", Blocks: true,
-			Message: "not acknowledged, which blocks " + to, Remediation: "oc preflight ack ack-4.18-x",
-		}
-	}
-	unknown := preflight.Finding{
-		Name: "Update", Source: preflight.SourceGate, Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Blocks: true,
-		Message: "the gates cannot be judged: \"nightly\x1b[2J\" is not a semantic version", Remediation: "Name another.",
-	}
-	warn := preflight.Finding{Name: "RemovedAPIs", Source: preflight.SourceGate, Outcome: preflight.Warn, Reason: "FarAway", Message: "in use"}
-	pass := preflight.Finding{Name: "Rollback", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"}
-	skip := preflight.Finding{Name: "GiantHop", Source: preflight.SourceGate, Outcome: preflight.Skipped, Reason: "NotConcerned", Message: "patch"}
+	unknown := finding.Finding{Finding: preflight.Finding{Name: "Update", Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Message: "the gates cannot be judged: \"nightly\x1b[2J\" is not a semantic version", Remediation: "Name another."}, Source: finding.SourceGate, Blocks: true}
+	warn := finding.Finding{Finding: preflight.Finding{Name: "RemovedAPIs", Outcome: preflight.Warn, Reason: "FarAway", Message: "in use"}, Source: finding.SourceGate}
+	pass := finding.Finding{Finding: preflight.Finding{Name: "Rollback", Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"}, Source: finding.SourceGate}
+	skip := finding.Finding{Finding: preflight.Finding{Name: "GiantHop", Outcome: preflight.Skipped, Reason: "NotConcerned", Message: "patch"}, Source: finding.SourceGate}
 	told := listing(map[string]string{
 		"DualStackNeedsController": "--accept", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
-	}, map[string][]preflight.Finding{
+	}, map[string][]finding.Finding{
 		"4.19.3":  {alert, gate("4.19.3"), warn, pass},
 		"4.19.1":  {alert, gate("4.19.1"), risk("LeakedMachineConfigBlocksMCO"), pass},
 		"4.18.17": {alert, risk("OldBootImagesPodmanMissingAuthFlag"), pass, skip},
 		"4.18.16": {alert, risk("DualStackNeedsController"), risk("OldBootImagesPodmanMissingAuthFlag"), risk("RHELKernelHighLoadIOWait"), pass, skip},
 		"nightly": {alert, unknown},
 	}, "4.19.3", "4.19.1", "4.18.17", "4.18.16", "nightly")
-	told.Findings = append(told.Findings, report.TargetFinding{Targets: []string{}, Finding: preflight.Finding{
-		Name: "AcceptanceExpired", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "Expired", Message: "these acceptances no longer hold: RiskA", Remediation: "Judge them again.",
-	}})
+	told.Findings = append(told.Findings, report.TargetFinding{Targets: []string{}, Finding: finding.Finding{Finding: preflight.Finding{Name: "AcceptanceExpired", Outcome: preflight.Warn, Reason: "Expired", Message: "these acceptances no longer hold: RiskA", Remediation: "Judge them again."}, Source: finding.SourceRisk}})
 	return told
 }
 
 // chosen is one target of the fleet alone.
 func chosen() report.Targets {
-	told := listing(map[string]string{"DualStackNeedsController": "--accept"}, map[string][]preflight.Finding{
+	told := listing(map[string]string{"DualStackNeedsController": "--accept"}, map[string][]finding.Finding{
 		"4.18.16": {
 			risk("DualStackNeedsController"), risk("RHELKernelHighLoadIOWait"),
-			{Name: "Rollback", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"},
+			{Finding: preflight.Finding{Name: "Rollback", Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"}, Source: finding.SourceGate},
 		},
 	}, "4.18.16")
 	return told
@@ -114,9 +100,7 @@ func chosen() report.Targets {
 
 func none() report.Targets {
 	told := listing(nil, nil)
-	told.Findings = []report.TargetFinding{{Targets: []string{}, Finding: preflight.Finding{
-		Name: "NoUpdates", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "NoUpdates", Message: "the cluster knows of no update",
-	}}}
+	told.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Finding{Finding: preflight.Finding{Name: "NoUpdates", Outcome: preflight.Warn, Reason: "NoUpdates", Message: "the cluster knows of no update"}, Source: finding.SourceRisk}}}
 	return told
 }
 
@@ -156,13 +140,13 @@ func TestTargetsOfAnUnknownFormat(t *testing.T) {
 
 // What blocks a great many targets is said once for all of them.
 func TestManyTargetsAreToldInFewWords(t *testing.T) {
-	found := map[string][]preflight.Finding{}
+	found := map[string][]finding.Finding{}
 	var versions []string
 	for minor := 20; minor >= 18; minor-- {
 		for patch := 60; patch > 0; patch-- {
 			version := fmt.Sprintf("4.%d.%d", minor, patch)
 			versions = append(versions, version)
-			found[version] = []preflight.Finding{risk("Everywhere")}
+			found[version] = []finding.Finding{risk("Everywhere")}
 			if minor == 20 {
 				found[version] = append(found[version], risk("InOneStream"))
 			}

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // writeTargetsText renders the targets for people: a table of all, then every
@@ -29,8 +30,8 @@ func writeTargetsText(w io.Writer, targets Targets) error {
 func writeCandidate(w io.Writer, targets Targets) {
 	target := targets.Targets[0]
 	told := Report{Target: Target{Version: target.Version}, Verdict: target.Verdict}
-	for _, finding := range targets.Findings {
-		told.Findings = append(told.Findings, finding.Finding)
+	for _, f := range targets.Findings {
+		told.Findings = append(told.Findings, f.Finding)
 	}
 	fmt.Fprintf(w, "%s\n\n", headline(told))
 	row(w, "Target", target.Version)
@@ -68,13 +69,13 @@ func writeTable(w io.Writer, targets Targets) {
 	_ = table.Flush() // to a buffer
 	fmt.Fprintf(w, "%d updates of this cluster from %s in channel %s: %d Ready, %d Blocked, %d Undecided.\n"+
 		"The signatures and the checks of the releases were not looked at: oc preflight run --to VERSION\n\n",
-		len(targets.Targets), clean(targets.Cluster.Version), clean(targets.Channel),
+		len(targets.Targets), words.Printable(targets.Cluster.Version), words.Printable(targets.Channel),
 		counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
 	if len(targets.Targets) > 0 {
 		fmt.Fprintf(w, "%s\n", rows.Bytes())
 	}
 	if len(common) > 0 {
-		fmt.Fprintf(w, "* %s: %s\n\n", everyTarget, clean(strings.Join(common, ", ")))
+		fmt.Fprintf(w, "* %s: %s\n\n", everyTarget, words.Printable(strings.Join(common, ", ")))
 	}
 }
 
@@ -83,7 +84,7 @@ const everyTarget = "every target"
 
 // cell keeps text in its cell.
 func cell(text string) string {
-	text = strings.Join(strings.Fields(clean(text)), " ")
+	text = strings.Join(strings.Fields(words.Printable(text)), " ")
 	if text == "" {
 		return "-"
 	}
@@ -135,15 +136,15 @@ func writeShared(w io.Writer, targets Targets) {
 	type group struct{ name, label string }
 	var order []group
 	members := map[group][]TargetFinding{}
-	for _, finding := range targets.Findings {
-		if quiet(finding.Finding) {
+	for _, f := range targets.Findings {
+		if quiet(f.Finding) {
 			continue
 		}
-		key := group{finding.Name, label(finding.Finding)}
+		key := group{f.Name, label(f.Finding)}
 		if members[key] == nil {
 			order = append(order, key)
 		}
-		members[key] = append(members[key], finding)
+		members[key] = append(members[key], f)
 	}
 	place := map[string]int{}
 	for i, target := range slices.Backward(targets.Targets) {
@@ -169,32 +170,32 @@ type shared struct {
 
 // merge takes the finding about the newest target, for the targets of all.
 func merge(findings []TargetFinding, place map[string]int) shared {
-	newest := func(finding TargetFinding) int {
+	newest := func(f TargetFinding) int {
 		least := len(place)
-		for _, version := range finding.Targets {
+		for _, version := range f.Targets {
 			least = min(least, place[version])
 		}
 		return least
 	}
 	merged := shared{TargetFinding: findings[0], varies: len(findings) > 1}
 	var all []string
-	for _, finding := range findings {
-		all = append(all, finding.Targets...)
-		if newest(finding) < newest(merged.TargetFinding) {
-			merged.TargetFinding = finding
+	for _, f := range findings {
+		all = append(all, f.Targets...)
+		if newest(f) < newest(merged.TargetFinding) {
+			merged.TargetFinding = f
 		}
 	}
 	merged.Targets = all
 	return merged
 }
 
-func writeGroup(w io.Writer, targets []Candidate, finding shared) {
-	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding.Finding), clean(finding.Name), clean(finding.Reason), note(finding.Finding))
-	if len(finding.Targets) > 0 {
-		paragraph(w, effect(finding.Finding), scope(finding.Targets, targets))
+func writeGroup(w io.Writer, targets []Candidate, f shared) {
+	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(f.Finding), words.Printable(f.Name), words.Printable(f.Reason), note(f.Finding))
+	if len(f.Targets) > 0 {
+		paragraph(w, effect(f.Finding), scope(f.Targets, targets))
 	}
-	writeDetails(w, finding.Finding)
-	if finding.varies {
+	writeDetails(w, f.Finding)
+	if f.varies {
 		paragraph(w, "", "It is not the same for every target; see: oc preflight targets --to VERSION")
 	}
 	fmt.Fprintln(w)

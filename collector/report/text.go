@@ -8,9 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -26,9 +27,9 @@ func writeText(w io.Writer, report Report) error {
 
 // writeBody tells every finding, and what to do.
 func writeBody(w io.Writer, report Report) {
-	for _, finding := range report.Findings {
-		if !quiet(finding) {
-			writeFinding(w, finding)
+	for _, f := range report.Findings {
+		if !quiet(f) {
+			writeFinding(w, f)
 		}
 	}
 	writeQuiet(w, report.Findings)
@@ -106,9 +107,9 @@ func headline(report Report) string {
 	}
 	switch {
 	case report.Run.Phase == PhaseRunning:
-		return clean(headlineSoFar(report.Verdict.Decision, target))
+		return words.Printable(headlineSoFar(report.Verdict.Decision, target))
 	case !report.Holds():
-		return clean(headlineOutdated(report, target))
+		return words.Printable(headlineOutdated(report, target))
 	}
 	said := map[verdict.Decision]string{
 		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
@@ -124,7 +125,7 @@ func headline(report Report) string {
 	case PhaseCanceled:
 		said += " The run was canceled."
 	}
-	return clean(said)
+	return words.Printable(said)
 }
 
 // headlineSoFar promises nothing: what is still awaited may block.
@@ -160,10 +161,10 @@ func behavior(cvo CVO) string {
 }
 
 // tally counts the findings as the first column calls them, worst first.
-func tally(findings []preflight.Finding) string {
+func tally(findings []finding.Finding) string {
 	counts := map[string]int{}
-	for _, finding := range findings {
-		counts[label(finding)]++
+	for _, f := range findings {
+		counts[label(f)]++
 	}
 	var parts []string
 	for _, name := range []string{"FAIL", "UNKNOWN", bypassed, "WARN", "SKIPPED", "PASS"} {
@@ -189,50 +190,50 @@ func kinds(objects []preflight.Object) string {
 
 // quiet findings need nobody's attention: what passed, and built-in checks that
 // do not apply to this cluster or update. A Job that skips says why.
-func quiet(finding preflight.Finding) bool {
-	return finding.Outcome == preflight.Pass || finding.Outcome == preflight.Skipped && finding.Source != preflight.SourceJob
+func quiet(f finding.Finding) bool {
+	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }
 
 // WriteFindings tells of findings as the text format does, also of those that
 // passed.
-func WriteFindings(w io.Writer, findings []preflight.Finding) error {
+func WriteFindings(w io.Writer, findings []finding.Finding) error {
 	var page bytes.Buffer
-	for _, finding := range findings {
-		writeFinding(&page, finding)
+	for _, f := range findings {
+		writeFinding(&page, f)
 	}
 	_, err := w.Write(page.Bytes())
 	return err
 }
 
-func writeFinding(w io.Writer, finding preflight.Finding) {
-	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
-	if len(finding.BlockedTargets) > 0 && verdict.Open(finding) {
-		paragraph(w, effect(finding), strings.Join(finding.BlockedTargets, ", "))
+func writeFinding(w io.Writer, f finding.Finding) {
+	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(f), words.Printable(f.Name), words.Printable(f.Reason), note(f))
+	if len(f.BlockedTargets) > 0 && f.Open() {
+		paragraph(w, effect(f), strings.Join(f.BlockedTargets, ", "))
 	}
-	writeDetails(w, finding)
-	if finding.Job != nil && finding.Job.Name != "" {
-		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
+	writeDetails(w, f)
+	if f.Job != nil && f.Job.Name != "" {
+		paragraph(w, "Job:  ", f.Job.Namespace+"/"+f.Job.Name+onNode(f.Job.Node))
 	}
 	fmt.Fprintln(w)
 }
 
 // effect is what a finding does to the targets that it is about.
-func effect(finding preflight.Finding) string {
+func effect(f finding.Finding) string {
 	switch {
-	case !verdict.Open(finding):
+	case !f.Open():
 		return "Concerns: "
-	case finding.Outcome == preflight.Fail:
+	case f.Outcome == preflight.Fail:
 		return "Blocks: "
 	}
 	return "Leaves undecided: "
 }
 
 // writeDetails says why, what to do, and about what.
-func writeDetails(w io.Writer, finding preflight.Finding) {
-	paragraph(w, "", finding.Message)
-	paragraph(w, "Fix:  ", finding.Remediation)
-	paragraph(w, "See:  ", finding.URL)
-	for _, object := range finding.Objects {
+func writeDetails(w io.Writer, f finding.Finding) {
+	paragraph(w, "", f.Message)
+	paragraph(w, "Fix:  ", f.Remediation)
+	paragraph(w, "See:  ", f.URL)
+	for _, object := range f.Objects {
 		paragraph(w, "About: ", describe(object))
 	}
 }
@@ -241,18 +242,18 @@ func writeDetails(w io.Writer, finding preflight.Finding) {
 const bypassed = "bypassed"
 
 // label is the outcome as the first column has it.
-func label(finding preflight.Finding) string {
-	if finding.Bypass != nil {
+func label(f finding.Finding) string {
+	if f.Bypass != nil {
 		return bypassed
 	}
-	return strings.ToUpper(clean(string(finding.Outcome)))
+	return strings.ToUpper(words.Printable(string(f.Outcome)))
 }
 
-func note(finding preflight.Finding) string {
+func note(f finding.Finding) string {
 	switch {
-	case finding.Bypass != nil:
-		return fmt.Sprintf(": %s by %s (%s)", finding.Outcome, clean(finding.Bypass.By), clean(finding.Bypass.Detail))
-	case finding.Outcome == preflight.Fail && !finding.Blocks:
+	case f.Bypass != nil:
+		return fmt.Sprintf(": %s by %s (%s)", f.Outcome, words.Printable(f.Bypass.By), words.Printable(f.Bypass.Detail))
+	case f.Outcome == preflight.Fail && !f.Blocks:
 		return ": does not block this update"
 	}
 	return ""
@@ -274,15 +275,15 @@ func onNode(node string) string {
 }
 
 // writeQuiet lists the quiet findings, what was skipped with the reason.
-func writeQuiet(w io.Writer, findings []preflight.Finding) {
+func writeQuiet(w io.Writer, findings []finding.Finding) {
 	var passed, skipped []string
-	for _, finding := range findings {
+	for _, f := range findings {
 		switch {
-		case !quiet(finding):
-		case finding.Outcome == preflight.Pass:
-			passed = append(passed, clean(finding.Name))
+		case !quiet(f):
+		case f.Outcome == preflight.Pass:
+			passed = append(passed, words.Printable(f.Name))
 		default:
-			skipped = append(skipped, clean(fmt.Sprintf("%s (%s)", finding.Name, finding.Reason)))
+			skipped = append(skipped, words.Printable(fmt.Sprintf("%s (%s)", f.Name, f.Reason)))
 		}
 	}
 	if len(skipped) > 0 {
@@ -325,12 +326,12 @@ func wrap(names []string) string {
 // writeNext says what to do, and what to type.
 func writeNext(w io.Writer, report Report) {
 	if open := append(slices.Clone(report.Verdict.Blocking), report.Verdict.Undecided...); len(open) > 0 {
-		fmt.Fprintf(w, "Put these right, then run the preflight again: %s\n", clean(strings.Join(open, ",")))
+		fmt.Fprintf(w, "Put these right, then run the preflight again: %s\n", words.Printable(strings.Join(open, ",")))
 	}
 	if names := acceptable(report.Findings); len(names) > 0 {
 		fmt.Fprintf(w, "Or accept what may be accepted: --accept %s\n", strings.Join(names, ","))
 	}
-	decision := clean(string(report.Verdict.Decision))
+	decision := words.Printable(string(report.Verdict.Decision))
 	switch {
 	case report.Run.Phase == PhaseRunning:
 		fmt.Fprintf(w, "Verdict so far: %s\n", decision)
@@ -342,20 +343,20 @@ func writeNext(w io.Writer, report Report) {
 }
 
 // acceptable names the open findings that an administrator may accept.
-func acceptable(findings []preflight.Finding) []string {
+func acceptable(findings []finding.Finding) []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, finding := range findings {
-		if verdict.Open(finding) && verdict.Acceptable(finding.Source) && !seen[finding.Name] {
-			seen[finding.Name] = true
-			names = append(names, clean(finding.Name))
+	for _, f := range findings {
+		if f.Open() && f.Source.Acceptable() && !seen[f.Name] {
+			seen[f.Name] = true
+			names = append(names, words.Printable(f.Name))
 		}
 	}
 	return names
 }
 
 func row(w io.Writer, name, value string) {
-	value = strings.ReplaceAll(strings.TrimSpace(clean(value)), "\n", "\n           ")
+	value = strings.ReplaceAll(strings.TrimSpace(words.Printable(value)), "\n", "\n           ")
 	fmt.Fprintf(w, "%-10s %s\n", name, value)
 }
 
@@ -364,23 +365,9 @@ const indent = "         "
 
 // paragraph writes text indented under its finding, lines after the first too.
 func paragraph(w io.Writer, lead, text string) {
-	text = strings.TrimSpace(clean(text))
+	text = strings.TrimSpace(words.Printable(text))
 	if text == "" {
 		return
 	}
 	fmt.Fprintf(w, "%s%s%s\n", indent, lead, strings.ReplaceAll(text, "\n", "\n"+indent))
-}
-
-// clean drops what could drive a terminal: text from a release or a pod is not
-// to be trusted with that.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || (unicode.IsPrint(r) && r != unicode.ReplacementChar) {
-			return r
-		}
-		if r == '\t' {
-			return ' '
-		}
-		return -1
-	}, text)
 }

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -26,7 +27,7 @@ const (
 
 // decide folds what the check for risks says of a target, with the three risks
 // of the story accepted.
-func decide(t *testing.T, findings []preflight.Finding) verdict.Verdict {
+func decide(t *testing.T, findings []finding.Finding) verdict.Verdict {
 	t.Helper()
 	policy := verdict.Policy{Accepted: map[string]string{dualStack: "--accept", podman: "--accept", leaked: "--accept"}}
 	decided, _ := verdict.Fold(findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)

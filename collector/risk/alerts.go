@@ -12,10 +12,15 @@ import (
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonNoAlerts        finding.Reason = "NoAlerts"
+	ReasonPlainKubernetes finding.Reason = "PlainKubernetes"
 )
 
 // maxInstances bounds how many instances of one alert are spelled out.
@@ -24,9 +29,14 @@ const maxInstances = 10
 // Alerts asks which alerts warn of an update now, of whatever kind it is: the
 // critical ones, and those that CVO knows to bear on updates (pkg/risk/alert).
 // There is one finding for each name, by which it is accepted.
-func Alerts(cluster *snapshot.Cluster, client *monitoring.Client, u update.Update, options Options) check.Check {
-	a := alerts{cluster: cluster, client: client, options: options}
-	return check.Check{Title: "Alerts", Kind: preflight.SourceRisk, Update: u, Look: a.look}
+func Alerts(client *monitoring.Client, options Options) check.Check {
+	return check.Check{
+		Name: "Alerts", Kind: finding.SourceRisk,
+		Reads: append(monitoring.Reads(), check.Get("config.openshift.io", "infrastructures", "", "cluster")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			return alerts{cluster: s.Cluster, client: client, options: options}.findings(ctx)
+		},
+	}
 }
 
 type alerts struct {
@@ -35,7 +45,7 @@ type alerts struct {
 	options Options
 }
 
-func (a alerts) look(ctx context.Context) ([]preflight.Finding, error) {
+func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	active, err := a.client.Alerts(ctx)
 	if known, ok := errors.AsType[*monitoring.Error](err); ok {
 		return a.unread(ctx, known)
@@ -45,38 +55,30 @@ func (a alerts) look(ctx context.Context) ([]preflight.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "NoAlerts",
-			Message: fmt.Sprintf("of %d active alerts none is firing that is critical or bears on updates", len(active)),
-		}}, nil
+		return []finding.Finding{finding.Pass(ReasonNoAlerts, "of %d active alerts none is firing that is critical or bears on updates", len(active))}, nil
 	}
 	return findings, nil
 }
 
 // unread says why nobody knows. A Kubernetes that is not OpenShift has no
 // monitoring that everybody knows where to find, and needs none.
-func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]preflight.Finding, error) {
+func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.Finding, error) {
 	if cause.Reason == "NoMonitoring" {
 		topology, err := a.cluster.Topology(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%w, and could not read the Infrastructure \"cluster\": %w", cause, err)
 		}
 		if topology == snapshot.Kubernetes {
-			return []preflight.Finding{{
-				Outcome: preflight.Skipped, Reason: "PlainKubernetes",
-				Message: "this cluster is not OpenShift, and no Prometheus was named (--prometheus URL), so there are no alerts to read",
-			}}, nil
+			return []finding.Finding{finding.Skipped(ReasonPlainKubernetes,
+				"this cluster is not OpenShift, and no Prometheus was named (--prometheus URL), so there are no alerts to read")}, nil
 		}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: cause.Reason,
-		Message:     "could not tell which alerts are firing: " + cause.Message,
-		Remediation: strings.TrimSuffix(cause.Remediation, ".") + ". To go on without knowing: --accept Alerts",
-	}}, nil
+	return []finding.Finding{finding.Unknown(finding.Reason(cause.Reason), "could not tell which alerts are firing: %s", cause.Message).
+		Remedy("%s. To go on without knowing: --accept Alerts", strings.TrimSuffix(cause.Remediation, "."))}, nil
 }
 
 // judge has one finding for each name: of what counts, and of what is ignored.
-func (a alerts) judge(active []prometheusv1.Alert) []preflight.Finding {
+func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	counted, passed := map[string][]alert{}, map[string][]alert{}
 	for _, one := range active {
 		selected, ok := selectAlert(one)
@@ -88,7 +90,7 @@ func (a alerts) judge(active []prometheusv1.Alert) []preflight.Finding {
 			counted[selected.name] = append(counted[selected.name], selected)
 		}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
 		findings = append(findings, fire(counted[name]))
 	}
@@ -111,30 +113,33 @@ func (a alerts) ignores(one alert) string {
 }
 
 // fire makes one finding of the instances of one alert.
-func fire(instances []alert) preflight.Finding {
+func fire(instances []alert) finding.Finding {
 	slices.SortFunc(instances, func(a, b alert) int { return strings.Compare(a.message, b.message) })
 	first := instances[0]
 	since := first.ActiveAt
 	var messages []string
-	finding := preflight.Finding{
-		Name: accepted("Alert", first.name), Outcome: preflight.Fail, Reason: "AlertFiring", URL: first.runbook(),
-	}
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:    accepted("Alert", first.name),
+		Outcome: preflight.Fail,
+		Reason:  "AlertFiring",
+		URL:     first.runbook(),
+	}}
 	for i, instance := range instances {
 		if instance.ActiveAt.Before(since) {
 			since = instance.ActiveAt
 		}
 		if i < maxInstances {
 			messages = append(messages, instance.message)
-			finding.Objects = append(finding.Objects, instance.objects()...)
+			f.Objects = append(f.Objects, instance.objects()...)
 		}
 	}
-	finding.Message = quote(strings.Join(messages, "; "))
+	f.Message = quote(strings.Join(messages, "; "))
 	if more := len(instances) - maxInstances; more > 0 {
-		finding.Message += fmt.Sprintf("; and %d more", more)
+		f.Message += fmt.Sprintf("; and %d more", more)
 	}
-	finding.Evidence = map[string]string{
+	f.Evidence = map[string]string{
 		"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
 	}
-	finding.Remediation = fmt.Sprintf("Follow %s until it no longer fires, or accept it by name: --accept %s", finding.URL, finding.Name)
-	return finding
+	f.Remediation = fmt.Sprintf("Follow %s until it no longer fires, or accept it by name: --accept %s", f.URL, f.Name)
+	return f
 }

@@ -55,9 +55,9 @@ func TestAlertsThatWarnOfUpdates(t *testing.T) {
 		if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
 			t.Errorf("alerts that fire before %s (-want +got):\n%s", target, diff)
 		}
-		for _, finding := range findings {
-			if len(finding.BlockedTargets) != 1 || finding.BlockedTargets[0] != target || !strings.Contains(finding.Remediation, "--accept "+finding.Name) {
-				t.Errorf("%s: %+v", target, finding)
+		for _, f := range findings {
+			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target || !strings.Contains(f.Remediation, "--accept "+f.Name) {
+				t.Errorf("%s: %+v", target, f)
 			}
 		}
 	}
@@ -158,8 +158,8 @@ func TestIgnoredAlerts(t *testing.T) {
 	)
 	options := risk.Options{IgnoredAlerts: []string{"ByName"}, IgnoredNamespaces: []string{"openshift-logging", ""}}
 	got := map[string][]string{}
-	for _, finding := range answer(t, server, asking(p.URL), question{title: "Alerts", to: "4.18.4", options: options}) {
-		got[finding.Name] = append(got[finding.Name], string(finding.Outcome)+" "+finding.Message[:20])
+	for _, f := range answer(t, server, asking(p.URL), question{title: "Alerts", to: "4.18.4", options: options}) {
+		got[f.Name] = append(got[f.Name], string(f.Outcome)+" "+f.Message[:20])
 	}
 	want := map[string][]string{
 		"ByName":      {`Warn the alert "ByName" i`},

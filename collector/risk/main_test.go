@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
@@ -128,16 +128,16 @@ type question struct {
 }
 
 // ask is what the check that the title names says of one target.
-func ask(t *testing.T, on checktest.Server, client *monitoring.Client, title, to string) []preflight.Finding {
+func ask(t *testing.T, on checktest.Server, client *monitoring.Client, title, to string) []finding.Finding {
 	t.Helper()
 	return answer(t, on, client, question{title: title, to: to})
 }
 
-func answer(t *testing.T, on checktest.Server, client *monitoring.Client, asked question) []preflight.Finding {
+func answer(t *testing.T, on checktest.Server, client *monitoring.Client, asked question) []finding.Finding {
 	t.Helper()
-	for _, check := range risk.Checks(on.Snapshot(t), client, checktest.Update(t, from, asked.to), asked.options) {
-		if check.Title == asked.title {
-			return checktest.Ask(t, check)
+	for _, c := range risk.Checks(client, asked.options) {
+		if c.Name == asked.title {
+			return checktest.Run(t, c, on.Snapshot(t), checktest.Update(t, from, asked.to))
 		}
 	}
 	t.Fatalf("no check is called %s", asked.title)

@@ -11,21 +11,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+const ReasonAPIMissing finding.Reason = "APIMissing"
+
 // Recommended asks whether the update is recommended, and where it is so only
 // under conditions, for each of its risks whether it applies: one finding for
 // each, by its name.
-func Recommended(cluster *snapshot.Cluster, client *monitoring.Client, u update.Update, options Options) check.Check {
-	r := recommended{cluster: cluster, client: client, update: u, options: options}
+func Recommended(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
-		Title: "ClusterVersionRecommendedUpdate", Kind: preflight.SourceRisk, Update: u,
+		Name: "ClusterVersionRecommendedUpdate", Kind: finding.SourceRisk,
 		Concerns: func(u update.Update) bool { return u.Kind() != update.Same },
-		Look:     r.look,
+		Reads:    append(monitoring.Reads(), check.Get("config.openshift.io", "clusterversions", "", "version"), check.Get("config.openshift.io", "infrastructures", "", "cluster")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			return recommended{cluster: s.Cluster, client: client, update: s.Update, options: options}.findings(ctx)
+		},
 	}
 }
 
@@ -36,7 +41,7 @@ type recommended struct {
 	options Options
 }
 
-func (r recommended) look(ctx context.Context) ([]preflight.Finding, error) {
+func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	version, err := r.cluster.ClusterVersion(ctx)
 	if apierrors.IsNotFound(err) {
 		return r.noClusterVersion(ctx)
@@ -64,27 +69,21 @@ func (r recommended) look(ctx context.Context) ([]preflight.Finding, error) {
 	return findings, ctx.Err()
 }
 
-func (r recommended) noClusterVersion(ctx context.Context) ([]preflight.Finding, error) {
+func (r recommended) noClusterVersion(ctx context.Context) ([]finding.Finding, error) {
 	topology, err := r.cluster.Topology(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("there is no ClusterVersion \"version\", and could not read the Infrastructure \"cluster\": %w", err)
 	}
 	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "PlainKubernetes",
-			Message: "this cluster has no ClusterVersion, so no update service recommends anything to it",
-		}}, nil
+		return []finding.Finding{finding.Skipped(ReasonPlainKubernetes, "this cluster has no ClusterVersion, so no update service recommends anything to it")}, nil
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing",
-		Message:     "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster",
-		Remediation: "CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods",
-	}}, nil
+	return []finding.Finding{finding.Unknown(ReasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+		Remedy("CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods")}, nil
 }
 
 // risks judges all risks of the update, in the order of their names.
-func (r recommended) risks(ctx context.Context, target target, subjects []subject) []preflight.Finding {
-	var findings []preflight.Finding
+func (r recommended) risks(ctx context.Context, target target, subjects []subject) []finding.Finding {
+	var findings []finding.Finding
 	var elsewhere []string
 	evaluate := rules{cluster: r.cluster, client: r.client, id: target.version.Spec.ClusterID}
 	for _, subject := range subjects {
@@ -118,11 +117,11 @@ func (r recommended) judgedElsewhere(ctx context.Context, subject subject) strin
 }
 
 // ignore lets an alert that the cluster knows of only warn.
-func (r recommended) ignore(subject subject, finding preflight.Finding) preflight.Finding {
-	if finding.Outcome == preflight.Fail && subject.isAlert() && slices.Contains(r.options.IgnoredAlerts, subject.name) {
-		return ignored(finding, fmt.Sprintf("the alert %q is ignored by name", subject.name))
+func (r recommended) ignore(subject subject, f finding.Finding) finding.Finding {
+	if f.Outcome == preflight.Fail && subject.isAlert() && slices.Contains(r.options.IgnoredAlerts, subject.name) {
+		return ignored(f, fmt.Sprintf("the alert %q is ignored by name", subject.name))
 	}
-	return finding
+	return f
 }
 
 // subject is one risk of the update, by name. There is more than one claim
@@ -140,26 +139,26 @@ type claim struct {
 
 // judge evaluates what the cluster could not tell. Of several claims the worst
 // counts.
-func (s subject) judge(ctx context.Context, evaluate rules, version string) preflight.Finding {
-	var findings []preflight.Finding
+func (s subject) judge(ctx context.Context, evaluate rules, version string) finding.Finding {
+	var findings []finding.Finding
 	for _, claim := range s.claims {
-		finding := claim.judge(ctx, evaluate, version)
-		finding.Name = accepted("InvalidRiskName", s.name)
-		if finding.Name != s.name {
-			finding.Message += fmt.Sprintf(" (ClusterVersion cannot accept the risk by its own name, which is %q)", quote(s.name))
+		f := claim.judge(ctx, evaluate, version)
+		f.Name = accepted("InvalidRiskName", s.name)
+		if f.Name != s.name {
+			f.Message += fmt.Sprintf(" (ClusterVersion cannot accept the risk by its own name, which is %q)", quote(s.name))
 		}
-		findings = append(findings, finding)
+		findings = append(findings, f)
 	}
-	return slices.MinFunc(findings, func(a, b preflight.Finding) int {
+	return slices.MinFunc(findings, func(a, b finding.Finding) int {
 		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.Message, b.Message))
 	})
 }
 
-func severity(finding preflight.Finding) int {
-	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Pass}, finding.Outcome)
+func severity(f finding.Finding) int {
+	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Pass}, f.Outcome)
 }
 
-func (c claim) judge(ctx context.Context, evaluate rules, version string) preflight.Finding {
+func (c claim) judge(ctx context.Context, evaluate rules, version string) finding.Finding {
 	switch c.said.applies {
 	case metav1.ConditionTrue:
 		return c.applies(version, "by the cluster")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -258,10 +259,10 @@ func TestOddLists(t *testing.T) {
 	}
 }
 
-func messages(findings []preflight.Finding) string {
+func messages(findings []finding.Finding) string {
 	var all []string
-	for _, finding := range findings {
-		all = append(all, finding.Message)
+	for _, f := range findings {
+		all = append(all, f.Message)
 	}
 	return strings.Join(all, "\n")
 }

@@ -27,8 +27,6 @@ package risk
 import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 )
 
 // Options are what the administrator decided beforehand, for all updates.
@@ -41,9 +39,9 @@ type Options struct {
 // Checks are all checks for risks, for one update of one cluster. Here belongs
 // a new one. The cluster and the client of its monitoring may be shared by the
 // checks of many updates; then everything is read once for all.
-func Checks(cluster *snapshot.Cluster, client *monitoring.Client, u update.Update, options Options) []check.Check {
+func Checks(client *monitoring.Client, options Options) []check.Check {
 	return []check.Check{
-		Recommended(cluster, client, u, options),
-		Alerts(cluster, client, u, options),
+		Recommended(client, options),
+		Alerts(client, options),
 	}
 }

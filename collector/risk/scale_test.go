@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -39,11 +40,11 @@ func many() *configv1.ClusterVersion {
 }
 
 // judgeAll asks both checks for every target, over one snapshot and one client.
-func judgeAll(t *testing.T, cluster *snapshot.Cluster, client *monitoring.Client, targets int) [][]preflight.Finding {
+func judgeAll(t *testing.T, cluster *snapshot.Cluster, client *monitoring.Client, targets int) [][]finding.Finding {
 	t.Helper()
-	var all [][]preflight.Finding
+	var all [][]finding.Finding
 	for i := range targets {
-		var findings []preflight.Finding
+		var findings []finding.Finding
 		for _, check := range risk.Checks(cluster, client, checktest.Update(t, from, fmt.Sprintf("4.19.%d", i)), risk.Options{}) {
 			found, err := check.Collect(t.Context())
 			if err != nil {
@@ -61,8 +62,8 @@ func TestEachQueryIsAskedOnceForAllTargets(t *testing.T) {
 	all := judgeAll(t, serving(t, many()).Snapshot(t), asking(front.URL), manyUpdates)
 	for i, findings := range all {
 		outcomes := map[preflight.Outcome]int{}
-		for _, finding := range findings {
-			outcomes[finding.Outcome]++
+		for _, f := range findings {
+			outcomes[f.Outcome]++
 		}
 		want := map[preflight.Outcome]int{preflight.Fail: manyRisks / 2, preflight.Pass: manyRisks/2 + 1} // and no alerts
 		if diff := cmp.Diff(want, outcomes); diff != "" {
@@ -116,12 +117,12 @@ func FuzzRiskName(f *testing.F) {
 		version := clusterVersion(conditional("4.18.16", ruled(first, always()), ruled(second, always())))
 		findings := ask(t, serving(t, version), asking("http://127.0.0.1:1"), recommendedUpdate, "4.18.16")
 		var names []string
-		for _, finding := range findings {
-			if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(finding.Name) || len(finding.Name) > 256 {
-				t.Errorf("%q and %q: nobody can accept %q", first, second, finding.Name)
+		for _, found := range findings {
+			if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(found.Name) || len(found.Name) > 256 {
+				t.Errorf("%q and %q: nobody can accept %q", first, second, found.Name)
 			}
-			if finding.Outcome == preflight.Fail {
-				names = append(names, finding.Name)
+			if found.Outcome == preflight.Fail {
+				names = append(names, found.Name)
 			}
 		}
 		if want := len(slices.Compact([]string{first, second})); len(names) != want || len(slices.Compact(names)) != want {

@@ -9,8 +9,15 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonStaleStatus finding.Reason = "StaleStatus"
+	ReasonRecommended finding.Reason = "Recommended"
+	ReasonNoRisks     finding.Reason = "NoRisks"
 )
 
 // target is what ClusterVersion says of one version.
@@ -82,7 +89,7 @@ func (t target) trust(said statement, risk configv1.ConditionalUpdateRisk) state
 
 // remarks are what is wrong with the list of updates, as far as the target is
 // concerned.
-func (t target) remarks(subjects []subject) []preflight.Finding {
+func (t target) remarks(subjects []subject) []finding.Finding {
 	findings := t.stale()
 	if len(t.conditional.NotSemVer) > 0 {
 		findings = append(findings, remark("InvalidVersions",
@@ -96,22 +103,19 @@ func (t target) remarks(subjects []subject) []preflight.Finding {
 	return append(append(findings, t.contradictions()...), t.divergences(subjects)...)
 }
 
-func (t target) stale() []preflight.Finding {
+func (t target) stale() []finding.Finding {
 	if t.current() {
 		return nil
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "StaleStatus",
-		Message: fmt.Sprintf("the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so its updates and risks may be others by now",
-			t.version.Name, t.version.Status.ObservedGeneration, t.version.Generation),
-		Remediation: "Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods",
-	}}
+	return []finding.Finding{finding.Unknown(ReasonStaleStatus,
+		"the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so its updates and risks may be others by now", t.version.Name, t.version.Status.ObservedGeneration, t.version.Generation).
+		Remedy("Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods")}
 }
 
 // contradictions are where the target is available too, though CVO does not
 // recommend it, or as another release.
-func (t target) contradictions() []preflight.Finding {
-	var findings []preflight.Finding
+func (t target) contradictions() []finding.Finding {
+	var findings []finding.Finding
 	for _, image := range t.images() {
 		for _, update := range t.updates {
 			if update.Release.Image != image {
@@ -129,8 +133,8 @@ func (t target) contradictions() []preflight.Finding {
 }
 
 // divergences are the risks of the target that are defined in several ways.
-func (t target) divergences(subjects []subject) []preflight.Finding {
-	var findings []preflight.Finding
+func (t target) divergences(subjects []subject) []finding.Finding {
+	var findings []finding.Finding
 	for _, subject := range subjects {
 		if count := len(t.conditional.Definitions[subject.name]); count > 1 {
 			findings = append(findings, remark("DivergentDefinitions",
@@ -141,55 +145,49 @@ func (t target) divergences(subjects []subject) []preflight.Finding {
 	return findings
 }
 
-func remark(reason, format string, args ...any) preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: reason, Message: fmt.Sprintf(format, args...),
-		Remediation: "Report it to the update service: oc get clusterversion version -o jsonpath='{.spec.upstream}'",
-	}
+func remark(reason, format string, args ...any) finding.Finding {
+	return finding.Warn(finding.Reason(reason), "%s", fmt.Sprintf(format, args...)).
+		Remedy("Report it to the update service: oc get clusterversion version -o jsonpath='{.spec.upstream}'")
 }
 
 // unconditional is the answer for a target without risks: recommended, or not
 // known at all. Nobody evaluated risks for one that is not known, so it is
 // Unknown, with the reason and the words of CVO's warning.
-func (t target) unconditional() preflight.Finding {
+func (t target) unconditional() finding.Finding {
 	if len(t.images()) > 0 {
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "Recommended",
-			Message: fmt.Sprintf("%s is in status.availableUpdates: the update service recommends it and knows no risks of it", t.name),
-		}
+		return finding.Pass(ReasonRecommended,
+			"%s is in status.availableUpdates: the update service recommends it and knows no risks of it", t.name)
 	}
-	finding := preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "UnknownUpdate",
+	f := finding.Finding{Finding: preflight.Finding{
+		Outcome: preflight.Unknown,
+		Reason:  "UnknownUpdate",
 		Remediation: "Ask for an update that the cluster knows: oc preflight targets. To go on with this one, look up its known issues yourself, " +
 			"then: --accept ClusterVersionRecommendedUpdate",
-	}
+	}}
 	from := t.version.Status.Desired.Version
 	if t.version.Spec.Channel == "" {
-		finding.Reason = "NoChannel"
-		finding.Message = fmt.Sprintf("Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name)
-		finding.Remediation = "Set the channel: oc adm upgrade channel CHANNEL. " + finding.Remediation
-		return finding
+		f.Reason = "NoChannel"
+		f.Message = fmt.Sprintf("Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name)
+		f.Remediation = "Set the channel: oc adm upgrade channel CHANNEL. " + f.Remediation
+		return f
 	}
-	finding.Message = fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
+	f.Message = fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
 	for _, condition := range t.version.Status.Conditions {
 		switch {
 		case condition.Type != configv1.RetrievedUpdates:
 		case condition.Status == configv1.ConditionTrue:
-			finding.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
+			f.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
 				condition.Status, condition.Reason, from, t.name)
 		default:
-			finding.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
+			f.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
 				condition.Status, condition.Reason, from, t.name)
 		}
 	}
-	return finding
+	return f
 }
 
 // withoutRisks is for a conditional update that does not say on what condition.
-func (t target) withoutRisks() preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "NoRisks",
-		Message:     fmt.Sprintf("%s is a conditional update, but ClusterVersion names no risk of it", t.name),
-		Remediation: "See what the cluster knows of it: oc adm upgrade --include-not-recommended",
-	}
+func (t target) withoutRisks() finding.Finding {
+	return finding.Unknown(ReasonNoRisks, "%s is a conditional update, but ClusterVersion names no risk of it", t.name).
+		Remedy("See what the cluster knows of it: oc adm upgrade --include-not-recommended")
 }

@@ -8,50 +8,53 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonJudgedElsewhere finding.Reason = "JudgedElsewhere"
 
 // maxQuoted bounds what is quoted of the update service, of an alert or of the
 // cluster, in bytes.
 const maxQuoted = 4096
 
-func (c claim) applies(version, by string) preflight.Finding {
-	finding := c.finding(preflight.Fail, "RiskApplies", by)
-	finding.Message = fmt.Sprintf("the update service warns this cluster of %s: %s", version, c.about())
+func (c claim) applies(version, by string) finding.Finding {
+	f := c.finding(preflight.Fail, "RiskApplies", by)
+	f.Message = fmt.Sprintf("the update service warns this cluster of %s: %s", version, c.about())
 	if strings.HasPrefix(c.said.reason, "Alert:") {
-		finding.Message = "the cluster tells of an alert: " + quote(c.said.text)
+		f.Message = "the cluster tells of an alert: " + quote(c.said.text)
 	}
-	finding.Remediation = c.reading() + "Then update to a release without the risk (oc preflight targets), or " + acceptance(c.risk.Name)
-	return finding
+	f.Remediation = c.reading() + "Then update to a release without the risk (oc preflight targets), or " + acceptance(c.risk.Name)
+	return f
 }
 
-func (c claim) spares(by string) preflight.Finding {
-	finding := c.finding(preflight.Pass, "RiskDoesNotApply", by)
-	finding.Message = "the risk does not apply to this cluster: " + c.about()
-	return finding
+func (c claim) spares(by string) finding.Finding {
+	f := c.finding(preflight.Pass, "RiskDoesNotApply", by)
+	f.Message = "the risk does not apply to this cluster: " + c.about()
+	return f
 }
 
 // unknown is for a risk that nobody could tell of. That the cluster could not
 // because it evaluates one risk after the other is the cause only where this
 // preflight had no means of its own.
-func (c claim) unknown(err error) preflight.Finding {
+func (c claim) unknown(err error) finding.Finding {
 	known, ok := errors.AsType[*monitoring.Error](err)
 	if !ok { // canceled: the run tells of it too
 		known = &monitoring.Error{Reason: "Interrupted", Message: err.Error(), Remediation: "Run the preflight again and let it finish."}
 	}
-	finding := c.finding(preflight.Unknown, known.Reason, "by nobody")
-	finding.Message = fmt.Sprintf("could not tell whether the risk applies to this cluster: %s; the risk is: %s", known.Message, c.about())
-	finding.Remediation = known.Remediation
+	f := c.finding(preflight.Unknown, known.Reason, "by nobody")
+	f.Message = fmt.Sprintf("could not tell whether the risk applies to this cluster: %s; the risk is: %s", known.Message, c.about())
+	f.Remediation = known.Remediation
 	ownMeans := known.Reason != "NoMonitoring" && known.Reason != "NoToken"
 	if !ownMeans && strings.Contains(c.said.text, "evaluation is throttled") {
-		finding.Reason = "Throttled"
-		finding.Message = fmt.Sprintf("the cluster has not come to evaluate the risk yet (%s), and this preflight could not: %s; the risk is: %s",
+		f.Reason = "Throttled"
+		f.Message = fmt.Sprintf("the cluster has not come to evaluate the risk yet (%s), and this preflight could not: %s; the risk is: %s",
 			quote(c.said.text), known.Message, c.about())
-		finding.Remediation = "Wait some minutes, then run the preflight again. " + known.Remediation
+		f.Remediation = "Wait some minutes, then run the preflight again. " + known.Remediation
 	}
-	finding.Remediation = strings.TrimSuffix(finding.Remediation, ".") + ". " + c.reading() + "If it is acceptable here, " + acceptance(c.risk.Name)
-	return finding
+	f.Remediation = strings.TrimSuffix(f.Remediation, ".") + ". " + c.reading() + "If it is acceptable here, " + acceptance(c.risk.Name)
+	return f
 }
 
 // about is the text of the risk; a risk may also only be named.
@@ -71,7 +74,7 @@ func (c claim) reading() string {
 }
 
 // finding has what all findings of a risk have.
-func (c claim) finding(outcome preflight.Outcome, reason, by string) preflight.Finding {
+func (c claim) finding(outcome preflight.Outcome, reason, by string) finding.Finding {
 	evidence := map[string]string{"evaluated": by}
 	if c.said.text != "" {
 		evidence["cluster"] = quote(c.said.reason + ": " + c.said.text)
@@ -81,7 +84,12 @@ func (c claim) finding(outcome preflight.Outcome, reason, by string) preflight.F
 			evidence["promql"] = quote(rule.PromQL.PromQL)
 		}
 	}
-	return preflight.Finding{Outcome: outcome, Reason: reason, URL: c.risk.URL, Evidence: evidence}
+	return finding.Finding{Finding: preflight.Finding{
+		Outcome:  outcome,
+		Reason:   reason,
+		URL:      c.risk.URL,
+		Evidence: evidence,
+	}}
 }
 
 func acceptance(name string) string {
@@ -109,18 +117,16 @@ func (s subject) isAlways() bool {
 }
 
 // leftTo names the risks that another check tells of.
-func leftTo(elsewhere []string) preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Skipped, Reason: "JudgedElsewhere",
-		Message: "ClusterVersion lists as risks of the update what other checks tell of: " + quote(strings.Join(elsewhere, ", ")),
-	}
+func leftTo(elsewhere []string) finding.Finding {
+	return finding.Skipped(ReasonJudgedElsewhere,
+		"ClusterVersion lists as risks of the update what other checks tell of: %s", quote(strings.Join(elsewhere, ", ")))
 }
 
 // ignored turns what blocks into a warning that says why it does not.
-func ignored(finding preflight.Finding, why string) preflight.Finding {
-	finding.Outcome, finding.Reason = preflight.Warn, "Ignored"
-	finding.Message = why + ": " + finding.Message
-	return finding
+func ignored(f finding.Finding, why string) finding.Finding {
+	f.Outcome, f.Reason = preflight.Warn, "Ignored"
+	f.Message = why + ": " + f.Message
+	return f
 }
 
 // quote bounds what somebody said, and keeps its lines.

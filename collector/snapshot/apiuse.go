@@ -43,11 +43,11 @@ type APIClient struct {
 // APIUses are the APIs that some release removes, used or not, by name, as
 // APIRequestCounts have them.
 func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
-	return c.apiUses.get(func() ([]APIUse, error) {
+	return once(c, "apiUses", func() ([]APIUse, error) {
 		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.Limit = apiRequestCountPage
-			return c.clients.Dynamic.Resource(resource).List(ctx, options)
+			return c.api.Dynamic.Resource(resource).List(ctx, options)
 		}
 		var uses []APIUse
 		err := each(ctx, page, func(object *unstructured.Unstructured) error {

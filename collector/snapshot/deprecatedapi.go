@@ -36,8 +36,8 @@ type DeprecatedAPI struct {
 // DeprecatedAPIs are those that were requested of the API server that answered,
 // since it started, by name. It does not count them, nor say by whom.
 func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
-	return c.deprecatedAPIs.get(func() ([]DeprecatedAPI, error) {
-		metrics, err := c.clients.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	return once(c, "deprecatedAPIs", func() ([]DeprecatedAPI, error) {
+		metrics, err := c.api.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 		if err != nil {
 			return nil, err
 		}

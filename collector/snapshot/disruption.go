@@ -33,9 +33,9 @@ const (
 // PodDisruptionBudgets are all of them, by namespace and name, without their
 // labels, their annotations and the pods that are being evicted.
 func (c *Cluster) PodDisruptionBudgets(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
-	return c.budgets.get(func() ([]policyv1.PodDisruptionBudget, error) {
+	return once(c, "budgets", func() ([]policyv1.PodDisruptionBudget, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.clients.Kubernetes.PolicyV1().PodDisruptionBudgets(corev1.NamespaceAll).List(ctx, options)
+			return c.api.Kubernetes.PolicyV1().PodDisruptionBudgets(corev1.NamespaceAll).List(ctx, options)
 		}, func(budget *policyv1.PodDisruptionBudget) {
 			budget.Labels, budget.Annotations, budget.Status.DisruptedPods = nil, nil, nil
 		})
@@ -58,7 +58,7 @@ type Contention struct {
 // metadata. Pods that a drain leaves alone, those of DaemonSets and of the node
 // itself, do not count.
 func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
-	return c.contentions.get(func() ([]Contention, error) {
+	return once(c, "contentions", func() ([]Contention, error) {
 		budgets, err := c.PodDisruptionBudgets(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
@@ -85,13 +85,10 @@ func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
 }
 
 func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1.PartialObjectMetadata)) error {
-	path := "/api/v1/pods"
-	if namespace != corev1.NamespaceAll {
-		path = "/api/v1/namespaces/" + namespace + "/pods"
-	}
+	evicted := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.FieldSelector = evictable
-		return c.metadata(ctx, path, options)
+		return evicted.List(ctx, options)
 	})
 	pages.PageBufferSize = 1
 	count := 0

@@ -34,7 +34,7 @@ type Kubelets struct {
 // Kubelets are those of all nodes, by pool and version. An error about the
 // MachineConfigPools comes with the kubelets, which then have no pool.
 func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
-	return c.kubelets.get(func() ([]Kubelets, error) {
+	return once(c, "kubelets", func() ([]Kubelets, error) {
 		nodes, err := c.Nodes(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the nodes: %w", err)

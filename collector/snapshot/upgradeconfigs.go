@@ -29,15 +29,15 @@ type UpgradeConfig struct {
 // UpgradeConfigs are all of them, by namespace and name. Where the API is not
 // served, the error is NotFound, also for those who could not read it anyway.
 func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
-	return c.upgradeConfigs.get(func() ([]UpgradeConfig, error) {
+	return once(c, "upgradeConfigs", func() ([]UpgradeConfig, error) {
 		resource := schema.GroupVersionResource{Group: "upgrade.managed.openshift.io", Version: "v1alpha1", Resource: "upgradeconfigs"}
-		configs, err := listAs(ctx, c.clients.Dynamic, resource, func(*UpgradeConfig) {})
+		configs, err := listAs(ctx, c.api.Dynamic, resource, func(*UpgradeConfig) {})
 		if !apierrors.IsForbidden(err) {
 			return configs, err
 		}
 		// Permission is looked at first, and most clusters do not have the API:
 		// what is served everybody may ask.
-		_, unserved := c.clients.Kubernetes.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+		_, unserved := c.api.Kubernetes.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
 		if apierrors.IsNotFound(unserved) {
 			return nil, unserved
 		}

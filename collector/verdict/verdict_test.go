@@ -11,18 +11,18 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-func finding(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
+func made(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
 	blocks := outcome == preflight.Fail || outcome == preflight.Unknown
-	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: blocks}
+	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome}, Source: source, Blocks: blocks}
 }
 
-func informing(f preflight.Finding) preflight.Finding {
+func informing(f finding.Finding) finding.Finding {
 	f.Blocks = false
 	return f
 }
 
-func acknowledged(f preflight.Finding) preflight.Finding {
-	f.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
+func acknowledged(f finding.Finding) finding.Finding {
+	f.Bypass = &finding.Bypass{By: finding.ByAdminAck}
 	return f
 }
 
@@ -37,14 +37,14 @@ func TestFold(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason   string
-		findings []preflight.Finding
+		findings []finding.Finding
 		expected verdict.Expectation
 		policy   verdict.Policy
 		want     verdict.Verdict
 	}{
 		"AllPass": {
 			reason:   "every expected check passed",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Pass)},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"NothingCollected": {
@@ -53,79 +53,79 @@ func TestFold(t *testing.T) {
 		},
 		"NotAllReported": {
 			reason:   "a check that did not report has not passed",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Pass)},
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.C"}},
 			want:     verdict.Verdict{Decision: verdict.Undecided},
 		},
 		"WarnAndSkip": {
 			reason: "warnings and skipped checks do not stand in the way",
-			findings: []preflight.Finding{
-				finding("A.B", preflight.SourceJob, preflight.Warn), finding("A.C", preflight.SourceJob, preflight.Skipped),
+			findings: []finding.Finding{
+				made("A.B", finding.SourceJob, preflight.Warn), made("A.C", finding.SourceJob, preflight.Skipped),
 			},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"FailBeatsUnknown": {
 			reason: "a known obstacle decides, also where something else could not be told",
-			findings: []preflight.Finding{
-				finding("A.B", preflight.SourceJob, preflight.Unknown), finding("A.C", preflight.SourceJob, preflight.Fail),
+			findings: []finding.Finding{
+				made("A.B", finding.SourceJob, preflight.Unknown), made("A.C", finding.SourceJob, preflight.Fail),
 			},
 			expected: all,
 			want:     verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.C"}, Undecided: []string{"A.B"}},
 		},
 		"FailThatDoesNotBlock": {
 			reason:   "a gate that concerns other targets informs only",
-			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Fail))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"UnknownAlwaysCounts": {
 			reason:   "could not tell is never a pass, whatever the source says of blocking",
-			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Unknown))},
+			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Unknown))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"Gate"}},
 		},
 		"OutcomeNobodyKnows": {
 			reason:   "a word of a newer check must not read as a pass",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, "Splendid")},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, "Splendid")},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"A.B"}},
 		},
 		"AcceptedFail": {
 			reason:   "a Job's failure may be accepted by name",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Fail)},
 			expected: all, policy: accept("A.B"),
 			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"A.B"}},
 		},
 		"AcceptedUnknown": {
 			reason:   "accepting covers a risk that could not be evaluated",
-			findings: []preflight.Finding{finding("Risk", preflight.SourceRisk, preflight.Unknown)},
+			findings: []finding.Finding{made("Risk", finding.SourceRisk, preflight.Unknown)},
 			expected: verdict.Expectation{Checks: 1, Missing: []string{"Risk"}}, policy: accept("Risk"),
 			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"Risk"}},
 		},
 		"AcceptedOther": {
 			reason:   "accepting one finding says nothing of another",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Fail)},
 			expected: all, policy: accept("A.C"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.B"}},
 		},
 		"AcceptedGate": {
 			reason:   "no acceptance gets past what CVO itself would still block",
-			findings: []preflight.Finding{finding("Gate", preflight.SourceGate, preflight.Fail)},
+			findings: []finding.Finding{made("Gate", finding.SourceGate, preflight.Fail)},
 			expected: all, policy: accept("Gate"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"Gate"}},
 		},
 		"AcceptedSignature": {
 			reason:   "trust in the release is not a risk to accept by name",
-			findings: []preflight.Finding{finding("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			findings: []finding.Finding{made("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
 			expected: all, policy: accept("ReleaseSignature"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"ReleaseSignature"}},
 		},
 		"Acknowledged": {
 			reason:   "an acknowledged gate is open",
-			findings: []preflight.Finding{acknowledged(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			findings: []finding.Finding{acknowledged(made("Gate", finding.SourceGate, preflight.Fail))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"Forced": {
 			reason: "force gets past everything, and says so",
-			findings: []preflight.Finding{
-				finding("Gate", preflight.SourceGate, preflight.Fail), finding("A.B", preflight.SourceJob, preflight.Unknown),
+			findings: []finding.Finding{
+				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true},
 			want: verdict.Verdict{Decision: verdict.Ready, Forced: true},
@@ -146,13 +146,13 @@ func TestFold(t *testing.T) {
 }
 
 func TestFoldSortsWhatDecidesFirst(t *testing.T) {
-	_, folded := verdict.Fold([]preflight.Finding{
-		finding("Z.Pass", preflight.SourceJob, preflight.Pass),
-		finding("B.Warn", preflight.SourceJob, preflight.Warn),
-		finding("A.Unknown", preflight.SourceJob, preflight.Unknown),
-		finding("C.Accepted", preflight.SourceJob, preflight.Fail),
-		finding("D.Fail", preflight.SourceJob, preflight.Fail),
-		finding("B.Fail", preflight.SourceJob, preflight.Fail),
+	_, folded := verdict.Fold([]finding.Finding{
+		made("Z.Pass", finding.SourceJob, preflight.Pass),
+		made("B.Warn", finding.SourceJob, preflight.Warn),
+		made("A.Unknown", finding.SourceJob, preflight.Unknown),
+		made("C.Accepted", finding.SourceJob, preflight.Fail),
+		made("D.Fail", finding.SourceJob, preflight.Fail),
+		made("B.Fail", finding.SourceJob, preflight.Fail),
 	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "--accept"}})
 	var names []string
 	for _, f := range folded {
@@ -255,7 +255,7 @@ func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	}
 	for i := range folded {
 		if verdict.Open(folded[i]) {
-			folded[i].Bypass = &preflight.Bypass{By: verdict.ByForce, Detail: "--force"}
+			folded[i].Bypass = &finding.Bypass{By: finding.ByForce, Detail: "--force"}
 		}
 	}
 	_, want := verdict.Fold(folded, expected, policy)
@@ -271,7 +271,7 @@ func acceptanceSparesGates(t *testing.T, random *rand.Rand) {
 	policy.Force = false
 	decided, folded := verdict.Fold(findings, expected, policy)
 	for i, f := range folded {
-		if f.Bypass != nil && f.Bypass.By == verdict.ByAcceptedRisk && !verdict.Acceptable(f.Source) {
+		if f.Bypass != nil && f.Bypass.By == finding.ByAcceptedRisk && !f.Source.Acceptable() {
 			t.Errorf("%s of source %s was accepted", f.Name, f.Source)
 		}
 		if i > 0 && verdict.Open(f) && !verdict.Open(folded[i-1]) {
@@ -288,8 +288,8 @@ func better(a, b verdict.Decision) bool {
 	return order[a] > order[b]
 }
 
-func arbitraryFinding(random *rand.Rand) preflight.Finding {
-	sources := []preflight.Source{preflight.SourceJob, preflight.SourceGate, preflight.SourceRisk, preflight.SourceSignature}
+func arbitraryFinding(random *rand.Rand) finding.Finding {
+	sources := []finding.Source{finding.SourceJob, finding.SourceGate, finding.SourceRisk, finding.SourceSignature}
 	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Else"}
 	f := finding(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
 	f.Blocks = random.IntN(4) > 0
@@ -300,12 +300,12 @@ func arbitraryFinding(random *rand.Rand) preflight.Finding {
 	return f
 }
 
-func arbitrary(random *rand.Rand) ([]preflight.Finding, verdict.Expectation, verdict.Policy) {
+func arbitrary(random *rand.Rand) ([]finding.Finding, verdict.Expectation, verdict.Policy) {
 	policy := verdict.Policy{Accepted: map[string]string{}, Force: random.IntN(8) == 0}
 	for range random.IntN(4) {
 		policy.Accepted[string(rune('A'+random.IntN(5)))] = "--accept"
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for range random.IntN(5) {
 		findings = append(findings, arbitraryFinding(random))
 	}

@@ -8,10 +8,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+// maxLine bounds one text of the report, in bytes.
+const maxLine = 4 << 10
 
 // Formats lists the names of the output formats.
 func Formats() []string { return []string{"text", "json", "junit"} }
@@ -47,29 +50,16 @@ func writeText(w io.Writer, report Report) error {
 	for _, result := range report.Results {
 		if result.Check != check {
 			check = result.Check
-			fmt.Fprintf(&page, "%s\n", printable(check))
+			fmt.Fprintf(&page, "%s\n", words.Line(check, maxLine))
 		}
-		fmt.Fprintf(&page, "  %-8s %-19s %s\n", strings.ToUpper(string(result.Outcome)), result.Requirement, printable(result.Message))
+		fmt.Fprintf(&page, "  %-8s %-19s %s\n", strings.ToUpper(string(result.Outcome)), result.Requirement, words.Line(result.Message, maxLine))
 		if result.Outcome != preflight.Pass && result.Remediation != "" {
-			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", printable(result.Remediation))
+			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", words.Line(result.Remediation, maxLine))
 		}
 	}
 	fmt.Fprintf(&page, "\n%s\n", report.headline())
 	_, err := w.Write(page.Bytes())
 	return err
-}
-
-// printable is text on one line that cannot drive a terminal.
-func printable(text string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsPrint(r):
-			return r
-		}
-		return -1
-	}, text)), " ")
 }
 
 func writeJSON(w io.Writer, report Report) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image"
 )
@@ -278,12 +279,12 @@ func TestCheck(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > maxMemory {
 				t.Errorf("%s: %d bytes allocated, want at most %d", tc.reason, n, maxMemory)
 			}
-			for _, finding := range findings {
-				got = append(got, fmt.Sprintf("%s %s %s", finding.Name, finding.Outcome, finding.Reason))
-				said.WriteString(finding.Message + "\n" + finding.Remediation + "\n")
-				stops := finding.Outcome != preflight.Pass
-				if finding.Blocks != stops || (finding.Remediation != "") != stops {
-					t.Errorf("%s: %+v; want that it blocks and has a remedy, unless it is a pass", tc.reason, finding)
+			for _, f := range findings {
+				got = append(got, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
+				said.WriteString(f.Message + "\n" + f.Remediation + "\n")
+				stops := f.Outcome != preflight.Pass
+				if f.Blocks != stops || (f.Remediation != "") != stops {
+					t.Errorf("%s: %+v; want that it blocks and has a remedy, unless it is a pass", tc.reason, f)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -408,15 +409,15 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 		w.source.answer("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
 	}
 	counts, concerned := map[string]int{}, map[string]int{}
-	var last preflight.Finding
-	for _, finding := range collect(t, check) {
-		counts[finding.Name]++
-		of, err := strconv.Atoi(finding.Evidence["concerned"])
-		if err != nil || !finding.Blocks {
-			t.Errorf("%+v; want that it blocks, and how many images it is about", finding)
+	var last finding.Finding
+	for _, f := range collect(t, check) {
+		counts[f.Name]++
+		of, err := strconv.Atoi(f.Evidence["concerned"])
+		if err != nil || !f.Blocks {
+			t.Errorf("%+v; want that it blocks, and how many images it is about", f)
 		}
-		concerned[finding.Name] += of
-		last = finding
+		concerned[f.Name] += of
+		last = f
 	}
 	if diff := cmp.Diff(map[string]int{"Images": 10, "ImageDigest": 10}, counts); diff != "" {
 		t.Errorf("findings (-want, +got):\n%s", diff)

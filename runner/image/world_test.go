@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -190,7 +190,7 @@ func (w world) check() image.Check {
 	}
 }
 
-func collect(t *testing.T, check image.Check) []preflight.Finding {
+func collect(t *testing.T, check image.Check) []finding.Finding {
 	t.Helper()
 	findings, err := check.Collect(t.Context())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/test/release"
@@ -25,7 +26,7 @@ const maxMemory = 64 << 20
 
 // frugal holds an image against policies, and counts all that is allocated on the
 // way, given back or not: no peak of the heap can be above that.
-func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, puller imagepolicy.Puller) preflight.Finding {
+func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, puller imagepolicy.Puller) finding.Finding {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

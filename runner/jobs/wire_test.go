@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -21,8 +22,8 @@ func line(version int, encoding, payload string) string {
 
 // document is one of today's, with more in it than today's SDK writes: head
 // stands before the findings, and finding in the only one.
-func document(head, finding string) string {
-	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, head, finding)
+func document(head, f string) string {
+	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, head, f)
 }
 
 // A release brings the SDK that its checks were built with, and is judged by
@@ -48,7 +49,7 @@ func TestARunnerMayBeOlderThanTheSDK(t *testing.T) {
 		"NewState":         {"a state that nobody knows is not the end", 0, line(1, "json", strings.Replace(document("", ""), "final", "paused", 1)), whole + "Unknown(BadResult)", `state "paused"`},
 		"NewEncoding":      {"what cannot be decoded is said to be so", 0, line(1, "zstd", "abcd"), whole + "Unknown(BadResult)", `unknown encoding "zstd"`},
 		"NewVersion":       {"another version is named", 0, line(2, "json", document("", "")), whole + "Unknown(BadResult)", "wire version 2"},
-		"BothVersions":     {"a writer that speaks both is understood", 0, line(1, "json", document("", "")) + line(2, "json", `{"v":2}`), "Etcd.Quorum Pass(Passed)", ""},
+		"BothVersions":     {"a writer that speaks both is understood", 0, line(1, "json", document("", "")) + words.Line(2, "json", `{"v":2}`), "Etcd.Quorum Pass(Passed)", ""},
 		"NoFindings":       {"a result that is elsewhere is not a pass", 0, line(1, "json", fmt.Sprintf(`{"state":"final","runID":%q,"results":[]}`, runID)), whole + "Unknown(BadResult)", "without findings"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,9 +82,9 @@ func TestARunnerMayBeNewerThanTheSDK(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{whole + "Unknown(NoResult)"}
-			for _, finding := range said.Findings {
-				if said.State == preflight.StateFinal || finding.Outcome == preflight.Fail {
-					want = append(want, "Etcd."+finding.Name+" "+string(finding.Outcome)+"("+finding.Reason+")")
+			for _, f := range said.Findings {
+				if said.State == preflight.StateFinal || f.Outcome == preflight.Fail {
+					want = append(want, "Etcd."+f.Name+" "+string(f.Outcome)+"("+f.Reason+")")
 				}
 			}
 			if said.State == preflight.StateFinal {

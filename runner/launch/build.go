@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -50,7 +51,7 @@ type Plan struct {
 	// Supporting are the temporary copies that the checks need, bindings last.
 	Supporting []payload.Object
 	// Refused has one finding for each Job that may not run.
-	Refused []preflight.Finding
+	Refused []finding.Finding
 }
 
 const (

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
 	plan := launch.Build(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
-	if diff := cmp.Diff([]preflight.Finding(nil), plan.Refused); diff != "" {
+	if diff := cmp.Diff([]finding.Finding(nil), plan.Refused); diff != "" {
 		t.Fatalf("a good release is refused (-want, +got):\n%s", diff)
 	}
 	var documents []string
@@ -326,9 +326,9 @@ func FuzzNames(f *testing.F) {
 		release := aRelease(aJob(func(j *batchv1.Job) { j.Name = job }))
 		release.Jobs[0].Component = component
 		plan := launch.Build(aRun(), release)
-		for _, finding := range plan.Refused {
-			if !accepted.MatchString(finding.Name) {
-				t.Errorf("nobody can accept %q", finding.Name)
+		for _, found := range plan.Refused {
+			if !accepted.MatchString(found.Name) {
+				t.Errorf("nobody can accept %q", found.Name)
 			}
 		}
 		for _, check := range plan.Checks {

@@ -101,8 +101,8 @@ func build(field leaf) (refusals []string, kept bool) {
 	place.Set(chosen)
 	complete(job)
 	plan := launch.Build(aRun(), aRelease(job))
-	for _, finding := range plan.Refused {
-		refusals = append(refusals, finding.Message)
+	for _, f := range plan.Refused {
+		refusals = append(refusals, f.Message)
 	}
 	for _, check := range plan.Checks {
 		kept = reflect.DeepEqual(field.in(check.Job).Interface(), chosen.Interface())

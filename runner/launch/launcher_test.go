@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -88,7 +89,7 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 	foreign := launch.Build(other, aFullRelease(namespace))
 
 	findings, plan := launcher.Validate(t.Context(), plan)
-	if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
+	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
 		t.Fatalf("a good plan is refused (-want, +got):\n%s", diff)
 	}
 	if got := residue(t, run.ID); len(got) > 0 {
@@ -312,15 +313,15 @@ func TestValidateRefuses(t *testing.T) {
 				t.Fatalf("%s: want a finding for each of %d checks and nothing to run, got %d checks, %d objects and findings %+v",
 					tc.reason, len(plan.Checks), len(valid.Checks), len(valid.Supporting), findings)
 			}
-			for _, finding := range findings {
-				if finding.Outcome != preflight.Unknown || !finding.Blocks || finding.Reason != tc.wantReason {
-					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, finding.Outcome, finding.Reason, finding.Message)
+			for _, f := range findings {
+				if f.Outcome != preflight.Unknown || !f.Blocks || f.Reason != tc.wantReason {
+					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, f.Outcome, f.Reason, f.Message)
 				}
-				if !strings.Contains(finding.Message, tc.wantInText) {
-					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, finding.Message)
+				if !strings.Contains(f.Message, tc.wantInText) {
+					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, f.Message)
 				}
-				if !strings.Contains(finding.Remediation, tc.wantRemedy) {
-					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, finding.Remediation)
+				if !strings.Contains(f.Remediation, tc.wantRemedy) {
+					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, f.Remediation)
 				}
 			}
 		})
@@ -435,9 +436,9 @@ func TestAUserWhoMayNotIsTold(t *testing.T) {
 	if len(valid.Checks) > 0 || len(findings) != 2 {
 		t.Fatalf("want two findings, got %+v", findings)
 	}
-	for _, finding := range findings {
-		if finding.Reason != "Forbidden" || !strings.Contains(finding.Message, "cannot create resource") {
-			t.Errorf("want what is missing, got %s: %s", finding.Reason, finding.Message)
+	for _, f := range findings {
+		if f.Reason != "Forbidden" || !strings.Contains(f.Message, "cannot create resource") {
+			t.Errorf("want what is missing, got %s: %s", f.Reason, f.Message)
 		}
 	}
 }
@@ -482,8 +483,8 @@ func TestStartLeavesForeignJobsAlone(t *testing.T) {
 	if err == nil {
 		t.Fatal("a Job that is not of this run would have answered for it")
 	}
-	if finding := launch.Explain(check, err); finding.Reason != "NotStarted" || !strings.Contains(finding.Message, "does not belong to this run") {
-		t.Errorf("the cause is not told: %+v", finding)
+	if f := launch.Explain(check, err); f.Reason != "NotStarted" || !strings.Contains(f.Message, "does not belong to this run") {
+		t.Errorf("the cause is not told: %+v", f)
 	}
 }
 
@@ -498,7 +499,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	check := launch.Build(newRun(), aRelease(aJob(nil))).Checks[0]
 	err = launch.New(client).Start(ctx, check)
-	if finding := launch.Explain(check, err); finding.Reason != "APIUnavailable" {
-		t.Errorf("want what stood in the way, got %+v", finding)
+	if f := launch.Explain(check, err); f.Reason != "APIUnavailable" {
+		t.Errorf("want what stood in the way, got %+v", f)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -314,15 +315,15 @@ func refused(t *testing.T, plan launch.Plan, rule, path string) {
 	if len(plan.Checks) > 0 || len(plan.Supporting) > 0 || len(plan.Refused) != 1 {
 		t.Fatalf("want one refusal and nothing to run, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
 	}
-	finding := plan.Refused[0]
-	if finding.Outcome != preflight.Fail || !finding.Blocks || finding.Source != preflight.SourceJob {
-		t.Errorf("a refused check does not block: %+v", finding)
+	f := plan.Refused[0]
+	if f.Outcome != preflight.Fail || !f.Blocks || f.Source != finding.SourceJob {
+		t.Errorf("a refused check does not block: %+v", f)
 	}
-	if finding.Reason != rule || !strings.Contains(finding.Message, path+": ") {
-		t.Errorf("want %s at %s, got %s: %s", rule, path, finding.Reason, finding.Message)
+	if f.Reason != rule || !strings.Contains(f.Message, path+": ") {
+		t.Errorf("want %s at %s, got %s: %s", rule, path, f.Reason, f.Message)
 	}
-	if !strings.Contains(finding.Remediation, "--accept "+finding.Name) {
-		t.Errorf("the remedy does not say how to go without it: %s", finding.Remediation)
+	if !strings.Contains(f.Remediation, "--accept "+f.Name) {
+		t.Errorf("the remedy does not say how to go without it: %s", f.Remediation)
 	}
 }
 
@@ -369,8 +370,8 @@ func TestJobsThatAreThereTwice(t *testing.T) {
 	if len(plan.Checks) != 1 || len(plan.Refused) != 1 {
 		t.Fatalf("want the first only, got %d checks, refused %v", len(plan.Checks), plan.Refused)
 	}
-	if finding := plan.Refused[0]; finding.Name != "Etcd.EtcdPreflight-2" || !strings.Contains(finding.Message, "0000_50_etcd_00.yaml") {
-		t.Errorf("the second is not told apart from the first: %+v", finding)
+	if f := plan.Refused[0]; f.Name != "Etcd.EtcdPreflight-2" || !strings.Contains(f.Message, "0000_50_etcd_00.yaml") {
+		t.Errorf("the second is not told apart from the first: %+v", f)
 	}
 }
 

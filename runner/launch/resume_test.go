@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -70,7 +71,7 @@ func TestARunIsTakenOver(t *testing.T) {
 				}
 			}
 			findings, valid := second.Validate(t.Context(), plan)
-			if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
+			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
 				t.Fatalf("%s, but a run is refused what it has, %d checks left (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
 			}
 			if guard := second.Guard(t.Context(), valid); guard.Outcome != preflight.Pass {
@@ -112,8 +113,8 @@ func TestAQuotaThatOthersUsedUpStillRefuses(t *testing.T) {
 	fill(t, namespace)
 	plan := launch.Build(newRun(), aFullRelease(namespace))
 	err := launch.New(api).Start(t.Context(), plan.Checks[1])
-	if finding := launch.Explain(plan.Checks[1], err); finding.Reason != "QuotaExceeded" {
-		t.Errorf("want the quota as the cause, got %+v", finding)
+	if f := launch.Explain(plan.Checks[1], err); f.Reason != "QuotaExceeded" {
+		t.Errorf("want the quota as the cause, got %+v", f)
 	}
 }
 

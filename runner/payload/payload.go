@@ -40,7 +40,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -74,7 +74,7 @@ type Release struct {
 	Supporting []Supporting
 	// Problems are warnings and failures, sorted by file and place. Each names
 	// its file, and those that fail block the update to Version.
-	Problems []preflight.Finding
+	Problems []finding.Finding
 	// ManifestLayerBytes is the compressed size of the layer that holds the
 	// manifests; BytesRead counts what registries sent, all requests together,
 	// and is 0 when all of it was in the cache.

@@ -30,7 +30,7 @@ import (
 
 	"github.com/google/uuid"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -70,8 +70,8 @@ type Intent struct {
 
 // Result is what one check found.
 type Result struct {
-	Check    string              `json:"check"`
-	Findings []preflight.Finding `json:"findings"`
+	Check    string            `json:"check"`
+	Findings []finding.Finding `json:"findings"`
 }
 
 // Record is what is known of a run.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -22,9 +23,7 @@ func incompressible(seed, size int) record.Result {
 	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	_, _ = source.Read(noise)
 	check := fmt.Sprintf("Component.Check%05d", seed)
-	return record.Result{Check: check, Findings: []preflight.Finding{{
-		Name: check, Source: preflight.SourceJob, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise),
-	}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise)}, Source: finding.SourceJob}}}
 }
 
 func TestAThousandResults(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -41,9 +42,7 @@ func again(intent record.Intent) record.Intent {
 }
 
 func aResult(check string) record.Result {
-	return record.Result{Check: check, Findings: []preflight.Finding{{
-		Name: check, Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full", Blocks: true,
-	}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full"}, Source: finding.SourceJob, Blocks: true}}}
 }
 
 // quick is a Store whose Leases are soon over.

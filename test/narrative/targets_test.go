@@ -131,8 +131,8 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 		t.Errorf("the version that nobody can compare is %s: %s", last.Version, last.Verdict.Decision)
 	}
 	told := told{t: t}
-	for _, finding := range all.Findings {
-		told.findings = append(told.findings, finding.Finding)
+	for _, f := range all.Findings {
+		told.findings = append(told.findings, f.Finding)
 	}
 	told.finds("Update", preflight.Unknown, "UnknownUpdateKind", "4.18.x").
 		finds("ClusterVersionRecommendedUpdate", preflight.Warn, "InvalidVersions", "4.18.x").

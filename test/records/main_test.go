@@ -111,19 +111,16 @@ func (w world) ended(release rune, told report.Report, basis map[string]string) 
 }
 
 // finding is one of a check of a release.
-func finding(name string, outcome preflight.Outcome, reason string) preflight.Finding {
-	return preflight.Finding{
-		Name: name, Source: preflight.SourceJob, Outcome: outcome, Reason: reason, Message: "because of " + reason,
-		Blocks: outcome == preflight.Fail || outcome == preflight.Unknown,
-	}
+func finding(name string, outcome preflight.Outcome, reason string) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: reason, Message: "because of " + reason}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}
 }
 
-func result(check string, findings ...preflight.Finding) record.Result {
+func result(check string, findings ...finding.Finding) record.Result {
 	return record.Result{Check: check, Findings: findings}
 }
 
 // told is a report of these findings that holds for a day.
-func told(findings ...preflight.Finding) report.Report {
+func told(findings ...finding.Finding) report.Report {
 	expected := verdict.Expectation{Checks: len(findings), Reported: len(findings)}
 	decided, sorted := verdict.Fold(findings, expected, verdict.Policy{})
 	decided.ValidUntil = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)

@@ -191,9 +191,9 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 		return listing.Needs, nil
 	}
 	var causes []string
-	for _, finding := range listing.Findings {
-		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown {
-			causes = append(causes, fmt.Sprintf("%s (%s): %s", finding.Name, finding.Reason, finding.Message))
+	for _, found := range listing.Findings {
+		if found.Outcome == preflight.Fail || found.Outcome == preflight.Unknown {
+			causes = append(causes, fmt.Sprintf("%s (%s): %s", found.Name, found.Reason, found.Message))
 		}
 	}
 	return access.Needs{}, errors.New("the release may not be read, so it is not known what its checks need: " + strings.Join(causes, "; "))

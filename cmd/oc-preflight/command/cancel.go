@@ -41,7 +41,7 @@ func cancel(ctx context.Context, client *client, id string) error {
 		return err
 	}
 	display := newDisplay(client.streams.ErrOut)
-	ended, err := runner.Cancel(ctx, shelf.kubernetes, id, display.show)
+	ended, err := runner.Cancel(ctx, shelf.Kubernetes, id, display.show)
 	display.close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -89,9 +89,9 @@ func writeListing(w io.Writer, format string, listing runner.Listing) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, finding := range listing.Findings {
-		if finding.Outcome != preflight.Pass {
-			fmt.Fprintf(w, "\n%s %s (%s): %s\n", finding.Outcome, finding.Name, finding.Reason, finding.Message)
+	for _, f := range listing.Findings {
+		if f.Outcome != preflight.Pass {
+			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, f.Message)
 		}
 	}
 	return decided(report.Report{Verdict: listing.Verdict})

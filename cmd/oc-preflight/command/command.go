@@ -5,22 +5,16 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -111,36 +105,15 @@ type client struct {
 	streams genericiooptions.IOStreams
 }
 
-// cluster is the clients of one cluster.
-type cluster struct {
-	kubernetes kubernetes.Interface
-	openshift  configclient.Interface
-	dynamic    dynamic.Interface
-	monitoring monitoring.Cluster
-	clock      *clock
-}
-
-// connect makes the clients. It asks nothing of the server yet.
-func (c *client) connect() (cluster, error) {
+// connect makes the clients. It sends no request.
+func (c *client) connect() (*cluster.Cluster, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
-		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
+		return nil, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.UserAgent = "oc-preflight/" + toolVersion()
-	config.QPS = -1 // the API server's own priority and fairness decides
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(retry.Reads)
-	reached := cluster{clock: &clock{}}
-	reached.monitoring.Config = rest.CopyConfig(config)
-	config.Wrap(reached.clock.wrap)
-	var errs [3]error
-	reached.kubernetes, errs[0] = kubernetes.NewForConfig(config)
-	reached.openshift, errs[1] = configclient.NewForConfig(config)
-	reached.dynamic, errs[2] = dynamic.NewForConfig(config)
-	if err := errors.Join(errs[:]...); err != nil {
-		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
+	reached, err := cluster.Connect(config, "oc-preflight/"+toolVersion())
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	reached.monitoring.Dynamic = reached.dynamic
 	return reached, nil
 }

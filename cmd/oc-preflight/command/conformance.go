@@ -80,7 +80,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	}
 	display := newDisplay(client.streams.ErrOut)
 	report, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Kubernetes: reached.Kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
 		Progress: func(step string) { display.show(runner.Event{Step: step}) },
 	}, subject)
 	display.close()

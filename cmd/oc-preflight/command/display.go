@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -87,8 +87,8 @@ func (p *plain) show(event runner.Event) {
 	case event.Status != nil:
 		p.active[event.Status.Check] = *event.Status
 	default:
-		for _, finding := range event.Answered {
-			p.line(answer(finding))
+		for _, f := range event.Answered {
+			p.line(answer(f))
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (p *plain) tellActive() {
 }
 
 func (p *plain) line(text string) {
-	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), oneLine(text))
+	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), words.Line(text, maxLine))
 }
 
 func (*plain) clear() {}
@@ -119,19 +119,9 @@ func (p *plain) close() {
 }
 
 // answer is how a finished check reads in the progress.
-func answer(finding preflight.Finding) string {
-	return fmt.Sprintf("%s: %s (%s)", finding.Name, finding.Outcome, finding.Reason)
+func answer(f finding.Finding) string {
+	return fmt.Sprintf("%s: %s (%s)", f.Name, f.Outcome, f.Reason)
 }
 
-// oneLine keeps text from outside from moving the cursor.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
-}
+// maxLine bounds one line of progress, in bytes.
+const maxLine = 4 << 10

@@ -44,5 +44,5 @@ func showHistory(c *cobra.Command, client *client, format string) error {
 	if err != nil {
 		return err
 	}
-	return history.Write(client.streams.Out, format, runs, shelf.clock.now())
+	return history.Write(client.streams.Out, format, runs, shelf.Now())
 }

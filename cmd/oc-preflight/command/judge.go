@@ -44,18 +44,19 @@ func (f judgeFlags) config(client *client) (runner.Config, error) {
 	if err != nil {
 		return runner.Config{}, err
 	}
-	find := reached.monitoring.Find
+	located := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
+	find := located.Find
 	if f.prometheus != "" {
-		if find, err = reached.monitoring.At(f.prometheus); err != nil {
+		if find, err = located.At(f.prometheus); err != nil {
 			return runner.Config{}, usageError(fmt.Errorf("--prometheus: %w", err))
 		}
 	}
 	return runner.Config{
-		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
+		Cluster: reached,
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: f.accept,
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), Now: reached.clock.now, ToolVersion: toolVersion(),
+		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), Now: reached.Now, ToolVersion: toolVersion(),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -59,8 +60,8 @@ func (l *live) show(event runner.Event) {
 		l.redraw("")
 	default:
 		var lines strings.Builder
-		for _, finding := range event.Answered {
-			lines.WriteString("  " + oneLine(answer(finding)) + "\n")
+		for _, f := range event.Answered {
+			lines.WriteString("  " + words.Line(answer(f), maxLine) + "\n")
 		}
 		l.redraw(lines.String())
 	}
@@ -100,9 +101,9 @@ func (l *live) lines(most int) []string {
 	if l.step == "" {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s  (%d running or waiting, %d done)  %s", oneLine(l.step), len(l.active), l.done, since(l.start))}
+	lines := []string{fmt.Sprintf("%s  (%d running or waiting, %d done)  %s", words.Line(l.step, maxLine), len(l.active), l.done, since(l.start))}
 	if len(l.active) == 0 {
-		lines[0] = fmt.Sprintf("%s  %s", oneLine(l.step), since(l.start))
+		lines[0] = fmt.Sprintf("%s  %s", words.Line(l.step, maxLine), since(l.start))
 	}
 	statuses := make([]jobs.Status, 0, len(l.active))
 	for _, status := range l.active {
@@ -119,7 +120,7 @@ func (l *live) lines(most int) []string {
 		if len(lines) == most-1 && i < len(statuses)-1 {
 			return append(lines, fmt.Sprintf("  and %d more", len(statuses)-i))
 		}
-		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), oneLine(status.Detail)))
+		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), words.Line(status.Detail, maxLine)))
 	}
 	return lines
 }

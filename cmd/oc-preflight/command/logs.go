@@ -12,8 +12,8 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -61,11 +61,11 @@ func logsNeeds() access.Needs { return recordNeeds().And(logs.Needs()) }
 type reader func(context.Context, shelf, *batchv1.Job, logs.Sink) (int, error)
 
 func copyLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Copy(ctx, shelf.kubernetes, job, sink)
+	return logs.Copy(ctx, shelf.Kubernetes, job, sink)
 }
 
 func followLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Follow(ctx, shelf.kubernetes, job, sink)
+	return logs.Follow(ctx, shelf.Kubernetes, job, sink)
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
@@ -83,7 +83,7 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return usageError(err)
 	}
-	job, err := logs.Find(ctx, shelf.kubernetes, run.ID, check)
+	job, err := logs.Find(ctx, shelf.Kubernetes, run.ID, check)
 	done()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func checkOf(run record.Record, name string) (string, error) {
 		return name, nil
 	}
 	for _, result := range run.Results {
-		named := func(finding preflight.Finding) bool { return finding.Name == name }
+		named := func(f finding.Finding) bool { return f.Name == name }
 		if slices.ContainsFunc(result.Findings, named) {
 			return result.Check, nil
 		}

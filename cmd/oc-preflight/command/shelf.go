@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -28,7 +30,7 @@ func recordNeeds() access.Needs {
 
 // shelf is where the records of a cluster are.
 type shelf struct {
-	cluster
+	*cluster.Cluster
 
 	records *record.Store
 }
@@ -39,10 +41,10 @@ func (c *client) shelf(ctx context.Context, needs access.Needs) (shelf, error) {
 	if err != nil {
 		return shelf{}, err
 	}
-	if err := needs.Check(ctx, reached.kubernetes.AuthorizationV1()); err != nil {
+	if err := needs.Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return shelf{}, err
 	}
-	return shelf{cluster: reached, records: record.New(reached.kubernetes)}, nil
+	return shelf{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
 }
 
 // current is the run in progress, or the newest one. The rest are other runs in
@@ -71,8 +73,8 @@ func (s shelf) current(ctx context.Context) (run record.Record, rest []record.Re
 
 // recall is the report of a run, with what has become of it since.
 func (s shelf) recall(ctx context.Context, run record.Record) (report.Report, error) {
-	now := snapshot.Of(snapshot.Clients{Kubernetes: s.kubernetes, OpenShift: s.openshift, Dynamic: s.dynamic})
-	return runner.Recall(ctx, run, now, s.clock.now())
+	now := snapshot.Of(s.Cluster)
+	return runner.Recall(ctx, run, now, s.Now())
 }
 
 // waiting tells what is waited for, once that takes a while. The returned
@@ -99,4 +101,6 @@ func waiting(w io.Writer, what string) func() {
 }
 
 // short is how a run is named in a sentence.
-func short(run record.Record) string { return fmt.Sprintf("%s (to %s)", run.ID, oneLine(run.To)) }
+func short(run record.Record) string {
+	return fmt.Sprintf("%s (to %s)", run.ID, words.Line(run.To, maxLine))
+}

@@ -6,12 +6,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +27,9 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -51,14 +54,23 @@ func (s Server) Nobody() Server {
 	return Server{config: config}
 }
 
-// Snapshot is the cluster as it is now.
-func (s Server) Snapshot(t *testing.T) *snapshot.Cluster {
+// View is what one run of a check has read of the server.
+type View struct {
+	*snapshot.Cluster
+	requests *recorder
+}
+
+// Snapshot is the cluster as it is now. The requests that it makes are recorded.
+func (s Server) Snapshot(t *testing.T) View {
 	t.Helper()
-	return snapshot.Of(snapshot.Clients{
-		Kubernetes: kubernetes.NewForConfigOrDie(s.config),
-		OpenShift:  configclient.NewForConfigOrDie(s.config),
-		Dynamic:    dynamic.NewForConfigOrDie(s.config),
-	})
+	requests := &recorder{}
+	config := rest.CopyConfig(s.config)
+	config.Wrap(requests.wrap)
+	api, err := cluster.Connect(config, "checktest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return View{Cluster: snapshot.Of(api), requests: requests}
 }
 
 // Hold has the server hold these objects, with their status, until the test
@@ -157,28 +169,38 @@ type Said struct {
 	Reason  string
 }
 
-// Ask collects what the check says, as a run does: an error of the check is the
-// Unknown finding that the administrator sees. Whatever is no pass has to say
-// why, and what stands in the way what to do.
-func Ask(t *testing.T, source collector.Source) []preflight.Finding {
+// Run runs a check on one update, as a preflight does: an error of the check is
+// the Unknown finding that the administrator sees. It fails the test when a
+// finding that is not a pass has no message, one that blocks has no remedy, or
+// the check made a request that it does not declare.
+func Run(t *testing.T, c check.Check, view View, u update.Update) []finding.Finding {
 	t.Helper()
-	findings := collector.Collect(t.Context(), []collector.Source{source}, func(collector.Source, []preflight.Finding) {}).Findings
-	for _, finding := range findings {
-		if finding.Message == "" || finding.Reason == "" {
-			t.Errorf("%s does not say why it is %s", finding.Name, finding.Outcome)
+	return RunAt(t, c, view, check.Subject{Update: u, Now: time.Now()})
+}
+
+// RunAt is Run for a subject with a time of its own; its cluster is the view.
+func RunAt(t *testing.T, c check.Check, view View, subject check.Subject) []finding.Finding {
+	t.Helper()
+	subject.Cluster = view.Cluster
+	sources := collector.Bind(subject, []check.Check{c})
+	findings := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings
+	for _, f := range findings {
+		if f.Message == "" || f.Reason == "" {
+			t.Errorf("%s is %s without a message or a reason", f.Name, f.Outcome)
 		}
-		if finding.Blocks && finding.Bypass == nil && strings.TrimSpace(finding.Remediation) == "" {
-			t.Errorf("%s does not say what to do about it", finding.Name)
+		if f.Blocks && f.Bypass == nil && strings.TrimSpace(f.Remediation) == "" {
+			t.Errorf("%s blocks without a remedy", f.Name)
 		}
 	}
+	view.requests.undeclared(t, c)
 	return findings
 }
 
 // Summary is what the findings say, by name.
-func Summary(findings []preflight.Finding) map[string]Said {
+func Summary(findings []finding.Finding) map[string]Said {
 	said := map[string]Said{}
-	for _, finding := range findings {
-		said[finding.Name] = Said{finding.Outcome, finding.Reason}
+	for _, f := range findings {
+		said[f.Name] = Said{f.Outcome, f.Reason}
 	}
 	return said
 }

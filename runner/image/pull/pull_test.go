@@ -80,13 +80,13 @@ func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	concerned, count := 0, 0
-	for _, finding := range findings {
-		if finding.Name != pull.Name {
+	for _, f := range findings {
+		if f.Name != pull.Name {
 			continue
 		}
-		of, err := strconv.Atoi(finding.Evidence["nodes"])
-		if err != nil || finding.Outcome != preflight.Unknown {
-			t.Errorf("%+v; want that it is not known, and of how many nodes", finding)
+		of, err := strconv.Atoi(f.Evidence["nodes"])
+		if err != nil || f.Outcome != preflight.Unknown {
+			t.Errorf("%+v; want that it is not known, and of how many nodes", f)
 		}
 		concerned += of
 		count++
@@ -153,14 +153,14 @@ func TestNodesAreSortedOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, finding := range findings {
+			for _, f := range findings {
 				var names []string
-				for _, object := range finding.Objects {
+				for _, object := range f.Objects {
 					names = append(names, object.Name)
 				}
-				got = append(got, fmt.Sprintf("%s %s %s: %s", finding.Name, finding.Outcome, finding.Reason, strings.Join(names, " ")))
-				if open := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown; open && finding.Remediation == "" {
-					t.Errorf("%s: %s has no remedy", tc.reason, finding.Reason)
+				got = append(got, fmt.Sprintf("%s %s %s: %s", f.Name, f.Outcome, f.Reason, strings.Join(names, " ")))
+				if open := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown; open && f.Remediation == "" {
+					t.Errorf("%s: %s has no remedy", tc.reason, f.Reason)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
