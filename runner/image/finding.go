@@ -169,10 +169,10 @@ func (c Check) remedy(one group) string {
 	case one.reason == reasonLie && one.mirror == "":
 		return "Do not pull from there. Report it to whoever runs the registry: what it serves is not what was asked for."
 	case one.reason == reasonMissing && one.mirror == "":
-		return "See whether the pull spec is right: oc adm release info " + c.Release + "; then ask whoever runs the registry, or mirror the release."
+		return "See whether the pull spec is right: oc adm release info " + c.Release.Image + "; then ask whoever runs the registry, or mirror the release."
 	case one.reason == reasonMissing, one.reason == reasonBlobs, one.reason == reasonLie:
 		return fmt.Sprintf("Mirror the release again: oc adm release mirror --from=%s --to=%s; with oc-mirror: oc mirror --v2 --config=imageset-config.yaml docker://HOST",
-			c.Release, cmp.Or(one.mirror, "REPOSITORY"))
+			c.Release.Image, cmp.Or(one.mirror, "REPOSITORY"))
 	}
 	return ""
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -75,8 +76,7 @@ type Nodes interface {
 
 // Check is the check of the images of one release.
 type Check struct {
-	// Release is the pull spec of the release, Version its version.
-	Release, Version string
+	Release update.Release
 	// Images maps the name of a component to its pull spec by digest.
 	Images map[string]string
 	// Mode is one of Modes.
@@ -134,7 +134,7 @@ func (c Check) bytesToPull(results []result) int64 {
 func (c Check) complete(findings ...finding.Finding) []finding.Finding {
 	for i := range findings {
 		if outcome := findings[i].Outcome; outcome == preflight.Fail || outcome == preflight.Unknown {
-			findings[i].Blocks, findings[i].BlockedTargets = true, []string{c.Version}
+			findings[i].Blocks, findings[i].BlockedTargets = true, []string{c.Release.Version}
 		}
 	}
 	return findings

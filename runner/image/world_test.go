@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -181,8 +182,8 @@ func clients() registry.Cluster {
 // check looks at the images as the cluster would.
 func (w world) check() image.Check {
 	return image.Check{
-		Release: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64), Version: "4.19.0",
-		Images: maps.Clone(w.images), Mode: image.Manifests, Architectures: []string{"amd64"},
+		Release: update.Release{Version: "4.19.0", Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64)},
+		Images:  maps.Clone(w.images), Mode: image.Manifests, Architectures: []string{"amd64"},
 		Access: func(ctx context.Context) *registry.Access {
 			return registry.FromCluster(ctx, clients(), registry.Local{})
 		},

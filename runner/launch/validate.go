@@ -26,7 +26,7 @@ func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, 
 	v.ask(ctx)
 
 	valid := plan
-	valid.Checks, valid.Refused = nil, plan.Refused
+	valid.Checks = nil
 	var findings []finding.Finding
 	for i, check := range plan.Checks {
 		if err := v.problem(i, check); err != nil {

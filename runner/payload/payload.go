@@ -41,6 +41,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -55,11 +56,9 @@ const maxTime = 4 * time.Minute
 
 // Release is what a release says about itself and asks to be checked.
 type Release struct {
-	// Version is a semantic version, the same in both files that state it.
-	Version string
-	// Image is the pull spec by digest that was read, and Digest its digest.
-	Image  string
-	Digest string
+	// Release names it: its version is the same in both files that state it, its
+	// image is the pull spec by digest that was read.
+	update.Release
 	// Previous are the versions that the release says it can be reached from.
 	Previous []string
 	// Metadata is free text by key, e.g. "url".
@@ -154,7 +153,7 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	release.Image, release.Digest = proof.PullSpec(), proof.Digest()
+	release.Image = proof.PullSpec()
 	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
 	return release, nil
 }

@@ -37,7 +37,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 		return record, err
 	}
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return s.leases().Get(ctx, leaseName(record.Digest), metav1.GetOptions{})
+		return s.leases().Get(ctx, leaseName(record.Target.Digest()), metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -96,7 +96,7 @@ func (s *Store) Latest(ctx context.Context, digest string) (Record, bool, error)
 	}
 	sortNewest(heads)
 	record, err := s.read(ctx, &heads[0])
-	return record, err == nil && record.Digest == digest, err
+	return record, err == nil && record.Target.Digest() == digest, err
 }
 
 func (s *Store) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {

@@ -35,14 +35,17 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err := report.CheckFormat(flags.output); err != nil {
 		return usageError(err)
 	}
-	config, err := flags.config(client)
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	config.Timeout = runner.DefaultTimeout
+	options, err := flags.options(client, reached)
+	if err != nil {
+		return err
+	}
 	display := newDisplay(client.streams.ErrOut)
-	config.Progress = display.show
-	listing, err := runner.Checks(c.Context(), config)
+	options.Observer = progressOnly(display)
+	listing, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func writeListing(w io.Writer, format string, listing runner.Listing) error {
 		if err := report.WriteDocument(w, format, map[string]any{"checks": checks, "findings": listing.Findings}); err != nil {
 			return err
 		}
-		return decided(report.Report{Verdict: listing.Verdict})
+		return exitOf(report.Report{Verdict: listing.Verdict})
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CHECK\tNAMESPACE\tMANIFEST")
@@ -94,5 +97,5 @@ func writeListing(w io.Writer, format string, listing runner.Listing) error {
 			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, f.Message)
 		}
 	}
-	return decided(report.Report{Verdict: listing.Verdict})
+	return exitOf(report.Report{Verdict: listing.Verdict})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -81,7 +80,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	display := newDisplay(client.streams.ErrOut)
 	report, err := conformance.Run(c.Context(), conformance.Config{
 		Kubernetes: reached.Kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
-		Progress: func(step string) { display.show(runner.Event{Step: step}) },
+		Progress: func(step string) { display.step(step) },
 	}, subject)
 	display.close()
 	if len(report.Results) == 0 && err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 func newDiff(client *client) *cobra.Command {
@@ -48,15 +48,15 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
 	defer done()
-	shelf, err := client.shelf(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	before, err := shelf.ended(c.Context(), args[0])
+	before, err := store.ended(c.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	after, err := shelf.second(c.Context(), args)
+	after, err := store.second(c.Context(), args)
 	done()
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 
 // ended is the report of a run that has ended: what is awaited still would read
 // as gone.
-func (s shelf) ended(ctx context.Context, id string) (report.Report, error) {
+func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
 		return report.Report{}, err
@@ -74,12 +74,12 @@ func (s shelf) ended(ctx context.Context, id string) (report.Report, error) {
 	if run.Phase == record.Running {
 		return report.Report{}, fmt.Errorf("run %s has not ended, so what it will find is not known; see: oc preflight status %[1]s", run.ID)
 	}
-	return runner.Stored(run)
+	return standing.Stored(run)
 }
 
 // second is the run to compare with: the newest that has ended, unless there is
 // one named.
-func (s shelf) second(ctx context.Context, args []string) (report.Report, error) {
+func (s runStore) second(ctx context.Context, args []string) (report.Report, error) {
 	if len(args) == 2 {
 		return s.ended(ctx, args[1])
 	}

@@ -35,14 +35,14 @@ func showHistory(c *cobra.Command, client *client, format string) error {
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
 	defer done()
-	shelf, err := client.shelf(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	runs, err := shelf.records.List(c.Context())
+	runs, err := store.records.List(c.Context())
 	done()
 	if err != nil {
 		return err
 	}
-	return history.Write(client.streams.Out, format, runs, shelf.Now())
+	return history.Write(client.streams.Out, format, runs, store.Now())
 }

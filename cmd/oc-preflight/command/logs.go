@@ -58,24 +58,24 @@ func runAndCheck(c *cobra.Command, args []string) error {
 func logsNeeds() access.Needs { return recordNeeds().And(logs.Needs()) }
 
 // reader shows what the pods of a Job print, and returns how many there were.
-type reader func(context.Context, shelf, *batchv1.Job, logs.Sink) (int, error)
+type reader func(context.Context, runStore, *batchv1.Job, logs.Sink) (int, error)
 
-func copyLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Copy(ctx, shelf.Kubernetes, job, sink)
+func copyLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
+	return logs.Copy(ctx, store.Kubernetes, job, sink)
 }
 
-func followLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Follow(ctx, shelf.Kubernetes, job, sink)
+func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
+	return logs.Follow(ctx, store.Kubernetes, job, sink)
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
 	done := waiting(client.streams.ErrOut, "looking for the check")
 	defer done()
-	shelf, err := client.shelf(ctx, logsNeeds())
+	store, err := client.runStore(ctx, logsNeeds())
 	if err != nil {
 		return err
 	}
-	run, err := shelf.records.Get(ctx, args[0])
+	run, err := store.records.Get(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return usageError(err)
 	}
-	job, err := logs.Find(ctx, shelf.Kubernetes, run.ID, check)
+	job, err := logs.Find(ctx, store.Kubernetes, run.ID, check)
 	done()
 	if err != nil {
 		return err
 	}
 	if job != nil {
-		pods, err := read(ctx, shelf, job, logs.To(client.streams.Out, client.streams.ErrOut))
+		pods, err := read(ctx, store, job, logs.To(client.streams.Out, client.streams.ErrOut))
 		if err != nil || pods > 0 {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 func newRender(streams genericiooptions.IOStreams) *cobra.Command {
@@ -52,14 +52,14 @@ func render(streams genericiooptions.IOStreams, file, format string) error {
 		return usageError(err)
 	}
 	if told.Run.Phase != report.PhaseRunning && told.Holds() {
-		if cause := runner.Expired(told, time.Now()); cause != "" {
+		if cause := standing.Expired(told, time.Now()); cause != "" {
 			told.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
 	if err := report.Write(streams.Out, format, told); err != nil {
 		return err
 	}
-	return decided(told)
+	return exitOf(told)
 }
 
 // readReport reads a report that somebody stored.

@@ -59,13 +59,17 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err := report.CheckFormat(flags.output); err != nil {
 		return usageError(err)
 	}
-	config, err := flags.config(client)
+	reached, err := client.connect()
+	if err != nil {
+		return err
+	}
+	options, err := flags.options(reached)
 	if err != nil {
 		return err
 	}
 	display := newDisplay(client.streams.ErrOut)
-	config.Target.Version, config.Timeout, config.Progress = flags.to, flags.timeout, display.show
-	told, err := runner.Targets(c.Context(), config)
+	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
+	told, err := runner.Targets(c.Context(), reached, flags.to, options)
 	display.close()
 	if err != nil {
 		return err
@@ -86,7 +90,7 @@ func decidedAll(targets []report.Candidate) error {
 	for _, decision := range []verdict.Decision{verdict.Undecided, verdict.Blocked} {
 		for _, target := range targets {
 			if target.Verdict.Decision == decision {
-				worst = decided(report.Report{Verdict: target.Verdict})
+				worst = exitOf(report.Report{Verdict: target.Verdict})
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func writeJSON(w io.Writer, runs []record.Record) error {
 	told := document{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}}
 	for _, each := range runs {
 		told.Runs = append(told.Runs, run{
-			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.To, Image: each.Image,
+			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.Target.Version, Image: each.Target.Image,
 			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
 			Checks: len(each.Checks), Holder: each.Holder, ToolVersion: each.ToolVersion,
 		})
@@ -92,7 +92,7 @@ func writeText(w io.Writer, runs []record.Record, now time.Time) error {
 		table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "RUN\tTARGET\tPHASE\tDECISION\tSTARTED\tAGE\tTOOK\tCHECKS")
 		for _, each := range runs {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.To), phase(each), cell(each.Decision),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each), cell(each.Decision),
 				cell(stamp(each.StartTime)), since(each.StartTime, now), took(each), len(each.Checks))
 		}
 		_ = table.Flush() // to a buffer

@@ -122,12 +122,12 @@ func (n Nodes) pullAll(ctx context.Context, nodes []string, images map[string]st
 	group.SetLimit(max(1, n.Parallelism))
 	for i, node := range nodes {
 		group.Go(func() error {
-			plan := n.plan(node, images)
-			if len(plan.Checks) == 0 {
-				attempts[i] = attempt{node: node, trouble: plan.Refused[0].Message, remedy: plan.Refused[0].Remediation}
+			draft := n.draft(node, images)
+			if len(draft.Checks) == 0 {
+				attempts[i] = attempt{node: node, trouble: draft.Refused[0].Message, remedy: draft.Refused[0].Remediation}
 				return nil
 			}
-			attempts[i] = n.pullOnto(ctx, node, plan.Checks[0])
+			attempts[i] = n.pullOnto(ctx, node, draft.Bind(n.Run).Checks[0])
 			return nil
 		})
 	}

@@ -11,45 +11,42 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// errNoRun is what there is to say of a cluster without records.
-var errNoRun = errors.New("no run is recorded in this cluster; begin one: oc preflight run --to-latest")
+// errNoRun is returned for a cluster without records.
+var errNoRun = errors.New("no run is recorded in this cluster; start one: oc preflight run --to-latest")
 
-// recordNeeds is what it takes to read records. Nobody follows a run here.
+// recordNeeds are the permissions to read records, without following a run.
 func recordNeeds() access.Needs {
 	needs := record.ReadNeeds()
 	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool { return request.Verb == "watch" })
 	return needs
 }
 
-// shelf is where the records of a cluster are.
-type shelf struct {
+// runStore has the records of a cluster.
+type runStore struct {
 	*cluster.Cluster
 
 	records *record.Store
 }
 
-// shelf connects, for commands that need no more than this of the cluster.
-func (c *client) shelf(ctx context.Context, needs access.Needs) (shelf, error) {
+// runStore connects to the cluster, for commands with these permissions.
+func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, error) {
 	reached, err := c.connect()
 	if err != nil {
-		return shelf{}, err
+		return runStore{}, err
 	}
 	if err := needs.Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
-		return shelf{}, err
+		return runStore{}, err
 	}
-	return shelf{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
+	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
 }
 
 // current is the run in progress, or the newest one. The rest are other runs in
 // progress.
-func (s shelf) current(ctx context.Context) (run record.Record, rest []record.Record, err error) {
+func (s runStore) current(ctx context.Context) (run record.Record, rest []record.Record, err error) {
 	all, err := s.records.List(ctx)
 	if err != nil {
 		return record.Record{}, nil, err
@@ -71,22 +68,15 @@ func (s shelf) current(ctx context.Context) (run record.Record, rest []record.Re
 	return run, rest, err
 }
 
-// recall is the report of a run, with what has become of it since.
-func (s shelf) recall(ctx context.Context, run record.Record) (report.Report, error) {
-	now := snapshot.Of(s.Cluster)
-	return runner.Recall(ctx, run, now, s.Now())
-}
-
-// waiting tells what is waited for, once that takes a while. The returned
-// function ends that.
+// waiting shows a step once it has taken a while. The returned function ends it.
 func waiting(w io.Writer, what string) func() {
 	var mutex sync.Mutex
 	var shown display
-	timer := time.AfterFunc(patience, func() {
+	timer := time.AfterFunc(stateTime, func() {
 		mutex.Lock()
 		defer mutex.Unlock()
 		shown = newDisplay(w)
-		shown.show(runner.Event{Step: what})
+		shown.step(what)
 	})
 	return func() {
 		if timer.Stop() {
@@ -102,5 +92,5 @@ func waiting(w io.Writer, what string) func() {
 
 // short is how a run is named in a sentence.
 func short(run record.Record) string {
-	return fmt.Sprintf("%s (to %s)", run.ID, words.Line(run.To, maxLine))
+	return fmt.Sprintf("%s (to %s)", run.ID, words.Line(run.Target.Version, maxLine))
 }

@@ -13,59 +13,59 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// ledger keeps every finding once, with the targets that it is about: of five
-// hundred targets most say the same.
-type ledger struct {
+// targetFindings has every finding once, with the targets that it is about: most
+// findings are the same for all of five hundred targets.
+type targetFindings struct {
 	candidates []report.Candidate
 
 	mutex sync.Mutex
-	byKey map[[sha256.Size]byte]*entry
+	byKey map[[sha256.Size]byte]*sharedFinding
 	asked []acceptance.Asked
 }
 
-// entry is one finding, about some targets by their place.
-type entry struct {
-	// own are the words about the first of them, general those about all.
+// sharedFinding is one finding of some targets, given by index.
+type sharedFinding struct {
+	// own is worded for the first of them, general for all.
 	own, general finding.Finding
 	targets      []int
 }
 
-func newLedger(candidates []report.Candidate) *ledger {
-	return &ledger{candidates: candidates, byKey: map[[sha256.Size]byte]*entry{}, asked: make([]acceptance.Asked, len(candidates))}
+func newTargetFindings(candidates []report.Candidate) *targetFindings {
+	return &targetFindings{candidates: candidates, byKey: map[[sha256.Size]byte]*sharedFinding{}, asked: make([]acceptance.Asked, len(candidates))}
 }
 
-func (l *ledger) enter(target int, asked acceptance.Asked, findings []finding.Finding) {
-	version := l.candidates[target].Version
-	entries := make([]*entry, len(findings))
+func (t *targetFindings) add(target int, asked acceptance.Asked, findings []finding.Finding) {
+	version := t.candidates[target].Version
+	entries := make([]*sharedFinding, len(findings))
 	keys := make([][sha256.Size]byte, len(findings))
 	for i, f := range findings {
 		f.BlockedTargets = nil
-		entries[i] = &entry{own: f, general: generalize(f, version)}
+		entries[i] = &sharedFinding{own: f, general: generalize(f, version)}
 		keys[i] = key(entries[i].general)
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.asked[target] = asked
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.asked[target] = asked
 	for i, key := range keys {
-		if l.byKey[key] == nil {
-			l.byKey[key] = entries[i]
+		if t.byKey[key] == nil {
+			t.byKey[key] = entries[i]
 		}
-		known := l.byKey[key]
+		known := t.byKey[key]
 		if len(known.targets) == 0 || known.targets[len(known.targets)-1] != target {
 			known.targets = append(known.targets, target)
 		}
 	}
 }
 
-// generalize words a finding about one target as it holds for others.
+// generalize words a finding about one target for any target.
 func generalize(f finding.Finding, version string) finding.Finding {
 	f.Message = withoutVersion(f.Message, version)
 	f.Remediation = withoutVersion(f.Remediation, version)
 	return f
 }
 
-// withoutVersion puts report.AnyTarget in the place of the version, but not of
-// a part of a longer one.
+// withoutVersion replaces the version by report.AnyTarget, but not where it is
+// part of a longer one.
 func withoutVersion(text, version string) string {
 	if version == "" || !strings.Contains(text, version) {
 		return text
@@ -88,8 +88,8 @@ func withoutVersion(text, version string) string {
 	}
 }
 
-// isPart says whether what stands between the two is a part of a longer
-// version or name: a dot behind it may end a sentence.
+// isPart reports whether the text between before and after is part of a longer
+// version or name: a dot after it may end a sentence.
 func isPart(before, after string) bool {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	const inside = letters + "+-"
@@ -103,29 +103,29 @@ func isPart(before, after string) bool {
 	return after != "" && strings.ContainsRune(inside, rune(after[0]))
 }
 
-// key is the same for findings that read the same.
+// key is equal for equal findings.
 func key(f finding.Finding) [sha256.Size]byte {
 	text, err := json.Marshal(f)
 	if err != nil {
-		text = []byte(f.Name) // strings, numbers and lists of them: there is nothing that could fail
+		text = []byte(f.Name) // strings, numbers and lists of them always encode
 	}
 	return sha256.Sum256(text)
 }
 
-// findings are all of them, in the order of a report, with the versions of the
-// targets that they are about.
-func (l *ledger) findings() []report.TargetFinding {
-	all := make([]report.TargetFinding, 0, len(l.byKey))
-	for _, entry := range l.byKey {
-		slices.Sort(entry.targets)
-		about := make([]string, 0, len(entry.targets))
-		for _, target := range entry.targets {
-			about = append(about, l.candidates[target].Version)
+// all are the findings in the order of a report, with the versions of the targets
+// that they are about.
+func (t *targetFindings) all() []report.TargetFinding {
+	all := make([]report.TargetFinding, 0, len(t.byKey))
+	for _, shared := range t.byKey {
+		slices.Sort(shared.targets)
+		about := make([]string, 0, len(shared.targets))
+		for _, target := range shared.targets {
+			about = append(about, t.candidates[target].Version)
 		}
 		about = slices.Compact(about)
-		f := entry.general
+		f := shared.general
 		if len(about) == 1 {
-			f = entry.own
+			f = shared.own
 		}
 		if f.Blocks {
 			f.BlockedTargets = about
