@@ -47,6 +47,14 @@ type Verdict struct {
 	ValidUntil string `json:"validUntil,omitempty"`
 }
 
+// Summary is the decision, and whether it was forced.
+func (v Verdict) Summary() string {
+	if v.Forced {
+		return string(v.Decision) + " (FORCED)"
+	}
+	return string(v.Decision)
+}
+
 // Expectation counts the checks that had to report, and those that did.
 type Expectation struct {
 	Checks   int `json:"checks"`

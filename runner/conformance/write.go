@@ -16,22 +16,6 @@ import (
 // maxLine bounds one text of the report, in bytes.
 const maxLine = 4 << 10
 
-// Formats lists the names of the output formats.
-func Formats() []string { return []string{"text", "json", "junit"} }
-
-// Write renders the report in one of the Formats.
-func Write(w io.Writer, format string, report Report) error {
-	switch format {
-	case "text":
-		return writeText(w, report)
-	case "json":
-		return writeJSON(w, report)
-	case "junit":
-		return writeJUnit(w, report)
-	}
-	return fmt.Errorf("unknown output format %q: it must be one of %s", format, strings.Join(Formats(), ", "))
-}
-
 // headline is the answer for people.
 func (r Report) headline() string {
 	switch r.Outcome() {
@@ -44,10 +28,11 @@ func (r Report) headline() string {
 	return "Undecided: not everything could be tried."
 }
 
-func writeText(w io.Writer, report Report) error {
+// WriteText writes the results for people.
+func (r Report) WriteText(w io.Writer) error {
 	var page bytes.Buffer
 	check := ""
-	for _, result := range report.Results {
+	for _, result := range r.Results {
 		if result.Check != check {
 			check = result.Check
 			fmt.Fprintf(&page, "%s\n", words.Line(check, maxLine))
@@ -57,19 +42,17 @@ func writeText(w io.Writer, report Report) error {
 			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", words.Line(result.Remediation, maxLine))
 		}
 	}
-	fmt.Fprintf(&page, "\n%s\n", report.headline())
+	fmt.Fprintf(&page, "\n%s\n", r.headline())
 	_, err := w.Write(page.Bytes())
 	return err
 }
 
-func writeJSON(w io.Writer, report Report) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+// MarshalJSON implements json.Marshaler: the outcome comes with the results.
+func (r Report) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
 		Outcome preflight.Outcome `json:"outcome"`
 		Results []Result          `json:"results"`
-	}{report.Outcome(), append([]Result{}, report.Results...)})
+	}{r.Outcome(), append([]Result{}, r.Results...)})
 }
 
 // The parts of JUnit's format that CI systems read: a suite for each check, a
@@ -104,9 +87,10 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-func writeJUnit(w io.Writer, report Report) error {
+// WriteJUnit writes the results as test cases.
+func (r Report) WriteJUnit(w io.Writer) error {
 	var suites junitSuites
-	for _, result := range report.Results {
+	for _, result := range r.Results {
 		i := slices.IndexFunc(suites.Suites, func(suite junitSuite) bool { return suite.Name == result.Check })
 		if i < 0 {
 			i = len(suites.Suites)

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -27,12 +29,13 @@ signature. Nothing is created in the cluster.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
+	flags.output = "text"
+	outputFlag(c, &flags.output, listing{})
 	return c
 }
 
 func checks(c *cobra.Command, client *client, flags runFlags) error {
-	if err := report.CheckFormat(flags.output); err != nil {
+	if err := report.CheckFormat(flags.output, listing{}); err != nil {
 		return usageError(err)
 	}
 	reached, err := client.connect()
@@ -45,12 +48,15 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	}
 	display := newDisplay(client.streams.ErrOut)
 	options.Observer = progressOnly(display)
-	listing, err := runner.Checks(c.Context(), reached, flags.target, options)
+	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()
 	if err != nil {
 		return err
 	}
-	return writeListing(client.streams.Out, flags.output, listing)
+	if err := report.Write(client.streams.Out, flags.output, newListing(found)); err != nil {
+		return err
+	}
+	return exitOf(report.Report{Verdict: found.Verdict})
 }
 
 // listedCheck is one check as "checks -o json" has it.
@@ -73,29 +79,34 @@ func listed(check launch.Check) listedCheck {
 	return entry
 }
 
-func writeListing(w io.Writer, format string, listing runner.Listing) error {
-	checks := []listedCheck{}
-	for _, check := range listing.Checks {
-		checks = append(checks, listed(check))
+// listing is what "checks" shows.
+type listing struct {
+	Checks   []listedCheck     `json:"checks"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+func newListing(found runner.Listing) listing {
+	document := listing{Checks: []listedCheck{}, Findings: found.Findings}
+	for _, check := range found.Checks {
+		document.Checks = append(document.Checks, listed(check))
 	}
-	if format != "text" {
-		if err := report.WriteDocument(w, format, map[string]any{"checks": checks, "findings": listing.Findings}); err != nil {
-			return err
-		}
-		return exitOf(report.Report{Verdict: listing.Verdict})
-	}
+	return document
+}
+
+// WriteText writes the checks as a table, and every finding that is not a pass.
+func (l listing) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CHECK\tNAMESPACE\tMANIFEST")
-	for _, check := range checks {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", check.Name, check.Namespace, check.Manifest)
+	for _, check := range l.Checks {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", check.Name, check.Namespace, words.Line(check.Manifest, maxLine))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, f := range listing.Findings {
+	for _, f := range l.Findings {
 		if f.Outcome != preflight.Pass {
-			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, f.Message)
+			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, words.Printable(f.Message))
 		}
 	}
-	return exitOf(report.Report{Verdict: listing.Verdict})
+	return nil
 }

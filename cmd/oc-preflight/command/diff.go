@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	changes "github.com/openshift/update-preflight/collector/diff"
+
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -31,7 +33,7 @@ Exit codes: 0 when the runs were compared, whatever is different, 1 the tool fai
 		Args: oneOrTwoRuns,
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, changes.Changes{})
 	return c
 }
 
@@ -43,7 +45,7 @@ func oneOrTwoRuns(c *cobra.Command, args []string) error {
 }
 
 func diff(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, changes.Changes{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
@@ -61,7 +63,7 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 	if err != nil {
 		return err
 	}
-	return report.WriteChanges(client.streams.Out, format, report.Compare(before, after))
+	return report.Write(client.streams.Out, format, changes.Compare(before, after))
 }
 
 // ended is the report of a run that has ended: what is awaited still would read

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/report"
 )
 
 func newHistory(client *client) *cobra.Command {
@@ -25,12 +26,12 @@ failed, 2 wrong usage.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, output) },
 	}
-	c.Flags().StringVarP(&output, "output", "o", output, "Output format: text or json.")
+	outputFlag(c, &output, history.History{})
 	return c
 }
 
 func showHistory(c *cobra.Command, client *client, format string) error {
-	if err := history.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, history.History{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
@@ -44,5 +45,5 @@ func showHistory(c *cobra.Command, client *client, format string) error {
 	if err != nil {
 		return err
 	}
-	return history.Write(client.streams.Out, format, runs, store.Now())
+	return report.Write(client.streams.Out, format, history.Of(runs, store.Now()))
 }

@@ -125,7 +125,7 @@ func remembered(client *client, run record.Record, check string) error {
 	switch {
 	case at >= 0:
 		fmt.Fprintf(client.streams.ErrOut, "the pods of %s are gone, and their logs with them: this is what the record of the run has\n", check)
-		return report.WriteFindings(client.streams.Out, run.Results[at].Findings)
+		return report.Findings(run.Results[at].Findings).WriteText(client.streams.Out)
 	case run.Phase == record.Running:
 		return fmt.Errorf("%s has no pods, and has not answered: it has not started, or its Job has just been deleted", check)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,17 +35,17 @@ something else has ended it sooner, only "status" finds out.
 		Args: oneArgument("one file, or -"),
 		RunE: func(_ *cobra.Command, args []string) error { return render(streams, args[0], output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, report.Report{})
 	return c
 }
 
-// outputFlag is -o for a report.
-func outputFlag(c *cobra.Command, output *string) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: text, json or yaml.")
+// outputFlag is -o for a document.
+func outputFlag(c *cobra.Command, output *string, document any) {
+	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
 }
 
 func render(streams genericiooptions.IOStreams, file, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
 	told, err := readReport(streams.In, file)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,8 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "What Ctrl-C does: clean deletes what the run has in the cluster, detach leaves its checks at work, ask asks on a terminal and else cleans.")
-	c.Flags().StringVarP(&f.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(), ", ")+".")
+	f.output = "text"
+	outputFlag(c, &f.output, report.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -121,7 +121,7 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 }
 
 func (f *runFlags) checkConduct() error {
-	if err := report.CheckFormat(f.output); err != nil {
+	if err := report.CheckFormat(f.output, report.Report{}); err != nil {
 		return err
 	}
 	return checkInterrupt(f.onInterrupt)

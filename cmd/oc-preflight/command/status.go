@@ -36,7 +36,7 @@ has it. It is never Ready: the exit code is 3 when something blocks already, els
 		Args: atMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, report.Report{})
 	return c
 }
 
@@ -48,7 +48,7 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 }
 
 func status(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the record and the cluster")

@@ -51,12 +51,13 @@ decisions; with --to that of the decision: 0 Ready, 3 Blocked, 4 Undecided.
 	c.Flags().StringVar(&flags.to, "to", "", "Explain the update to this version only.")
 	flags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long it may take.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
+	flags.output = "text"
+	outputFlag(c, &flags.output, report.Targets{})
 	return c
 }
 
 func targets(c *cobra.Command, client *client, flags targetsFlags) error {
-	if err := report.CheckFormat(flags.output); err != nil {
+	if err := report.CheckFormat(flags.output, report.Targets{}); err != nil {
 		return usageError(err)
 	}
 	reached, err := client.connect()
@@ -74,7 +75,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.WriteTargets(client.streams.Out, flags.output, told); err != nil {
+	if err := report.Write(client.streams.Out, flags.output, told); err != nil {
 		return err
 	}
 	if flags.to == "" {

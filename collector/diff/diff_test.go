@@ -1,4 +1,4 @@
-package report_test
+package diff_test
 
 import (
 	"bytes"

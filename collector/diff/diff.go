@@ -1,4 +1,5 @@
-package report
+// Package diff answers: what is new, fixed or changed between two reports?
+package diff
 
 import (
 	"encoding/json"
@@ -7,30 +8,29 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ChangesKind is the kind of Changes.
-const ChangesKind = "PreflightChanges"
+// Kind is the kind of Changes.
+const Kind = "PreflightChanges"
 
-// Changes is what is different between the reports of two runs. A finding is the
-// same one in both when it has the same name and source. It has not changed when
-// only what belongs to the run is different: its ID, the names of its Jobs and
-// pods, its times.
+// Changes are the differences between the reports of two runs. Findings of the same
+// name and source are the same finding. It has not changed when only what belongs to
+// the run differs: its ID, the names of its Jobs and pods, its times.
 type Changes struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Before     Side   `json:"before"`
 	After      Side   `json:"after"`
-	// New needs attention now, and did not before: it passed, was skipped, or
-	// was not there.
+	// New needs attention now and did not before: it passed, was skipped or was
+	// missing.
 	New []Change `json:"new"`
 	// Fixed needed attention before, and passes now or is gone.
 	Fixed []Change `json:"fixed"`
-	// Changed is in both with another outcome, reason or message, or counts
-	// otherwise: it was accepted, or blocks. What passed and passes has not
-	// changed, whatever it says.
+	// Changed has another outcome, reason, message or effect. What passed and passes
+	// has not changed, whatever its message.
 	Changed []Change `json:"changed"`
 	// Added and Dropped name checks that are in one report only, and pass or
 	// are skipped there, sorted.
@@ -42,25 +42,25 @@ type Changes struct {
 
 // Side is one of two reports.
 type Side struct {
-	Run      Run                 `json:"run"`
-	Cluster  Cluster             `json:"cluster"`
-	Target   Target              `json:"target"`
+	Run      report.Run          `json:"run"`
+	Cluster  report.Cluster      `json:"cluster"`
+	Target   report.Target       `json:"target"`
 	Verdict  verdict.Verdict     `json:"verdict"`
 	Expected verdict.Expectation `json:"expected"`
 }
 
-// Change is one finding, before and after; nil where it was not there.
+// Change is one finding, before and after; nil where it is missing.
 type Change struct {
 	Before *finding.Finding `json:"before,omitempty"`
 	After  *finding.Finding `json:"after,omitempty"`
 }
 
-// Compare says what is different. The order of the findings in the reports does
-// not matter. Both should be of runs that have ended: what is awaited still would
-// read as gone.
-func Compare(before, after Report) Changes {
+// Compare finds the differences. The order of the findings in the reports does not
+// matter. Both runs should have ended: a check that has not reported yet would count
+// as gone.
+func Compare(before, after report.Report) Changes {
 	changes := Changes{
-		APIVersion: APIVersion, Kind: ChangesKind, Before: side(before), After: side(after),
+		APIVersion: report.APIVersion, Kind: Kind, Before: sideOf(before), After: sideOf(after),
 		New: []Change{}, Fixed: []Change{}, Changed: []Change{}, Added: []string{}, Dropped: []string{},
 	}
 	for _, both := range pair(lasting(before), lasting(after)) {
@@ -76,13 +76,13 @@ func Compare(before, after Report) Changes {
 	return changes
 }
 
-func side(report Report) Side {
-	return Side{Run: report.Run, Cluster: report.Cluster, Target: report.Target, Verdict: report.Verdict, Expected: report.Expected}
+func sideOf(r report.Report) Side {
+	return Side{Run: r.Run, Cluster: r.Cluster, Target: r.Target, Verdict: r.Verdict, Expected: r.Expected}
 }
 
 func (c *Changes) count(both couple) {
 	change := both.change()
-	was, is := troubles(change.Before), troubles(change.After)
+	was, is := needsAttention(change.Before), needsAttention(change.After)
 	switch {
 	case is && !was:
 		c.New = append(c.New, change)
@@ -92,20 +92,20 @@ func (c *Changes) count(both couple) {
 		c.Added = append(c.Added, change.After.Name)
 	case change.After == nil:
 		c.Dropped = append(c.Dropped, change.Before.Name)
-	case both.before.reads(*both.after):
+	case both.before.equals(*both.after):
 		c.Same++
 	default:
 		c.Changed = append(c.Changed, change)
 	}
 }
 
-// troubles says whether a finding needs somebody's attention. An outcome that
-// nobody knows does.
-func troubles(f *finding.Finding) bool {
+// needsAttention is false for findings that pass or are skipped. An outcome that
+// this version does not know needs attention.
+func needsAttention(f *finding.Finding) bool {
 	return f != nil && f.Outcome != preflight.Pass && f.Outcome != preflight.Skipped
 }
 
-// now is the finding as it is, or was last.
+// now is the finding after, or before where it is gone.
 func (c Change) now() finding.Finding {
 	if c.After != nil {
 		return *c.After
@@ -113,7 +113,7 @@ func (c Change) now() finding.Finding {
 	return *c.Before
 }
 
-// entry is a finding, and its text without what belongs to one run.
+// entry is a finding with its texts, without what belongs to one run.
 type entry struct {
 	finding                  finding.Finding
 	message, objects, effect string
@@ -125,16 +125,16 @@ type identity struct {
 	source finding.Source
 }
 
-// reads says whether somebody who reads both would learn nothing new.
-func (e entry) reads(other entry) bool {
+// equals reports whether both have the same content.
+func (e entry) equals(other entry) bool {
 	if e.finding.Outcome == preflight.Pass && other.finding.Outcome == preflight.Pass {
 		return true
 	}
-	return e.said() == other.said()
+	return e.content() == other.content()
 }
 
-// said is what people are told: outcome, reason and message, and what it does.
-func (e entry) said() string {
+// content is outcome, reason, message and effect.
+func (e entry) content() string {
 	return strings.Join([]string{string(e.finding.Outcome), e.finding.Reason, e.message, e.effect}, "\x00")
 }
 
@@ -153,22 +153,22 @@ func (c couple) change() Change {
 }
 
 // lasting are the findings, in an order that does not depend on the run.
-func lasting(report Report) []*entry {
-	names := runNames(report.Run)
-	entries := make([]*entry, 0, len(report.Findings))
-	for _, f := range report.Findings {
+func lasting(r report.Report) []*entry {
+	names := runNames(r.Run)
+	entries := make([]*entry, 0, len(r.Findings))
+	for _, f := range r.Findings {
 		entries = append(entries, &entry{
 			finding: f, message: names.forget(f, f.Message),
 			objects: names.forget(f, written(f.Objects)), effect: effects(f),
 		})
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int {
-		return strings.Compare(a.said()+"\x00"+a.objects, b.said()+"\x00"+b.objects)
+		return strings.Compare(a.content()+"\x00"+a.objects, b.content()+"\x00"+b.objects)
 	})
 	return entries
 }
 
-// effects is what a finding does to the verdict.
+// effects is what a finding does to the verdict, in words.
 func effects(f finding.Finding) string {
 	effect := ""
 	if f.Blocks {
@@ -180,24 +180,24 @@ func effects(f finding.Finding) string {
 	return effect
 }
 
-func written(objects []preflight.Object) string {
+func written(objects []finding.Object) string {
 	text, err := json.Marshal(objects)
 	if err != nil {
-		return "" // strings: there is nothing that could fail
+		return "" // strings always encode
 	}
 	return string(text)
 }
 
-// runTexts finds what belongs to one run in texts; names is nil for an ID that
-// is none of ours.
+// runTexts finds what belongs to one run in texts; names is nil for an ID of another
+// form.
 type runTexts struct {
-	run   Run
+	run   report.Run
 	names *regexp.Regexp
 }
 
-// runNames knows the names of the run's Jobs and pods: they end with the first
-// ten hex digits of its ID, and those of pods with what the Job controller adds.
-func runNames(run Run) runTexts {
+// runNames matches the names of the run's Jobs and pods: they end with the first ten
+// hex digits of its ID, and those of pods with what the Job controller adds.
+func runNames(run report.Run) runTexts {
 	const digits, hex = 10, "0123456789abcdef"
 	suffix := strings.ReplaceAll(run.ID, "-", "")
 	suffix = suffix[:min(digits, len(suffix))]
@@ -224,11 +224,11 @@ func (r runTexts) forget(f finding.Finding, text string) string {
 	return text
 }
 
-// pair finds for every finding the same one on the other side. Where several
-// have one identity, those that are most alike belong together.
+// pair finds for every finding the same one on the other side. Of several with one
+// identity, those that are most alike are paired.
 func pair(before, after []*entry) []couple {
 	likenesses := []func(*entry) string{
-		func(e *entry) string { return e.said() + "\x00" + e.objects },
+		func(e *entry) string { return e.content() + "\x00" + e.objects },
 		func(e *entry) string { return e.finding.Reason + "\x00" + e.objects },
 		func(e *entry) string { return e.objects },
 		func(e *entry) string { return e.finding.Reason },
@@ -249,8 +249,8 @@ func pair(before, after []*entry) []couple {
 	return couples
 }
 
-// match couples those of one identity that are alike, in their order, and
-// returns the rest.
+// match pairs those of one identity that are alike, in their order, and returns the
+// rest.
 func match(before, after []*entry, likeness func(*entry) string) (matched []couple, left, right []*entry) {
 	type key struct {
 		identity identity
