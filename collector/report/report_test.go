@@ -18,7 +18,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // story is the report of a cluster where one check fails, one warns, one
 // passes and an acknowledgement is missing.
@@ -154,7 +154,7 @@ func TestGolden(t *testing.T) {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}

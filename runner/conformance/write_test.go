@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner/conformance"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // sample has one result of each outcome, and text that tries to do harm.
 func sample() conformance.Report {
@@ -35,7 +35,7 @@ func TestWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", "report."+format)
-			if *update {
+			if *updateGolden {
 				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
 					t.Fatal(err)
 				}

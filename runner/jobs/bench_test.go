@@ -174,5 +174,5 @@ func result(job *batchv1.Job) ([]byte, error) {
 	if _, err := rand.Read(noise); err != nil {
 		return nil, err
 	}
-	return preflight.Result{State: preflight.StateFinal, RunID: job.Labels[label.Run], Findings: []finding.Finding{{Finding: preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "Because", Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]}}}}}.Frame(4096)
+	return preflight.Result{State: preflight.StateFinal, RunID: job.Labels[label.Run], Findings: []preflight.Finding{{Name: "Quorum", Outcome: preflight.Pass, Reason: "Because", Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]}}}}.Frame(4096)
 }

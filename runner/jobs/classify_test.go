@@ -29,7 +29,7 @@ func TestWhatAContainerSaid(t *testing.T) {
 	const final, unfinished = preflight.StateFinal, preflight.StateRunning
 	pass, warn, fail := said("Quorum", preflight.Pass), said("Size", preflight.Warn), said("Alarm", preflight.Fail)
 	unsure, skip := said("Quorum", preflight.Unknown), said("Quorum", preflight.Skipped)
-	full := preflight.Result{State: final, RunID: runID, Findings: []finding.Finding{pass, warn, fail}}
+	full := preflight.Result{State: final, RunID: runID, Findings: []preflight.Finding{pass, warn, fail}}
 	short := full
 	short.Truncated = true
 
@@ -97,7 +97,7 @@ func TestWhatAContainerSaid(t *testing.T) {
 		},
 		"WholeFrameInLog": {
 			reason:  "the whole result is better than the short one",
-			observe: observe(framed, pod(ended(3, frameOf(t, preflight.Result{State: final, RunID: runID, Truncated: true, Findings: []finding.Finding{fail}}))), logged(frameOf(t, full))),
+			observe: observe(framed, pod(ended(3, frameOf(t, preflight.Result{State: final, RunID: runID, Truncated: true, Findings: []preflight.Finding{fail}}))), logged(frameOf(t, full))),
 			want:    []string{"Etcd.Quorum Pass(Because)", "Etcd.Size Warn(Because)", "Etcd.Alarm Fail(Because)"},
 		},
 		"ShortFrameOnly": {
@@ -291,8 +291,8 @@ func helper(o *jobs.Observation) {
 	spec.Containers = append(spec.Containers, corev1.Container{Name: "helper"})
 }
 
-func many(n int) []finding.Finding {
-	var all []finding.Finding
+func many(n int) []preflight.Finding {
+	var all []preflight.Finding
 	for i := range n {
 		all = append(all, said("Check"+strings.Repeat("X", i%100)+string(rune('a'+i/100)), preflight.Pass))
 	}

@@ -213,7 +213,7 @@ func TestALogThatCannotBeReadAtOnce(t *testing.T) {
 					job.Annotations = nil
 				}
 			})
-			text := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []finding.Finding{said("Quorum", preflight.Warn)}})
+			text := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{said("Quorum", preflight.Warn)}})
 			var reads atomic.Int32
 			client := loggedBy(t, func(w http.ResponseWriter, _ *http.Request) {
 				if reads.Add(1) <= 2 {

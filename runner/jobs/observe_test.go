@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -169,7 +168,7 @@ func initWaiting(reason, message string) func(*jobs.Pod) {
 }
 
 // frame is what the SDK would have left.
-func frame(tb testing.TB, state string, findings ...finding.Finding) string {
+func frame(tb testing.TB, state string, findings ...preflight.Finding) string {
 	tb.Helper()
 	return frameOf(tb, preflight.Result{State: state, RunID: runID, Findings: findings})
 }
@@ -183,6 +182,6 @@ func frameOf(tb testing.TB, result preflight.Result) string {
 	return string(text)
 }
 
-func said(name string, outcome preflight.Outcome) finding.Finding {
-	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: "Because", Message: "member etcd-0 is " + strings.ToLower(string(outcome))}}
+func said(name string, outcome preflight.Outcome) preflight.Finding {
+	return preflight.Finding{Name: name, Outcome: outcome, Reason: "Because", Message: "member etcd-0 is " + strings.ToLower(string(outcome))}
 }

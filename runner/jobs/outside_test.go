@@ -23,7 +23,7 @@ func TestWhatACheckMayNotSay(t *testing.T) {
 	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
 		facts[string(letter)], facts[string(letter)+string(letter)] = "x", "y"
 	}
-	hostile := finding.Finding{Finding: preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}}
+	hostile := preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}
 	got := jobs.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
 
 	want := hostile
@@ -53,7 +53,7 @@ func TestReasonsWhereTheCheckGaveNone(t *testing.T) {
 		preflight.Pass: {0, "Passed"}, preflight.Warn: {0, "Warned"}, preflight.Fail: {3, "Failed"},
 		preflight.Unknown: {4, "CouldNotTell"}, preflight.Skipped: {0, "NotApplicable"},
 	} {
-		said := finding.Finding{Finding: preflight.Finding{Name: "Quorum", Outcome: outcome}}
+		said := preflight.Finding{Name: "Quorum", Outcome: outcome}
 		if got := jobs.Classify(observe(framed, pod(ended(tc.code, frame(t, preflight.StateFinal, said))))).Findings[0]; got.Reason != tc.want {
 			t.Errorf("%s without a reason: %q, want %q", outcome, got.Reason, tc.want)
 		}

@@ -69,9 +69,10 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 		release.Jobs = append(release.Jobs, payload.Job{File: "0000_12_etcd.yaml", Component: "etcd", Job: job})
 	}
 	run := launch.Run{ID: uuid.NewString(), StartTime: time.Now(), Deadline: time.Now().Add(time.Hour)}
-	plan := launch.Build(run, release)
-	if len(plan.Refused) > 0 {
-		t.Fatal(plan.Refused)
+	draft := launch.NewDraft(run.From, release)
+	plan := draft.Bind(run)
+	if len(draft.Refused) > 0 {
+		t.Fatal(draft.Refused)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -196,9 +197,9 @@ func (k *kubelet) note(change func()) {
 }
 
 // saying ends a container with a result of this run.
-func saying(t *testing.T, plan launch.Plan, code int32, f finding.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
+func saying(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
 	t.Helper()
-	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []finding.Finding{f}})
+	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{f}})
 	return func(*corev1.Pod) corev1.ContainerStateTerminated {
 		return corev1.ContainerStateTerminated{ExitCode: code, Message: message}
 	}

@@ -132,9 +132,10 @@ func createRBAC(ctx context.Context, object runtime.Object) error {
 // What a plan says that it needs is enough for all that is done with it.
 func TestWhatAPlanNeedsIsEnough(t *testing.T) {
 	namespace := newNamespace(t)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
-	launcher := allowed(t, "planner-of-"+namespace, plan.Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
-	findings, plan := launcher.Validate(t.Context(), plan)
+	release := aFullRelease(namespace)
+	drafted := planned(newRun(), release)
+	launcher := allowed(t, "planner-of-"+namespace, launch.NewDraft("", release).Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
+	findings, plan := launcher.Validate(t.Context(), drafted)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 		t.Fatalf("validation (-want, +got):\n%s", diff)
 	}
@@ -151,8 +152,8 @@ func TestWhatAPlanNeedsIsEnough(t *testing.T) {
 // Nobody gives away what they do not have, and that is told before anything is.
 func TestRightsThatTheUserDoesNotHold(t *testing.T) {
 	namespace := newNamespace(t)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
-	needs := plan.Needs()
+	release := aFullRelease(namespace)
+	plan, needs := planned(newRun(), release), launch.NewDraft("", release).Needs()
 	needs.Given = nil
 	launcher := allowed(t, "stranger-of-"+namespace, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)

@@ -106,7 +106,7 @@ func TestTroubleOnTheWayToTheAPIServer(t *testing.T) {
 			})
 			release := aFullRelease(namespace)
 			release.Jobs, release.Supporting = release.Jobs[1:], nil
-			findings, plan := launcher.Validate(t.Context(), launch.Build(newRun(), release))
+			findings, plan := launcher.Validate(t.Context(), planned(newRun(), release))
 			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 				t.Fatalf("%s, but validation gives up (-want, +got):\n%s", tc.reason, diff)
 			}

@@ -19,7 +19,7 @@ import (
 
 // aPlan has one check, of a run of its own.
 func aPlan(namespace string) launch.Plan {
-	return launch.Build(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
 }
 
 // What the guard denies is held on real pods, in test/e2e.

@@ -16,7 +16,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // The cluster of accepted-risks, with what keeps it in 4.18 besides: an
 // operator and an acknowledgement. CVO has both in one condition.
@@ -63,7 +63,7 @@ func TestTargets(t *testing.T) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}

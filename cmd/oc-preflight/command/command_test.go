@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+var updateGolden = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *update,
+		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *updateGolden,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}

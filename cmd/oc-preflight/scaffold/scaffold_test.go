@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // storageDriver is a check in a repository without image-references.
 var storageDriver = scaffold.Parameters{
@@ -29,7 +29,7 @@ func references(component, image string) []byte {
 // TestGolden shows all that is made.
 func TestGolden(t *testing.T) {
 	made := scaffolded(t, storageDriver)
-	if *update {
+	if *updateGolden {
 		if err := os.RemoveAll("testdata/storage-driver"); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", name+".txt")
-			if *update {
+			if *updateGolden {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
 				}
