@@ -299,7 +299,7 @@ func TestFrameErrors(t *testing.T) {
 		"NoFindings": {
 			reason: "A result without findings is invalid",
 			result: preflight.Result{State: preflight.StateFinal},
-			want:   "cannot frame the result: final result has no findings",
+			want:   "cannot frame the result: final result without findings",
 		},
 		"Name": {
 			reason: "A name must be valid as a risk name in ClusterVersion",

@@ -172,7 +172,7 @@ func (d document) validate() error {
 		return err
 	}
 	if len(d.Findings) == 0 {
-		return fmt.Errorf("%s result has no findings", d.State)
+		return fmt.Errorf("%s result without findings", d.State)
 	}
 
 	seen := map[string]bool{}

@@ -111,7 +111,7 @@ func FuzzFacts(f *testing.F) {
 		update, stderr := observeUpdate(t, nil, map[string]string{"PREFLIGHT_FACTS": text})
 		if stderr != "" {
 			if strings.Count(stderr, "\n") != 1 || len(stderr) > 1024 || update.Facts != nil {
-				t.Errorf("%q gives %q: want one line, and no facts", text, stderr)
+				t.Errorf("%q results in %q: want one line and no facts", text, stderr)
 			}
 			return
 		}
@@ -120,7 +120,7 @@ func FuzzFacts(f *testing.F) {
 		}
 		var want map[string]string
 		if err := json.Unmarshal([]byte(text), &want); err != nil || !maps.Equal(update.Facts, want) {
-			t.Errorf("%q gives %q, encoding/json %q, error %v", text, update.Facts, want, err)
+			t.Errorf("%q results in %q, encoding/json %q, error %v", text, update.Facts, want, err)
 		}
 	})
 }
@@ -132,10 +132,10 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		update, stderr := observeUpdate(t, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": text})
 		if stderr != "" && (strings.Count(stderr, "\n") != 1 || len(stderr) > 1024 || !utf8.ValidString(stderr)) {
-			t.Errorf("%q gives %q: want one line", text, stderr)
+			t.Errorf("%q results in %q: want one line", text, stderr)
 		}
 		if stderr == "" && strings.Join(update.Path, ",") != text || slices.Contains(update.Path, "") || len(update.Path) > 32 {
-			t.Errorf("%q gives %q", text, update.Path)
+			t.Errorf("%q results in %q", text, update.Path)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func strength(ctx context.Context, t *preflight.T) error {
 		return err
 	}
 	if len(all) == 0 {
-		t.Skipf("there is no IngressController")
+		t.Skipf("the cluster has no IngressController")
 	}
 	for _, c := range all {
 		t.Evidence(c.controller, describe(c.chain))
@@ -42,7 +42,7 @@ func expiry(ctx context.Context, t *preflight.T) error {
 		return err
 	}
 	if len(all) == 0 {
-		t.Skipf("there is no IngressController")
+		t.Skipf("the cluster has no IngressController")
 	}
 	for _, c := range all {
 		end := endOf(c.chain)

@@ -136,7 +136,7 @@ func TestDefaultCertificate(t *testing.T) {
 	good := certificate(t, "*.apps.example.com", key, 365*day, root)
 
 	pass := checktest.Want{Outcome: preflight.Pass, Reason: "Passed"}
-	skip := checktest.Want{Outcome: preflight.Skipped, Reason: "NotApplicable", Messages: []string{"there is no IngressController"}}
+	skip := checktest.Want{Outcome: preflight.Skipped, Reason: "NotApplicable", Messages: []string{"the cluster has no IngressController"}}
 	rejected := func(messages ...string) checktest.Want {
 		return checktest.Want{Outcome: preflight.Fail, Reason: "CertificateRejected", Messages: messages, Objects: []string{"custom"}}
 	}
