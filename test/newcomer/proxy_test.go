@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// publish makes the directory proxy a module proxy with the SDK of the working
-// tree, in the layout of https://go.dev/ref/mod#goproxy-protocol.
+// publish writes the SDK of the working tree to the directory proxy, in the layout
+// of a module proxy: https://go.dev/ref/mod#goproxy-protocol.
 func publish(t *testing.T, proxy, source string) {
 	t.Helper()
 	dir := filepath.Join(proxy, filepath.FromSlash(sdk), "@v")
@@ -39,7 +39,7 @@ func publish(t *testing.T, proxy, source string) {
 	}
 }
 
-// pack writes the archive of a module: all files under module@version/.
+// pack writes the archive of a module, with all files under module@version/.
 func pack(t *testing.T, archive *os.File, source fs.FS) {
 	t.Helper()
 	writer := zip.NewWriter(archive)
