@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
@@ -69,9 +70,16 @@ func extract(t *testing.T, components ...release.Component) (got *payload.Releas
 	return got, image
 }
 
+// planned is a plan with the findings of refused Jobs.
+type planned struct {
+	launch.Plan
+	Refused []finding.Finding
+}
+
 // plan returns the plan of a run of the release.
-func plan(r *payload.Release) launch.Plan {
-	return launch.Build(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Image: r.Image, Digest: r.Digest}, r)
+func plan(r *payload.Release) planned {
+	draft := launch.NewDraft("", r)
+	return planned{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: r.Release}), Refused: draft.Refused}
 }
 
 func TestRelease(t *testing.T) {

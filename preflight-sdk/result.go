@@ -36,10 +36,8 @@ type Result struct {
 	// RunID is the ID of the run, at most 64 letters, digits, dots, dashes and
 	// underscores; empty without a runner.
 	RunID string
-	// Findings contains one finding per check, in the order of declaration. The
-	// wire format has the fields Name to Evidence without Source: the other fields
-	// are set by the runner only. Name is the name of the check; the runner prefixes
-	// it with the component.
+	// Findings contains one finding per check, in the order of declaration. Name is
+	// the name of the check; the runner prefixes it with the component.
 	Findings []Finding
 	// Truncated is true if something was removed to fit the budget. Truncation
 	// never changes an outcome.

@@ -24,8 +24,8 @@ func file(t *testing.T, entries string) []acceptance.Acceptance {
 
 func TestAcceptancesOfAFile(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Accept = nil
-	w.config.Accepted = file(t, `
+	w.options.Accept = nil
+	w.options.Accepted = file(t, `
 - {risk: Etcd.Quorum, reason: no jobs here, owner: ann, expires: 2099-01-01, versions: 4.19.x}
 - {risk: RiskA, reason: old, owner: bob, expires: 2020-01-01}
 - {risk: RiskB, reason: elsewhere, owner: bob, versions: 4.20.x}
@@ -49,7 +49,7 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.state.Desired = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: check}}}
 	w.apply(t)
-	w.config.Accept = nil
+	w.options.Accept = nil
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready || find(t, told, check).Bypass.Detail != acceptance.Origin {
 		t.Errorf("%+v, bypass %+v; want it accepted as ClusterVersion says", told.Verdict, find(t, told, check).Bypass)
 	}
@@ -57,7 +57,7 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 
 func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
-	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
+	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
 	told := w.run(t)
 	f := find(t, told, "AcceptanceWithoutEffect")
 	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "still blocks") {
@@ -72,8 +72,8 @@ func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
 
 func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Target = runner.Target{Image: digested("7")} // no such release, and no signature
-	w.config.Accept = []string{check, "RiskA"}
+	w.target = runner.Target{Image: digested("7")} // no such release, and no signature
+	w.options.Accept = accepting(check, "RiskA")
 	f := find(t, w.run(t), "AcceptanceUnused")
 	if strings.Contains(f.Message, check) || !strings.Contains(f.Message, "RiskA") {
 		t.Errorf("%q; nobody knows the checks of a release that is not read", f.Message)
@@ -82,8 +82,8 @@ func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
 
 func TestNamesThatCannotBeAccepted(t *testing.T) {
 	for _, name := range []string{"", "risk", "Risk_A", "-"} {
-		w := world{config: runner.Config{Accept: []string{name}, Target: runner.Target{Version: next}}}
-		if _, err := runner.Run(t.Context(), w.config); err == nil || !strings.Contains(err.Error(), "illegal risk") {
+		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Accept: accepting(name)}}
+		if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil || !strings.Contains(err.Error(), "illegal risk") {
 			t.Errorf("%q: error %v, want that it is illegal", name, err)
 		}
 	}
@@ -92,8 +92,8 @@ func TestNamesThatCannotBeAccepted(t *testing.T) {
 func TestAdminGatesOfTheTargetAreForetold(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
-	w.config.Target = runner.Target{Image: w.push(t, next)}
-	w.config.Force = true // it is not signed
+	w.target = runner.Target{Image: w.push(t, next)}
+	w.options.Force = true // it is not signed
 	f := find(t, w.run(t), "AdminAckAhead")
 	if f.Outcome != preflight.Warn || f.Blocks || !strings.Contains(f.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
 		t.Errorf("%+v, want a warning that names the gate and what it asks for", f)
@@ -108,7 +108,7 @@ func TestWhatCVOWouldDo(t *testing.T) {
 		says    string
 	}{
 		"Takes":    {reason: "available, signed, nothing in the way", change: func(*world) {}, accepts: true, says: "PayloadLoaded"},
-		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.config.Target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
+		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
 		"Gate": {
 			reason: "its condition will tell", says: "PreconditionChecks: the condition Upgradeable",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
@@ -121,7 +121,7 @@ func TestWhatCVOWouldDo(t *testing.T) {
 		},
 		"Forced": {
 			reason: "force goes past it", accepts: true, says: "PayloadLoaded",
-			change: func(w *world) { w.state.Gates, w.config.Force = map[string]string{"ack-4.18-x": "Do."}, true },
+			change: func(w *world) { w.state.Gates, w.options.Force = map[string]string{"ack-4.18-x": "Do."}, true },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func newSigstoreKey(t *testing.T) (sigstore.SignerVerifier, []byte) {
 // keep has the cluster's API server keep one image policy, until the test ends.
 func (w world) keep(t *testing.T, spec configv1.ClusterImagePolicySpec) {
 	t.Helper()
-	client := w.config.OpenShift.ConfigV1().ClusterImagePolicies()
+	client := w.cluster.OpenShift.ConfigV1().ClusterImagePolicies()
 	policy := &configv1.ClusterImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "test"}, Spec: spec}
 	if _, err := client.Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 	}
 	w.pullSpec = pullSpec
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next+"-x86_64")
-	w.config.Target = runner.Target{Image: pullSpec}
+	w.target = runner.Target{Image: pullSpec}
 	told := w.run(t)
 	got := map[preflight.Outcome]string{}
 	for _, f := range told.Findings {

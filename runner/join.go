@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -134,7 +135,7 @@ func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) 
 	if p.options.Rerun || len(p.draft.Checks) == 0 {
 		return reuse{}, false
 	}
-	last, found, err := records.Latest(ctx, p.target.Digest())
+	last, found, err := records.Latest(ctx, p.intent(""))
 	if err != nil || !found || !covers(last, p) {
 		return reuse{}, false
 	}
@@ -151,12 +152,12 @@ func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) 
 	}
 	until, _ := standing.ValidUntil(stored) // it is known, since it has not passed
 	p.progress.step("the checks of the release passed in run %s of %s and still hold; they are not run again", last.ID, stored.Run.CompletionTime)
-	return reuse{id: last.ID, results: settledResults(last), until: until}, true
+	return reuse{id: cmp.Or(stored.Run.ChecksFrom, last.ID), results: settledResults(last), until: until}, true
 }
 
 // covers reports whether a run covered the same checks, and none of them failed.
 func covers(last record.Record, p plan) bool {
-	if last.Selection != p.options.selection() || last.ToolVersion != p.options.ToolVersion {
+	if last.ToolVersion != p.options.ToolVersion {
 		return false
 	}
 	settled := settledResults(last)

@@ -11,9 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -62,13 +60,13 @@ func newFleet(t *testing.T) world {
 		w.state.Risks = append(w.state.Risks, risk(name))
 	}
 	w.apply(t)
-	w.config.Target, w.config.Accept = runner.Target{}, []string{dualStack, bootImages, leaked}
+	w.target, w.options.Accept = runner.Target{}, accepting(dualStack, bootImages, leaked)
 	return w
 }
 
 func (w world) targets(t *testing.T) report.Targets {
 	t.Helper()
-	told, err := runner.Targets(t.Context(), w.config)
+	told, err := runner.Targets(t.Context(), w.cluster, w.target.Version, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +104,14 @@ func TestTargetsOfTheEnhancement(t *testing.T) {
 
 func TestTargetsExplainOne(t *testing.T) {
 	w := newFleet(t)
-	w.config.Target.Version = "4.18.16"
+	w.target.Version = "4.18.16"
 	told := w.targets(t)
 	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(told)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for _, target := range []runner.Target{{Version: "4.99.0"}, {Latest: true}, {Image: digested("1")}} {
-		w.config.Target = target
-		_, err := runner.Targets(t.Context(), w.config)
-		if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
-			t.Errorf("%+v: error %v, want a BadInputError", target, err)
-		}
+	_, err := runner.Targets(t.Context(), w.cluster, "4.99.0", w.options)
+	if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
+		t.Errorf("a version that the cluster does not know: error %v, want a BadInputError", err)
 	}
 }
 
@@ -192,8 +187,7 @@ func TestTargetsReadTheClusterOnce(t *testing.T) {
 	counted.Wrap(func(inner http.RoundTripper) http.RoundTripper {
 		return count{inner, counting.mutex, counting.requests}
 	})
-	w.config.Kubernetes, w.config.OpenShift = kubernetes.NewForConfigOrDie(counted), configclient.NewForConfigOrDie(counted)
-	w.config.Dynamic = dynamic.NewForConfigOrDie(counted)
+	w.cluster = connect(t, counted)
 	if told := w.targets(t); len(told.Targets) != 63 {
 		t.Errorf("%d targets, want 63", len(told.Targets))
 	}
@@ -214,7 +208,7 @@ func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
 	w := newFleet(t)
 	w.state.Conditional = w.state.Conditional[1:2] // 4.18.17
 	w.apply(t)
-	w.config.Kubernetes = kubernetes.NewForConfigOrDie(nobody(t))
+	w.cluster.Kubernetes = kubernetes.NewForConfigOrDie(unprivileged(t))
 	told := w.targets(t)
 	if told.Targets[0].Verdict.Decision != "Undecided" {
 		t.Errorf("%+v; what may not be read is not known", told.Targets[0].Verdict)
@@ -226,11 +220,11 @@ func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
 	}
 }
 
-// nobody may do nothing, but for what everybody may.
-func nobody(t *testing.T) *rest.Config {
+// unprivileged is a user without any role.
+func unprivileged(t *testing.T) *rest.Config {
 	t.Helper()
 	config := rest.CopyConfig(config)
-	config.Impersonate.UserName = "nobody"
+	config.Impersonate.UserName = "unprivileged"
 	return config
 }
 
@@ -238,7 +232,7 @@ func nobody(t *testing.T) *rest.Config {
 // where only part of a version looks like it.
 func TestTargetsShareTheirFindings(t *testing.T) {
 	w := newFleet(t)
-	w.config.Accept = nil
+	w.options.Accept = nil
 	w.state.Conditional = []configv1.ConditionalUpdate{conditional("4.18.1", "1", leaked), conditional("4.18.16", "2", leaked)}
 	w.apply(t)
 	for _, f := range w.targets(t).Findings {

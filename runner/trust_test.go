@@ -20,7 +20,7 @@ func (w world) signAs(t *testing.T, reference string) {
 	}
 	signed := release.Store{}
 	signed.Add(w.pullSpec, data)
-	configMaps := w.config.Kubernetes.CoreV1().ConfigMaps("openshift-config-managed")
+	configMaps := w.cluster.Kubernetes.CoreV1().ConfigMaps("openshift-config-managed")
 	if _, err := configMaps.Update(t.Context(), signed.ConfigMap("signatures"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			w.signAs(t, tc.signed)
 			if tc.repository != "" {
-				w.config.Repositories = []string{tc.repository}
+				w.options.Repositories = []string{tc.repository}
 			}
 			told := w.run(t)
 			f := find(t, told, tc.finding)
@@ -64,7 +64,7 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 					t.Errorf("%s: the release is used all the same: %+v", tc.reason, f)
 				}
 			}
-			w.config.Force = true
+			w.options.Force = true
 			if forced := w.run(t); forced.Target.Verified || !forced.Verdict.Forced || find(t, forced, "ReleasePayload").Outcome != preflight.Pass {
 				t.Errorf("%s: with force: target %+v, verdict %+v; want it read, and not verified", tc.reason, forced.Target, forced.Verdict)
 			}

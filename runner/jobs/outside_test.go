@@ -26,8 +26,7 @@ func TestWhatACheckMayNotSay(t *testing.T) {
 	hostile := preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}
 	got := jobs.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
 
-	want := hostile
-	want.Source, want.Job = finding.SourceJob, got.Job
+	want := finding.Finding{Finding: hostile, Source: finding.SourceJob, Job: got.Job}
 	want.Name, want.Reason, want.URL = "Etcd.Quorum", "Passed", ""
 	want.Message = "red and reversed\nsecond line"
 	want.Remediation, want.Objects, want.Evidence = got.Remediation, got.Objects, got.Evidence

@@ -458,8 +458,8 @@ func TestAJobThatCannotBeCreated(t *testing.T) {
 	if diff := cmp.Diff([]string{"Etcd.Check0 Unknown(QuotaExceeded)"}, answers(got)); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}
-	if sources[0].Name() != "Etcd.Check0" || sources[0].Source() != finding.SourceJob {
-		t.Errorf("the source is called %s of %s", sources[0].Name(), sources[0].Source())
+	if sources[0].Name != "Etcd.Check0" || sources[0].Kind != finding.SourceJob {
+		t.Errorf("the source is called %s of %s", sources[0].Name, sources[0].Kind)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -49,7 +48,7 @@ func TestARunnerMayBeOlderThanTheSDK(t *testing.T) {
 		"NewState":         {"a state that nobody knows is not the end", 0, line(1, "json", strings.Replace(document("", ""), "final", "paused", 1)), whole + "Unknown(BadResult)", `state "paused"`},
 		"NewEncoding":      {"what cannot be decoded is said to be so", 0, line(1, "zstd", "abcd"), whole + "Unknown(BadResult)", `unknown encoding "zstd"`},
 		"NewVersion":       {"another version is named", 0, line(2, "json", document("", "")), whole + "Unknown(BadResult)", "wire version 2"},
-		"BothVersions":     {"a writer that speaks both is understood", 0, line(1, "json", document("", "")) + words.Line(2, "json", `{"v":2}`), "Etcd.Quorum Pass(Passed)", ""},
+		"BothVersions":     {"a writer that speaks both is understood", 0, line(1, "json", document("", "")) + line(2, "json", `{"v":2}`), "Etcd.Quorum Pass(Passed)", ""},
 		"NoFindings":       {"a result that is elsewhere is not a pass", 0, line(1, "json", fmt.Sprintf(`{"state":"final","runID":%q,"results":[]}`, runID)), whole + "Unknown(BadResult)", "without findings"},
 	} {
 		t.Run(name, func(t *testing.T) {

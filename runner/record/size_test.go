@@ -51,14 +51,14 @@ func TestAThousandResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Finish(t.Context(), record.Complete, "Ready", report, map[string]string{"a": "b"}); err != nil {
+	if err := second.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: report, Fingerprint: map[string]string{"a": "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	got := get(t, intent.ID)
 	if !reflect.DeepEqual(want, got.Results) {
 		t.Errorf("at the end there are %d results, and not as they were", len(got.Results))
 	}
-	if !bytes.Equal(report, got.Report) || got.Basis["a"] != "b" {
+	if !bytes.Equal(report, got.Report) || got.Fingerprint["a"] != "b" {
 		t.Error("the report is another than was written")
 	}
 	head := getMap(t, headName(intent.ID))
@@ -144,10 +144,10 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 func TestAReportBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	held := begin(t, record.New(api), newIntent())
-	if err := held.Finish(t.Context(), record.Complete, "Ready", make([]byte, 65<<20), nil); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: make([]byte, 65<<20)}); err == nil {
 		t.Error("it is kept, and could not be read again")
 	}
-	if err := held.Finish(t.Context(), record.Running, "Ready", nil, nil); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Running, Decision: "Ready"}); err == nil {
 		t.Error("it has ended, and goes on")
 	}
 	finish(t, held)

@@ -150,7 +150,7 @@ func (o told) because(want names) told {
 func (o told) open() string {
 	var lines []string
 	for _, f := range o.findings {
-		if verdict.Open(f) {
+		if f.Open() {
 			lines = append(lines, f.Name+" ("+f.Reason+"): "+f.Message)
 		}
 	}

@@ -218,7 +218,7 @@ func (w world) end(job *batchv1.Job) {
 
 func TestLogsThatAreGone(t *testing.T) {
 	w := newWorld(t)
-	named := finding("Etcd.Members", preflight.Fail, "NoQuorum")
+	named := found("Etcd.Members", preflight.Fail, "NoQuorum")
 	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{named}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(ready, "logs", id, name)

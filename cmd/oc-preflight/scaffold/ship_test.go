@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
@@ -167,8 +168,14 @@ func manifests(created scaffold.Scaffold) map[string]string {
 	return texts
 }
 
+// shipped is a plan with what its draft refuses.
+type shipped struct {
+	launch.Plan
+	Refused []finding.Finding
+}
+
 // planned pushes a release with the component, reads it and plans a run.
-func planned(t *testing.T, host string, component release.Component) launch.Plan {
+func planned(t *testing.T, host string, component release.Component) shipped {
 	t.Helper()
 	pullSpec, err := release.Push(t.Context(), host, release.Release{Version: "4.21.3", Components: []release.Component{component}})
 	if err != nil {
@@ -185,5 +192,6 @@ func planned(t *testing.T, host string, component release.Component) launch.Plan
 	if len(got.Problems) > 0 {
 		t.Errorf("want no problems, got %v", got.Problems)
 	}
-	return launch.Build(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Image: got.Image, Digest: got.Digest}, got)
+	draft := launch.NewDraft("", got)
+	return shipped{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: got.Release}), Refused: draft.Refused}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/label"
@@ -74,7 +75,7 @@ func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
 	for i := range 50 {
 		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
 	}
-	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 8}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
 	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +148,7 @@ func TestNodesAreSortedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := starter{started: make(chan launch.Check, len(tc.nodes))}
-			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 2}
+			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2}
 			findings, err := nodes.Pull(t.Context(), tc.images, needed)
 			if err != nil {
 				t.Fatal(err)

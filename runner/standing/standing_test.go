@@ -1,4 +1,4 @@
-package runner_test
+package standing_test
 
 import (
 	"encoding/json"
@@ -11,11 +11,14 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
 )
+
+const current, next = "4.18.3", "4.19.0"
 
 const runID = "3b6f2c1e-8a52-4a5e-9a57-0c1f7d2c9e11"
 
@@ -25,7 +28,7 @@ var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func recorded(phase record.Phase, results ...record.Result) record.Record {
 	return record.Record{
 		Intent: record.Intent{
-			ID: runID, From: current, To: next, Image: "registry/release@" + digested("1"), ToolVersion: "test", Checks: []string{"Etcd.Space", "Etcd.Quorum"},
+			ID: runID, From: current, Target: update.Release{Version: next, Image: "registry/release@sha256:" + strings.Repeat("1", 64)}, ToolVersion: "test", Checks: []string{"Etcd.Space", "Etcd.Quorum"},
 		},
 		Phase: phase, StartTime: began, Results: results,
 	}
@@ -62,7 +65,7 @@ func TestStoredWithoutReport(t *testing.T) {
 		},
 		"NoChecks": {
 			reason: "a release without checks, or a run without Jobs", decision: verdict.Undecided,
-			run: record.Record{Intent: record.Intent{ID: runID, From: current, To: next}, Phase: record.Running, StartTime: began},
+			run: record.Record{Intent: record.Intent{ID: runID, From: current, Target: update.Release{Version: next}}, Phase: record.Running, StartTime: began},
 		},
 		"Canceled": {
 			reason: "nobody waits any more, and each check says so", decision: verdict.Undecided,
@@ -71,7 +74,7 @@ func TestStoredWithoutReport(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told, err := runner.Stored(tc.run)
+			told, err := standing.Stored(tc.run)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +106,7 @@ func TestStoredReport(t *testing.T) {
 	}
 	run := recorded(record.Canceled)
 	run.Report, run.CompletionTime = text, began.Add(time.Minute)
-	got, err := runner.Stored(run)
+	got, err := standing.Stored(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +116,7 @@ func TestStoredReport(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	run.Report = []byte("{}")
-	if _, err := runner.Stored(run); err == nil || !strings.HasPrefix(err.Error(), "the report of run "+runID+" is recorded, but cannot be read: ") {
+	if _, err := standing.Stored(run); err == nil || !strings.HasPrefix(err.Error(), "the recorded report of run "+runID+" cannot be read: ") {
 		t.Errorf("what is no report: %v", err)
 	}
 }
@@ -131,12 +134,12 @@ func TestExpired(t *testing.T) {
 		"UntoldOld": {
 			reason: "then it is as old as any may be", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
 		},
-		"Timeless": {reason: "not known is not current", want: "it does not say when it was made, and how long it holds"},
-		"Garbage":  {reason: "not known is not current", until: "soon", completion: "now", want: "it does not say when it was made, and how long it holds"},
+		"Timeless": {reason: "not known is not current", want: "the report has neither the time of its verdict nor the end of its validity"},
+		"Garbage":  {reason: "not known is not current", until: "soon", completion: "now", want: "the report has neither the time of its verdict nor the end of its validity"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}
-			if got := runner.Expired(told, began.Add(tc.now)); got != tc.want {
+			if got := standing.Expired(told, began.Add(tc.now)); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
