@@ -23,7 +23,11 @@ func Line(text string, most int) string {
 // Lines is text of at most most bytes without terminal escapes and characters
 // that are not printable. Line breaks and spaces are kept; tabs become spaces.
 func Lines(text string, most int) string {
-	return Cut(strings.TrimSpace(printable(text, "\n", most)), most)
+	lines := strings.Split(printable(text, "\n", most), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return Cut(strings.TrimSpace(strings.Join(lines, "\n")), most)
 }
 
 // Printable is text without terminal escapes and characters that are not
@@ -74,9 +78,9 @@ func ListOf(names []string, total int) string {
 // system commands of xterm).
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
 
-// printable drops escapes, and replaces what is neither printable nor in keep by
-// a space. It reads four times as many bytes as are wanted, since escapes may be
-// most of the text.
+// printable drops escapes and what is neither printable nor in keep; other white
+// space becomes a space. It reads four times as many bytes as are wanted, since
+// escapes may be most of the text.
 func printable(text, keep string, wanted int) string {
 	text = strings.ToValidUTF8(text[:min(len(text), 4*wanted)], "")
 	if strings.Contains(text, "\x1b") {
@@ -86,6 +90,9 @@ func printable(text, keep string, wanted int) string {
 		if (unicode.IsPrint(r) && r != unicode.ReplacementChar) || strings.ContainsRune(keep, r) {
 			return r
 		}
-		return ' '
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return -1
 	}, text)
 }

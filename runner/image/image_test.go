@@ -260,7 +260,7 @@ func TestCheck(t *testing.T) {
 			mode:    image.Off,
 			prepare: func(*testing.T, world) {},
 			want:    []string{"Images Unknown NotSelected"},
-			text:    []string{"--accept Images"},
+			text:    []string{"accept the finding"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
