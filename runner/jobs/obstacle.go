@@ -61,13 +61,13 @@ func (o Observation) untouched() bool {
 	})
 }
 
-// lingers is true for a Job that is there, and not about to end by itself as far
-// as can be seen: its pod does not get to run or to its end, or the Job is going
-// to try again.
+// lingers is true for a Job that was created and is not about to end by itself:
+// its pod does not get to run or to its end, or the Job is going to try again.
+// The watch may report the pod before it reports the Job.
 func (o Observation) lingers() bool {
 	pod, born := o.newest()
 	switch {
-	case o.Job == nil || o.Deleted || o.condition() != nil:
+	case o.Deleted || o.condition() != nil:
 		return false
 	case !born || pod.Gone:
 		return true
