@@ -18,12 +18,15 @@ import (
 
 // risk is a risk of the update service that applies.
 func risk(name string) finding.Finding {
-	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "Applies", Message: name + " may do harm to " + report.AnyTarget + ".", Remediation: "Read about it, then accept it: --accept " + name, URL: "https://example.com/" + name}, Source: finding.SourceRisk, Blocks: true}
+	accept := finding.Accept(name)
+	accept.Command = "oc preflight run --accept " + name
+	return finding.Fail("Applies", "%s may do harm to %s.", name, report.AnyTarget).Remedy("Read about it, then accept it.").Do(accept).
+		Documented("https://example.com/" + name).Named(name).From(finding.SourceRisk)
 }
 
-// listing makes targets of what there is about each version.
+// listing makes targets of the findings about each version.
 func listing(accepted map[string]string, found map[string][]finding.Finding, versions ...string) report.Targets {
-	told := report.Targets{
+	doc := report.Targets{
 		APIVersion: report.APIVersion, Kind: report.TargetsKind, Time: "2026-11-21T08:00:00Z", ToolVersion: "v0.1.0",
 		Cluster: report.Cluster{ID: "c1", Version: "4.18.15", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"}, Channel: "candidate-4.18",
 		Targets: []report.Candidate{}, Findings: []report.TargetFinding{},
@@ -42,40 +45,43 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 		case strings.HasPrefix(version, "4."):
 			candidate.UpdateKind = "Minor"
 		}
-		told.Targets = append(told.Targets, candidate)
+		doc.Targets = append(doc.Targets, candidate)
 		for _, f := range findings {
 			key := fmt.Sprint(f.Name, f.Message, f.Bypass != nil)
 			at, ok := about[key]
 			if !ok {
-				at = len(told.Findings)
+				at = len(doc.Findings)
 				about[key] = at
-				told.Findings = append(told.Findings, report.TargetFinding{Finding: f})
+				doc.Findings = append(doc.Findings, report.TargetFinding{Finding: f})
 			}
-			told.Findings[at].Targets = append(told.Findings[at].Targets, version)
+			doc.Findings[at].Targets = append(doc.Findings[at].Targets, version)
 		}
 	}
-	for i := range told.Findings {
-		if told.Findings[i].Blocks {
-			told.Findings[i].BlockedTargets = told.Findings[i].Targets
+	for i := range doc.Findings {
+		if doc.Findings[i].Blocks {
+			doc.Findings[i].BlockedTargets = doc.Findings[i].Targets
 		}
 	}
-	slices.SortStableFunc(told.Findings, func(a, b report.TargetFinding) int { return finding.Compare(a.Finding, b.Finding) })
-	return told
+	slices.SortStableFunc(doc.Findings, func(a, b report.TargetFinding) int { return finding.Compare(a.Finding, b.Finding) })
+	return doc
 }
 
-// fleet is the story of the enhancement accepted-risks, with a gate, an alert
+// fleet is the example of the enhancement accepted-risks, with a gate, an alert
 // and an edge to what is no version.
 func fleet() report.Targets {
-	alert := finding.Finding{Finding: preflight.Finding{Name: "KubeNodeNotReady", Outcome: preflight.Fail, Reason: "AlertFiring", Message: "warning alert KubeNodeNotReady firing", Remediation: "See the node: oc get node node-1", Objects: []preflight.Object{{APIVersion: "v1", Kind: "Node", Name: "node-1"}}}, Source: finding.SourceRisk, Blocks: true}
+	alert := finding.Fail("AlertFiring", "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Run("oc get node node-1")).
+		About(preflight.Object{APIVersion: "v1", Kind: "Node", Name: "node-1"}).Named("KubeNodeNotReady").From(finding.SourceRisk)
 	gate := func(to string) finding.Finding {
-		return finding.Finding{Finding: preflight.Finding{Name: "AdminAck-ack-4.18-x", Outcome: preflight.Fail, Reason: "AdminAckRequired", Message: "not acknowledged, which blocks " + to, Remediation: "oc preflight ack ack-4.18-x"}, Source: finding.SourceGate, Blocks: true}
+		return finding.Fail("AdminAckRequired", "not acknowledged, which blocks %s", to).Remedy("Acknowledge it.").
+			Named("AdminAck-ack-4.18-x").From(finding.SourceGate)
 	}
-	unknown := finding.Finding{Finding: preflight.Finding{Name: "Update", Outcome: preflight.Unknown, Reason: "UnknownUpdateKind", Message: "the gates cannot be judged: \"nightly\x1b[2J\" is not a semantic version", Remediation: "Name another."}, Source: finding.SourceGate, Blocks: true}
-	warn := finding.Finding{Finding: preflight.Finding{Name: "RemovedAPIs", Outcome: preflight.Warn, Reason: "FarAway", Message: "in use"}, Source: finding.SourceGate}
-	pass := finding.Finding{Finding: preflight.Finding{Name: "Rollback", Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"}, Source: finding.SourceGate}
-	skip := finding.Finding{Finding: preflight.Finding{Name: "GiantHop", Outcome: preflight.Skipped, Reason: "NotConcerned", Message: "patch"}, Source: finding.SourceGate}
-	told := listing(map[string]string{
-		"DualStackNeedsController": "--accept", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
+	unknown := finding.Unknown("UnknownUpdateKind", "the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
+		Remedy("Name another.").Named("Update").From(finding.SourceGate)
+	warn := finding.Warn("FarAway", "in use").Named("RemovedAPIs").From(finding.SourceGate)
+	pass := finding.Pass("Forward", "no rollback").Named("Rollback").From(finding.SourceGate)
+	skip := finding.Skipped("NotConcerned", "patch").Named("GiantHop").From(finding.SourceGate)
+	doc := listing(map[string]string{
+		"DualStackNeedsController": "spec.desiredUpdate.acceptRisks", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
 	}, map[string][]finding.Finding{
 		"4.19.3":  {alert, gate("4.19.3"), warn, pass},
 		"4.19.1":  {alert, gate("4.19.1"), risk("LeakedMachineConfigBlocksMCO"), pass},
@@ -83,44 +89,47 @@ func fleet() report.Targets {
 		"4.18.16": {alert, risk("DualStackNeedsController"), risk("OldBootImagesPodmanMissingAuthFlag"), risk("RHELKernelHighLoadIOWait"), pass, skip},
 		"nightly": {alert, unknown},
 	}, "4.19.3", "4.19.1", "4.18.17", "4.18.16", "nightly")
-	told.Findings = append(told.Findings, report.TargetFinding{Targets: []string{}, Finding: finding.Finding{Finding: preflight.Finding{Name: "AcceptanceExpired", Outcome: preflight.Warn, Reason: "Expired", Message: "these acceptances no longer hold: RiskA", Remediation: "Judge them again."}, Source: finding.SourceRisk}})
-	return told
+	doc.Findings = append(doc.Findings, report.TargetFinding{
+		Targets: []string{},
+		Finding: finding.Warn("Expired", "these acceptances no longer hold: RiskA").Remedy("Evaluate them again.").
+			Named("AcceptanceExpired").From(finding.SourceRisk),
+	})
+	return doc
 }
 
 // chosen is one target of the fleet alone.
 func chosen() report.Targets {
-	told := listing(map[string]string{"DualStackNeedsController": "--accept"}, map[string][]finding.Finding{
+	doc := listing(map[string]string{"DualStackNeedsController": "spec.desiredUpdate.acceptRisks"}, map[string][]finding.Finding{
 		"4.18.16": {
 			risk("DualStackNeedsController"), risk("RHELKernelHighLoadIOWait"),
-			{Finding: preflight.Finding{Name: "Rollback", Outcome: preflight.Pass, Reason: "Forward", Message: "no rollback"}, Source: finding.SourceGate},
+			finding.Pass("Forward", "no rollback").Named("Rollback").From(finding.SourceGate),
 		},
 	}, "4.18.16")
-	return told
+	return doc
 }
 
 func none() report.Targets {
-	told := listing(nil, nil)
-	told.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Finding{Finding: preflight.Finding{Name: "NoUpdates", Outcome: preflight.Warn, Reason: "NoUpdates", Message: "the cluster knows of no update"}, Source: finding.SourceRisk}}}
-	return told
+	doc := listing(nil, nil)
+	doc.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Warn("NoUpdates", "the cluster lists no update").Named("NoUpdates").From(finding.SourceRisk)}}
+	return doc
 }
 
 func TestTargetsGolden(t *testing.T) {
-	for name, told := range map[string]report.Targets{"targets": fleet(), "targets-one": chosen(), "targets-none": none()} {
-		for _, format := range report.Formats() {
+	for name, doc := range map[string]report.Targets{"targets": fleet(), "targets-one": chosen(), "targets-none": none()} {
+		for _, format := range []string{"text", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
-				var got bytes.Buffer
-				if err := report.WriteTargets(&got, format, told); err != nil {
-					t.Fatal(err)
-				}
-				golden(t, name+"."+format, got.Bytes())
+				golden(t, name+"."+format, encoded(t, format, doc))
 			})
 		}
 	}
+	t.Run("targets-one.yaml", func(t *testing.T) {
+		golden(t, "targets-one.yaml", encoded(t, "yaml", chosen()))
+	})
 }
 
 func TestTargetsReadBack(t *testing.T) {
 	var written bytes.Buffer
-	if err := report.WriteTargets(&written, "json", fleet()); err != nil {
+	if err := report.Write(&written, "json", fleet()); err != nil {
 		t.Fatal(err)
 	}
 	var got report.Targets
@@ -133,13 +142,13 @@ func TestTargetsReadBack(t *testing.T) {
 }
 
 func TestTargetsOfAnUnknownFormat(t *testing.T) {
-	if err := report.WriteTargets(&bytes.Buffer{}, "xml", fleet()); err == nil {
+	if err := report.Write(&bytes.Buffer{}, "xml", fleet()); err == nil {
 		t.Error("format xml was taken")
 	}
 }
 
-// What blocks a great many targets is said once for all of them.
-func TestManyTargetsAreToldInFewWords(t *testing.T) {
+// What blocks many targets is written once for all of them.
+func TestManyTargetsShareOneFinding(t *testing.T) {
 	found := map[string][]finding.Finding{}
 	var versions []string
 	for minor := 20; minor >= 18; minor-- {
@@ -156,12 +165,12 @@ func TestManyTargetsAreToldInFewWords(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := report.WriteTargets(&text, "text", listing(nil, found, versions...)); err != nil {
+	if err := report.Write(&text, "text", listing(nil, found, versions...)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"180 updates", "* every target: Everywhere\n", "Blocks: every target\n", "Blocks: 4.20.z; not 4.19.z, 4.18.z\n",
-		"Blocks: 4.20.60, 4.20.58, 4.20.56, 4.20.54, 4.20.52, and 25 more of 4.20.z, 4.19.60, 4.19.58, 4.19.56, 4.19.54, 4.19.52, and 25 more of 4.19.z; not 4.18.z\n",
+		"180 updates", "* every target: Everywhere\n", "Targets: every target\n", "Targets: 4.20.z; not 4.19.z, 4.18.z\n",
+		"Targets: 4.20.60, 4.20.58, 4.20.56, 4.20.54, 4.20.52, and 25 more of 4.20.z, 4.19.60, 4.19.58, 4.19.56, 4.19.54, 4.19.52, and 25 more of 4.19.z; not 4.18.z\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not say %q", want)
