@@ -110,11 +110,11 @@ func TestWhatCVOWouldDo(t *testing.T) {
 		"Takes":    {reason: "available, signed, nothing in the way", change: func(*world) {}, accepts: true, says: "PayloadLoaded"},
 		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
 		"Gate": {
-			reason: "its condition will tell", says: "PreconditionChecks: the condition Upgradeable",
+			reason: "its condition will report it", says: "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
 		},
 		"Upgradeable": {
-			reason: "its condition tells", says: "PreconditionChecks: Preconditions failed",
+			reason: "its condition reports it", says: "PreconditionChecks: Preconditions failed",
 			change: func(w *world) {
 				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Because", Message: "no"}}
 			},

@@ -48,11 +48,16 @@ func (r Report) WriteText(w io.Writer) error {
 }
 
 // MarshalJSON implements json.Marshaler: the outcome comes with the results.
+// Characters that are special in HTML stay readable.
 func (r Report) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(struct {
 		Outcome preflight.Outcome `json:"outcome"`
 		Results []Result          `json:"results"`
 	}{r.Outcome(), append([]Result{}, r.Results...)})
+	return text.Bytes(), err
 }
 
 // The parts of JUnit's format that CI systems read: a suite for each check, a

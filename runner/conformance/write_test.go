@@ -29,7 +29,7 @@ func sample() conformance.Report {
 }
 
 func TestWrite(t *testing.T) {
-	for _, format := range report.Formats(conformance.Report{}) {
+	for _, format := range []string{"text", "json", "junit"} {
 		t.Run(format, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := report.Write(&got, format, sample()); err != nil {
