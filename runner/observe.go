@@ -59,6 +59,9 @@ type request struct {
 }
 
 func observeFor(ctx context.Context, c *cluster.Cluster, r request) (observed, error) {
+	if err := r.target.validate(); err != nil {
+		return observed{}, err
+	}
 	seen, err := newView(ctx, c, r.options, r.needs)
 	if err != nil {
 		return observed{}, err

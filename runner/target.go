@@ -32,6 +32,22 @@ func (t Target) given() int {
 	return given
 }
 
+// validate reports what is wrong with the selection itself, before the cluster is
+// asked. A selection that names nothing is left to resolve, which lists the
+// releases that there are.
+func (t Target) validate() error {
+	if t.given() > 1 {
+		return badInput("more than one target release is named: name a version, the latest or an image")
+	}
+	if t.Version == "" {
+		return nil
+	}
+	if _, err := semver.Parse(t.Version); err != nil {
+		return badInput("the version %q is not a semantic version like 4.19.3: %w", t.Version, err)
+	}
+	return nil
+}
+
 // resolve finds the release. The version of a release that is selected by image
 // is empty: only its payload has it.
 func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
@@ -39,22 +55,17 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 	switch {
 	case t.given() == 0:
 		return update.Release{}, badInput("no target release is named; the cluster knows %s", listVersions(known))
-	case t.given() > 1:
-		return update.Release{}, badInput("more than one target release is named: name a version, the latest or an image")
 	case t.Image != "":
 		return update.Release{Image: t.Image}, nil
 	case t.Latest:
 		return latest(clusterVersion)
-	}
-	if _, err := semver.Parse(t.Version); err != nil {
-		return update.Release{}, badInput("the version %q is not a semantic version like 4.19.3: %w; the cluster knows %s", t.Version, err, listVersions(known))
 	}
 	for _, candidate := range known {
 		if candidate.Version == t.Version && candidate.Image != "" {
 			return candidate, nil
 		}
 	}
-	return update.Release{}, badInput("the cluster knows no release %s; it knows %s. Name another one, or its image by digest", t.Version, listVersions(known))
+	return update.Release{}, badInput("the cluster knows no release %s; it knows %s. name another one, or its image by digest", t.Version, listVersions(known))
 }
 
 func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {

@@ -23,7 +23,7 @@ func newChecks(client *client) *cobra.Command {
 		Long: `List the preflight checks that the target release ships, after verifying its
 signature. Nothing is created in the cluster.
 ` + exitHelp,
-		Args: noArguments,
+		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
 	}
 	flags.targetFlags.add(c)

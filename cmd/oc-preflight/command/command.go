@@ -5,14 +5,17 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 )
@@ -75,15 +78,34 @@ folds it all into one verdict.`,
 	client.flags.AddFlags(root.PersistentFlags())
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
 		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
+}
+
+// flagError names the flag that was meant, where one differs in its dashes only.
+func flagError(c *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		meant := ""
+		c.Flags().VisitAll(func(flag *pflag.Flag) {
+			if bare(flag.Name) == bare(unknown.GetSpecifiedName()) {
+				meant = flag.Name
+			}
+		})
+		if meant != "" {
+			return usageError(fmt.Errorf("%w; write --%s", err, meant))
+		}
+	}
+	return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
+}
+
+// bare is a flag's name as one types it from memory.
+func bare(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
 func lastWord(name string) string {
@@ -111,9 +133,23 @@ func (c *client) connect() (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to ask: %w", err)
 	}
+	if !c.named() {
+		return nil, errors.New("no cluster to ask: there is no kubeconfig; log in with oc login, or name one with --kubeconfig or KUBECONFIG")
+	}
 	reached, err := cluster.Connect(config, "oc-preflight/"+toolVersion())
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to ask: %w", err)
 	}
 	return reached, nil
+}
+
+// named is false when no kubeconfig, flag or pod names a cluster: client-go would
+// ask localhost:8080 then.
+func (c *client) named() bool {
+	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {
+		return true
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
 }

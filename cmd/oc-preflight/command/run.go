@@ -65,7 +65,7 @@ not, the exit code is 1.
 
   # A release that the cluster does not know of
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
-		Args: noArguments,
+		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
@@ -198,7 +198,7 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 
 // options are those of the flags, for a cluster.
 func (f runFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
-	if err := f.validate(); err != nil {
+	if err := errors.Join(f.targetFlags.validate(), f.pullFlags.validate()); err != nil {
 		return runner.Options{}, usageError(err)
 	}
 	keyrings, stores, err := f.read()

@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
 		},
 	} {
-		for _, format := range report.Formats(history.History{}) {
+		for _, format := range []string{"text", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				var got bytes.Buffer
 				if err := report.Write(&got, format, history.Of(runs, start.Add(51*time.Hour))); err != nil {
