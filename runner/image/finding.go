@@ -238,7 +238,7 @@ func weigh(results []result) (size int64, count int) {
 				sizes[architecture] = map[string]int64{}
 			}
 			for _, layer := range layers {
-				sizes[architecture][layer.Digest] = layer.Size
+				sizes[architecture][layer.Digest.String()] = layer.Size
 			}
 		}
 	}

@@ -162,8 +162,8 @@ func TestCheck(t *testing.T) {
 					}
 				})
 			},
-			want: []string{"Images Unknown ManifestTooLarge"},
-			text: []string{"1 of 4 images are not known to be at SOURCE/", "256 KiB"},
+			want: []string{"Images Fail ManifestTooLarge"},
+			text: []string{"1 of 4 images", "4 MiB"},
 		},
 		"Redirects without end": {
 			reason: "nobody follows for ever, and another place may have it",
@@ -216,7 +216,7 @@ func TestCheck(t *testing.T) {
 				w.pushIndex(t, "etcd", "", "s390x", "arm64")
 			},
 			want: []string{"Images Fail ArchitectureMissing"},
-			text: []string{"1 of 4 images are not for all nodes at", "linux/amd64", "only for: s390x, arm64", "--keep-manifest-list"},
+			text: []string{"1 of 4 images are not for all nodes at", "linux/amd64", "only for: linux/s390x, linux/arm64", "--keep-manifest-list"},
 		},
 		"Blob missing": {
 			reason: "a manifest without its layers is half an image",

@@ -140,7 +140,7 @@ func TestAttachments(t *testing.T) {
 
 // manifestOf is an attachment whose one layer is described so.
 func manifestOf(layer string) string {
-	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{},"layers":[` + layer + `]}`
+	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0", 64) + `","size":2},"layers":[` + layer + `]}`
 }
 
 // TestRegistryMisbehaves has a registry that serves the image and lies about its

@@ -44,8 +44,8 @@ func (c *check) at(ctx context.Context, place Place) error {
 		return err
 	}
 	digests := []string{digest}
-	if len(top.Manifests) > 0 {
-		if digests, err = top.instances(c.image.Architectures); err != nil {
+	if top.IsIndex() {
+		if digests, err = instances(top, c.image.Architectures); err != nil {
 			c.findings = append(c.findings, unknown("NoInstance", "%s cannot be held against a policy: %s", c.image.PullSpec, quotable(err.Error())))
 			return nil
 		}
