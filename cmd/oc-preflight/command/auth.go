@@ -184,7 +184,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 	if err != nil {
 		return access.Needs{}, err
 	}
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	options.Observer = progressOnly(display)
 	listing, err := runner.Checks(c.Context(), reached, f.target, options)
 	display.close()

@@ -40,7 +40,7 @@ func cancel(ctx context.Context, client *client, id string) error {
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	ended, err := runner.Cancel(ctx, store.Cluster, id, runner.Options{Observer: progressOnly(display)})
 	display.close()
 	switch {

@@ -46,7 +46,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	options.Observer = progressOnly(display)
 	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()

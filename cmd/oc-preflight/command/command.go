@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -74,8 +75,11 @@ folds it all into one verdict.`,
 		SilenceErrors: true,
 		Version:       toolVersion(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+
+		PersistentPreRun: func(*cobra.Command, []string) { client.startLog() },
 	}
 	client.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().IntVarP(&client.verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
@@ -123,8 +127,10 @@ func toolVersion() string {
 
 // client reaches the cluster that the user's flags name.
 type client struct {
-	flags   *genericclioptions.ConfigFlags
-	streams genericiooptions.IOStreams
+	flags     *genericclioptions.ConfigFlags
+	streams   genericiooptions.IOStreams
+	verbosity int
+	log       *slog.Logger
 }
 
 // connect makes the clients. It sends no request.

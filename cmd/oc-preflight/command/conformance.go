@@ -78,7 +78,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	result, err := conformance.Run(c.Context(), conformance.Config{
 		Kubernetes: reached.Kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
 		Progress: func(step string) { display.step(step) },

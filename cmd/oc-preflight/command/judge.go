@@ -32,7 +32,7 @@ func (f *judgeFlags) add(c *cobra.Command) {
 }
 
 // options are those of the flags, for a cluster.
-func (f judgeFlags) options(reached *cluster.Cluster) (runner.Options, error) {
+func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
 		read, err := readAcceptances(path)
@@ -54,6 +54,7 @@ func (f judgeFlags) options(reached *cluster.Cluster) (runner.Options, error) {
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
+		Logger: client.log,
 		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
 	}, nil
 }

@@ -129,7 +129,7 @@ func (f *runFlags) checkConduct() error {
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
 func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
@@ -209,7 +209,7 @@ func (f runFlags) options(client *client, reached *cluster.Cluster) (runner.Opti
 	if err != nil {
 		return runner.Options{}, err
 	}
-	options, err := f.judgeFlags.options(reached)
+	options, err := f.judgeFlags.options(client, reached)
 	if err != nil {
 		return runner.Options{}, err
 	}

@@ -64,11 +64,11 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(reached)
+	options, err := flags.options(client, reached)
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
+	display := client.display()
 	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
 	told, err := runner.Targets(c.Context(), reached, flags.to, options)
 	display.close()
