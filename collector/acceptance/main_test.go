@@ -17,6 +17,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) },
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
 		cluster.ControlPlaneOnly(), cluster.FeatureSet("DevPreviewNoUpgrade"))
 }

@@ -150,7 +150,7 @@ func TestWrite(t *testing.T) {
 		"AlreadyThere": {reason: "as wanted", before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.before))
+			server.Create(t, clusterVersion(tc.before))
 			kept, err := acceptance.Write(t.Context(), client(config), tc.change)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -177,7 +177,7 @@ func TestWriteWithoutTheFeature(t *testing.T) {
 	})
 	for name, before := range map[string]map[string]any{"NoUpdate": nil, "Update": {"version": "4.18.16", "image": image}} {
 		t.Run(name, func(t *testing.T) {
-			checktest.On(plain.Config).Hold(t, clusterVersion(before))
+			checktest.Connect(plain.Config).Create(t, clusterVersion(before))
 			_, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Add: []string{"RiskA"}})
 			refused(t, err, "ClusterUpdateAcceptRisks is off", "--accept-file")
 			if strings.Contains(err.Error(), "TechPreview") {
@@ -210,7 +210,7 @@ func TestWriteOnAHostedCluster(t *testing.T) {
 	hosted := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	hosted.Status.ControlPlaneTopology = configv1.ExternalTopologyMode
 	hosted.Status.InfrastructureTopology = configv1.HighlyAvailableTopologyMode
-	server.Hold(t, hosted, clusterVersion(map[string]any{"acceptRisks": accepts("RiskA")}))
+	server.Create(t, hosted, clusterVersion(map[string]any{"acceptRisks": accepts("RiskA")}))
 	_, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskB"}})
 	refused(t, err, "HyperShift")
 	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Replace: true}); err != nil {
@@ -226,7 +226,7 @@ func TestWriteThatCannotBe(t *testing.T) {
 	for i := range thousand {
 		thousand[i] = fmt.Sprintf("Risk%d", i)
 	}
-	server.Hold(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
+	server.Create(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
 	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); err == nil || !strings.Contains(err.Error(), "1001 accepted risks") {
 		t.Errorf("one too many: %v", err)
 	}
@@ -262,7 +262,7 @@ func TestWriteContested(t *testing.T) {
 		"Always": {"in the end it gives up", 1000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(map[string]any{"version": "4.18.16"}))
+			server.Create(t, clusterVersion(map[string]any{"version": "4.18.16"}))
 			contested := rest.CopyConfig(config)
 			count := 0
 			left := &atomic.Int32{}

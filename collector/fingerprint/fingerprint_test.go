@@ -94,7 +94,7 @@ func read(t *testing.T, objects []runtime.Object) fingerprint.Fingerprint {
 	t.Helper()
 	var found fingerprint.Fingerprint
 	t.Run("", func(t *testing.T) {
-		server.Hold(t, objects...)
+		server.Create(t, objects...)
 		found = fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
 	})
 	awaitRemoval(t, objects)
@@ -133,7 +133,7 @@ func TestADefinitionMadeAgainIsAChange(t *testing.T) {
 // What may not be read could have changed: that is never taken for unchanged.
 func TestNotKnownIsNotUnchanged(t *testing.T) {
 	known := fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
-	blind := fingerprint.Read(t.Context(), server.Nobody().Snapshot(t).Cluster)
+	blind := fingerprint.Read(t.Context(), server.Unprivileged().Snapshot(t).Cluster)
 	for name, changes := range map[string][]string{
 		"then": blind.Changes(maps.Clone(known)), "now": known.Changes(blind), "both": blind.Changes(blind),
 	} {

@@ -123,9 +123,9 @@ func TestCapacity(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
+			server.Create(t, tc.objects...)
 			findings := checktest.Run(t, health.Capacity(), server.Snapshot(t), patch(t))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) {
@@ -137,12 +137,12 @@ func TestCapacity(t *testing.T) {
 
 func TestCapacityOfWhatIsBeingDeleted(t *testing.T) {
 	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode)...)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode)...)
 	deleted := machineSet("a", func(set *machinev1beta1.MachineSet) { set.DeletionTimestamp = new(metav1.Now()) })
-	with := server.Answering(map[string]checktest.Answer{
+	with := server.Responding(map[string]checktest.Response{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{deleted}),
 	})
-	got := checktest.Summary(checktest.Run(t, health.Capacity(), with.Snapshot(t), patch(t)))
+	got := checktest.Results(checktest.Run(t, health.Capacity(), with.Snapshot(t), patch(t)))
 	if diff := cmp.Diff(results{"MachineSet-a": said(preflight.Fail, "BeingDeleted")}, got); diff != "" {
 		t.Errorf("it will not be there to be copied (-want +got):\n%s", diff)
 	}
@@ -150,44 +150,44 @@ func TestCapacityOfWhatIsBeingDeleted(t *testing.T) {
 
 func TestCapacityUnreadable(t *testing.T) {
 	serveUpgradeConfigs(t)
-	server.Hold(t, upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true }))
-	reserved := checktest.Says(`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[` +
+	server.Create(t, upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true }))
+	reserved := checktest.Body(`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[` +
 		`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfig","metadata":{"name":"c","namespace":"n"},"spec":{"capacityReservation":true}}]}`)
 	for name, tc := range map[string]struct {
 		reason         string
 		infrastructure []runtime.Object
 		server         checktest.Server
-		want           checktest.Said
+		want           checktest.Result
 	}{
-		"Forbidden": {reason: "who may not look cannot tell", server: server.Nobody(), want: said(preflight.Unknown, "Forbidden")},
+		"Forbidden": {reason: "who may not look cannot tell", server: server.Unprivileged(), want: said(preflight.Unknown, "Forbidden")},
 		"TopologyForbidden": {
 			reason: "whose machines they are cannot be told", want: said(preflight.Unknown, "Forbidden"),
-			server: server.Nobody().Answering(map[string]checktest.Answer{upgradeConfigsPath: reserved}),
+			server: server.Unprivileged().Responding(map[string]checktest.Response{upgradeConfigsPath: reserved}),
 		},
 		"MachineSetsForbidden": {
 			reason: "who may not look cannot tell", want: said(preflight.Unknown, "Forbidden"),
-			server: server.Nobody().Answering(map[string]checktest.Answer{
-				upgradeConfigsPath: reserved, "/apis/config.openshift.io/v1/infrastructures/cluster": checktest.Says(
+			server: server.Unprivileged().Responding(map[string]checktest.Response{
+				upgradeConfigsPath: reserved, "/apis/config.openshift.io/v1/infrastructures/cluster": checktest.Body(
 					`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`),
 			}),
 		},
 		"NoMachineAPI": {
 			reason: "OpenShift that runs its own control plane has it", infrastructure: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
-			server: server.Answering(map[string]checktest.Answer{machineSetsPath: checktest.NotServed}), want: said(preflight.Unknown, "APIMissing"),
+			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}), want: said(preflight.Unknown, "APIMissing"),
 		},
 		"PlainKubernetes": {
 			reason: "it has no machines of that kind", want: said(preflight.Skipped, "PlainKubernetes"),
-			server: server.Answering(map[string]checktest.Answer{machineSetsPath: checktest.NotServed}),
+			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}),
 		},
 		"Malformed": {
 			reason: "what the schema does not allow", want: said(preflight.Unknown, "Error"),
-			server: server.Answering(map[string]checktest.Answer{upgradeConfigsPath: checktest.Says(
+			server: server.Responding(map[string]checktest.Response{upgradeConfigsPath: checktest.Body(
 				`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[{"kind":"UpgradeConfig","spec":true}]}`)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.infrastructure...)
-			got := checktest.Summary(checktest.Run(t, health.Capacity(), tc.server.Snapshot(t), patch(t)))
+			server.Create(t, tc.infrastructure...)
+			got := checktest.Results(checktest.Run(t, health.Capacity(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"CapacityReservation": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -197,12 +197,12 @@ func TestCapacityUnreadable(t *testing.T) {
 
 func TestCapacityInMasses(t *testing.T) {
 	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode)...)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode)...)
 	var sets []*machinev1beta1.MachineSet
 	for i := range 2000 {
 		sets = append(sets, machineSet(fmt.Sprintf("s%04d", i), func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))
 	}
-	many := server.Answering(map[string]checktest.Answer{
+	many := server.Responding(map[string]checktest.Response{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", sets),
 	})
 	findings := checktest.Run(t, health.Capacity(), many.Snapshot(t), patch(t))

@@ -80,7 +80,7 @@ func TestExternalDependencies(t *testing.T) {
 		url    string
 		client *http.Client
 		says   string
-		want   checktest.Said
+		want   checktest.Result
 	}{
 		"Fine": {reason: "2xx is an answer", url: fine, says: "1 of them", want: said(preflight.Pass, "Reachable")},
 		"Redirected": {
@@ -161,7 +161,7 @@ func TestExternalDependenciesTryAgain(t *testing.T) {
 		}
 	})
 	want := results{"ExternalDependency": said(preflight.Pass, "Reachable")}
-	if diff := cmp.Diff(want, checktest.Summary(ask(t, http.DefaultClient, flaky))); diff != "" || asked.Load() != 3 {
+	if diff := cmp.Diff(want, checktest.Results(ask(t, http.DefaultClient, flaky))); diff != "" || asked.Load() != 3 {
 		t.Errorf("an answer to the third of %d tries is an answer (-want +got):\n%s", asked.Load(), diff)
 	}
 }
@@ -273,7 +273,7 @@ func TestExternalDependenciesWithoutAny(t *testing.T) {
 	t.Parallel()
 	want := results{"ExternalDependency": said(preflight.Skipped, "NoneGiven")}
 	for _, none := range []*health.Dependencies{nil, health.DependOn(http.DefaultClient, nil)} {
-		got := checktest.Summary(checktest.Run(t, health.ExternalDependencies(none), server.Snapshot(t), patch(t)))
+		got := checktest.Results(checktest.Run(t, health.ExternalDependencies(none), server.Snapshot(t), patch(t)))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("nothing to ask is not an answer (-want +got):\n%s", diff)
 		}

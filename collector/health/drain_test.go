@@ -98,7 +98,7 @@ func pod(name string, pairs ...string) *metav1.PartialObjectMetadata {
 // change the status of budgets as soon as it sees them.
 func with(t *testing.T, budgets []*policyv1.PodDisruptionBudget, pods ...*metav1.PartialObjectMetadata) checktest.Server {
 	t.Helper()
-	return server.Answering(map[string]checktest.Answer{
+	return server.Responding(map[string]checktest.Response{
 		budgetsPath: checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", budgets),
 		podsPath:    checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", pods),
 	})
@@ -188,7 +188,7 @@ func TestDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			findings := checktest.Run(t, health.Drain(), with(t, tc.budgets).Snapshot(t), patch(t))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) {
@@ -263,7 +263,7 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Bool
 			list := checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", tc.pods)
-			counted := with(t, tc.budgets).Answering(map[string]checktest.Answer{podsPath: func(request *http.Request) (int, []byte) {
+			counted := with(t, tc.budgets).Responding(map[string]checktest.Response{podsPath: func(request *http.Request) (int, []byte) {
 				asked.Store(true)
 				if fields := request.URL.Query().Get("fieldSelector"); !strings.Contains(fields, "status.phase!=Pending") {
 					t.Errorf("pods that need no budget are listed: %q", fields)
@@ -271,7 +271,7 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 				return list(request)
 			}})
 			findings := checktest.Run(t, health.Drain(), counted.Snapshot(t), patch(t))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) {
@@ -297,8 +297,8 @@ func TestDrainTopology(t *testing.T) {
 		"Several":    {"one node is drained after the other", configv1.HighlyAvailableTopologyMode, blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, infrastructure(tc.topology))
-			got := checktest.Summary(checktest.Run(t, health.Drain(), with(t, never).Snapshot(t), patch(t)))
+			server.Create(t, infrastructure(tc.topology))
+			got := checktest.Results(checktest.Run(t, health.Drain(), with(t, never).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -309,38 +309,38 @@ func TestDrainTopology(t *testing.T) {
 func TestDrainUnreadable(t *testing.T) {
 	crossing := []*policyv1.PodDisruptionBudget{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting("tier=b"))}
 	budgets := checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", crossing)
-	infrastructure := checktest.Says(`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`)
+	infrastructure := checktest.Body(`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`)
 	const infrastructurePath = "/apis/config.openshift.io/v1/infrastructures/cluster"
 	partly := results{"PodDisruptionBudget-shop.a": said(preflight.Fail, "NeverSatisfied"), "Drain": said(preflight.Unknown, "Forbidden")}
 	for name, tc := range map[string]struct {
 		reason string
-		paths  map[string]checktest.Answer
+		paths  map[string]checktest.Response
 		want   results
 	}{
 		"Forbidden": {
-			"who may not look cannot tell", map[string]checktest.Answer{infrastructurePath: infrastructure}, results{"Drain": said(preflight.Unknown, "Forbidden")},
+			"who may not look cannot tell", map[string]checktest.Response{infrastructurePath: infrastructure}, results{"Drain": said(preflight.Unknown, "Forbidden")},
 		},
 		"PodsForbidden": {
-			"what can be told is told", map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: budgets}, partly,
+			"what can be told is told", map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: budgets}, partly,
 		},
 		"TopologyForbidden": {
-			"whether nodes are drained cannot be told", map[string]checktest.Answer{
+			"whether nodes are drained cannot be told", map[string]checktest.Response{
 				budgetsPath: budgets, podsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []*metav1.PartialObjectMetadata{}),
 			}, partly,
 		},
 		"Malformed": {
 			"what cannot be read cannot be judged",
-			map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: checktest.Says(`{"items":[{"spec":1}]}`)},
+			map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: checktest.Body(`{"items":[{"spec":1}]}`)},
 			results{"Drain": said(preflight.Unknown, "Error")},
 		},
 		"PodsMalformed": {
 			"what cannot be read cannot be judged",
-			map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: budgets, podsPath: checktest.Says(`{"items":[{"metadata":1}]}`)},
+			map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: budgets, podsPath: checktest.Body(`{"items":[{"metadata":1}]}`)},
 			results{"PodDisruptionBudget-shop.a": said(preflight.Fail, "NeverSatisfied"), "Drain": said(preflight.Unknown, "Error")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Run(t, health.Drain(), server.Nobody().Answering(tc.paths).Snapshot(t), patch(t)))
+			got := checktest.Results(checktest.Run(t, health.Drain(), server.Unprivileged().Responding(tc.paths).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -367,7 +367,7 @@ func TestDrainInMasses(t *testing.T) {
 	pods[0].Labels["tier"] = "x"
 	var requests atomic.Int32
 	list := checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", pods)
-	many := with(t, budgets).Answering(map[string]checktest.Answer{allPodsPath: func(request *http.Request) (int, []byte) {
+	many := with(t, budgets).Responding(map[string]checktest.Response{allPodsPath: func(request *http.Request) (int, []byte) {
 		requests.Add(1)
 		return list(request)
 	}})
@@ -405,7 +405,7 @@ func TestDrainOfAServer(t *testing.T) {
 	}
 	broken := running("broken", "app=some")
 	broken.Status.Conditions[0].Status = corev1.ConditionFalse
-	server.Hold(t, running("one", "app=one"), running("some-1", "app=some"), running("some-2", "app=some"), broken,
+	server.Create(t, running("one", "app=one"), running("some-1", "app=some"), running("some-2", "app=some"), broken,
 		running("bare", "app=bare"), running("both", "app=x", "tier=y"),
 		held("one", "app=one", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1))}),
 		held("some", "app=some", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))}),
@@ -422,7 +422,7 @@ func TestDrainOfAServer(t *testing.T) {
 	}
 	var diff string
 	settled := eventually(t, func() bool {
-		diff = cmp.Diff(want, checktest.Summary(checktest.Run(t, health.Drain(), server.Snapshot(t), patch(t))))
+		diff = cmp.Diff(want, checktest.Results(checktest.Run(t, health.Drain(), server.Snapshot(t), patch(t))))
 		return diff == ""
 	})
 	if !settled {

@@ -48,7 +48,7 @@ func TestChecks(t *testing.T) {
 			},
 		},
 		"Forbidden": {
-			reason: "who may not look passes nothing", server: server.Nobody(),
+			reason: "who may not look passes nothing", server: server.Unprivileged(),
 			want: results{
 				"ClusterOperatorHealth": said(preflight.Unknown, "Forbidden"), "NodeHealth": said(preflight.Unknown, "Forbidden"),
 				"Drain": said(preflight.Unknown, "Forbidden"), "CapacityReservation": said(preflight.Unknown, "Forbidden"),
@@ -58,7 +58,7 @@ func TestChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := collect(t, health.Checks(tc.server.Snapshot(t), patch(t), health.Options{}))
-			if diff := cmp.Diff(tc.want, checktest.Summary(got)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -69,9 +69,9 @@ func TestChecks(t *testing.T) {
 // all findings have in common.
 func TestChecksOfSickCluster(t *testing.T) {
 	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
-	server.Hold(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
-	sick := with(t, []*policyv1.PodDisruptionBudget{budget("cart.v1", 1, 1, 1)}).Answering(map[string]checktest.Answer{
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
+	server.Create(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
+	sick := with(t, []*policyv1.PodDisruptionBudget{budget("cart.v1", 1, 1, 1)}).Responding(map[string]checktest.Response{
 		nodesPath: checktest.Pages(t, "v1", "NodeList", []*corev1.Node{
 			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
@@ -80,7 +80,7 @@ func TestChecksOfSickCluster(t *testing.T) {
 	options := health.Options{Dependencies: health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"}), Now: clock(t, "11:50:00")}
 	findings := collect(t, health.Checks(sick.Snapshot(t), patch(t), options))
 	if len(findings) != 12 {
-		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Summary(findings))
+		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Results(findings))
 	}
 	for _, f := range findings {
 		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(f.Name) {
@@ -101,15 +101,15 @@ func TestChecksOfSickCluster(t *testing.T) {
 // TestChecksReadOnce asks about 500 updates, as `oc preflight targets` does.
 func TestChecksReadOnce(t *testing.T) {
 	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("a"))...)
-	server.Hold(t, operator("dns", "Available=True", "Degraded=False"))
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("a"))...)
+	server.Create(t, operator("dns", "Available=True", "Degraded=False"))
 	var nodes []*corev1.Node
 	for i := range 500 {
 		nodes = append(nodes, node(fmt.Sprintf("n%03d", i), cordoned))
 	}
 	var mutex sync.Mutex
 	requests := map[string]int{}
-	counted := func(path string, answer checktest.Answer) checktest.Answer {
+	counted := func(path string, answer checktest.Response) checktest.Response {
 		return func(request *http.Request) (int, []byte) {
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -118,7 +118,7 @@ func TestChecksReadOnce(t *testing.T) {
 		}
 	}
 	budgets := []*policyv1.PodDisruptionBudget{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting("tier=b"))}
-	snapshot := server.Answering(map[string]checktest.Answer{
+	snapshot := server.Responding(map[string]checktest.Response{
 		nodesPath:       counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
 		budgetsPath:     counted("budgets", checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", budgets)),
 		podsPath:        counted("pods", checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []*metav1.PartialObjectMetadata{})),

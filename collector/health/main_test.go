@@ -16,7 +16,7 @@ import (
 var server checktest.Server
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
 // patch is an update that reboots nodes, and leaves no minor version.
@@ -35,8 +35,8 @@ func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
 	}
 }
 
-type results = map[string]checktest.Said
+type results = map[string]checktest.Result
 
-func said(outcome preflight.Outcome, reason string) checktest.Said {
-	return checktest.Said{Outcome: outcome, Reason: reason}
+func said(outcome preflight.Outcome, reason string) checktest.Result {
+	return checktest.Result{Outcome: outcome, Reason: reason}
 }

@@ -183,12 +183,12 @@ func TestNodes(t *testing.T) {
 				tc.topology = configv1.HighlyAvailableTopologyMode
 			}
 			if tc.topology != "none" {
-				server.Hold(t, infrastructure(tc.topology))
+				server.Create(t, infrastructure(tc.topology))
 			}
 			// Not held by the server: its controllers taint what is not ready.
-			with := server.Answering(map[string]checktest.Answer{nodesPath: checktest.Pages(t, "v1", "NodeList", tc.nodes)})
+			with := server.Responding(map[string]checktest.Response{nodesPath: checktest.Pages(t, "v1", "NodeList", tc.nodes)})
 			findings := checktest.Run(t, health.Nodes(), with.Snapshot(t), patch(t))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) {
@@ -199,10 +199,10 @@ func TestNodes(t *testing.T) {
 }
 
 func TestNodesOfAServer(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode),
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode),
 		node("a"), node("b", cordoned), node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, "none left")))
 	want := results{"NodesCordoned": said(preflight.Fail, "Cordoned"), "NodesMemoryPressure": said(preflight.Fail, "MemoryPressure")}
-	got := checktest.Summary(checktest.Run(t, health.Nodes(), server.Snapshot(t), patch(t)))
+	got := checktest.Results(checktest.Run(t, health.Nodes(), server.Snapshot(t), patch(t)))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("nodes as a real API server has them (-want +got):\n%s", diff)
 	}
@@ -216,19 +216,19 @@ func TestNodesUnreadable(t *testing.T) {
 		want   results
 	}{
 		"Forbidden": {
-			"who may not look cannot tell", server.Nobody(), results{"NodeHealth": said(preflight.Unknown, "Forbidden")},
+			"who may not look cannot tell", server.Unprivileged(), results{"NodeHealth": said(preflight.Unknown, "Forbidden")},
 		},
 		"TopologyForbidden": {
-			"what can be told is told", server.Nobody().Answering(map[string]checktest.Answer{nodesPath: held}),
+			"what can be told is told", server.Unprivileged().Responding(map[string]checktest.Response{nodesPath: held}),
 			results{"NodeHealth": said(preflight.Unknown, "Forbidden"), "NodesCordoned": said(preflight.Fail, "Cordoned")},
 		},
 		"Malformed": {
-			"what cannot be read cannot be judged", server.Answering(map[string]checktest.Answer{nodesPath: checktest.Says(`{"items":`)}),
+			"what cannot be read cannot be judged", server.Responding(map[string]checktest.Response{nodesPath: checktest.Body(`{"items":`)}),
 			results{"NodeHealth": said(preflight.Unknown, "Error")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Run(t, health.Nodes(), tc.server.Snapshot(t), patch(t)))
+			got := checktest.Results(checktest.Run(t, health.Nodes(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -237,7 +237,7 @@ func TestNodesUnreadable(t *testing.T) {
 }
 
 func TestNodesInMasses(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	var nodes []*corev1.Node
 	for i := range 10_000 {
 		why := "short"
@@ -247,7 +247,7 @@ func TestNodesInMasses(t *testing.T) {
 		nodes = append(nodes, node(fmt.Sprintf("n%05d", i), cordoned, state("Degraded", why),
 			set(corev1.NodeReady, corev1.ConditionFalse, why), set(corev1.NodeDiskPressure, corev1.ConditionTrue, "full")))
 	}
-	many := server.Answering(map[string]checktest.Answer{nodesPath: checktest.Pages(t, "v1", "NodeList", nodes)})
+	many := server.Responding(map[string]checktest.Response{nodesPath: checktest.Pages(t, "v1", "NodeList", nodes)})
 	findings := checktest.Run(t, health.Nodes(), many.Snapshot(t), patch(t))
 	if len(findings) != 4 {
 		t.Fatalf("got %d findings, want one for each of 4 defects", len(findings))

@@ -115,9 +115,9 @@ func TestClusterOperators(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
+			server.Create(t, tc.objects...)
 			findings := checktest.Run(t, health.ClusterOperators(), server.Snapshot(t), patch(t))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) {
@@ -128,28 +128,28 @@ func TestClusterOperators(t *testing.T) {
 }
 
 func TestClusterOperatorsUnreadable(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
-		want   checktest.Said
+		want   checktest.Result
 	}{
-		"Forbidden": {"who may not look cannot tell", server.Nobody(), said(preflight.Unknown, "Forbidden")},
+		"Forbidden": {"who may not look cannot tell", server.Unprivileged(), said(preflight.Unknown, "Forbidden")},
 		"Missing": {
 			"OpenShift without the API cannot be judged",
-			server.Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "APIMissing"),
+			server.Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "APIMissing"),
 		},
 		"MissingAndForbidden": {
 			"whether that is OpenShift cannot be told either",
-			server.Nobody().Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "Forbidden"),
+			server.Unprivileged().Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "Forbidden"),
 		},
 		"Malformed": {
 			"what cannot be read cannot be judged",
-			server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Says(`{"items": 7}`)}), said(preflight.Unknown, "Error"),
+			server.Responding(map[string]checktest.Response{operatorsPath: checktest.Body(`{"items": 7}`)}), said(preflight.Unknown, "Error"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Run(t, health.ClusterOperators(), tc.server.Snapshot(t), patch(t)))
+			got := checktest.Results(checktest.Run(t, health.ClusterOperators(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"ClusterOperatorHealth": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -164,7 +164,7 @@ func TestClusterOperatorsInMasses(t *testing.T) {
 		operators = append(operators, operator(fmt.Sprintf("u%03d", i), "Available=Unknown"))
 	}
 	operators = append(operators, operator("z", "Available=True", "Degraded=True Bad "+long))
-	many := server.Answering(map[string]checktest.Answer{
+	many := server.Responding(map[string]checktest.Response{
 		operatorsPath: checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList", operators),
 	})
 	findings := checktest.Run(t, health.ClusterOperators(), many.Snapshot(t), patch(t))

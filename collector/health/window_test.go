@@ -23,7 +23,7 @@ const (
 // serveUpgradeConfigs has the server serve them, as where MUO is installed.
 func serveUpgradeConfigs(t *testing.T) {
 	t.Helper()
-	server.Serve(t, filepath.Join("testdata", "upgradeconfigs.crd.yaml"))
+	server.Define(t, filepath.Join("testdata", "upgradeconfigs.crd.yaml"))
 }
 
 // upgradeConfig is one for 12:00 of the first of May.
@@ -55,7 +55,7 @@ func TestUpgradeWindow(t *testing.T) {
 		now    string
 		change func(spec map[string]any)
 		says   string
-		want   checktest.Said
+		want   checktest.Result
 	}{
 		"1150": {
 			reason: "No, it is not yet 12:00", now: "11:50:00", says: "and opens in 10 minutes", want: said(preflight.Warn, "BeforeWindow"),
@@ -104,9 +104,9 @@ func TestUpgradeWindow(t *testing.T) {
 			if tc.change == nil {
 				tc.change = func(map[string]any) {}
 			}
-			server.Hold(t, upgradeConfig(tc.change))
+			server.Create(t, upgradeConfig(tc.change))
 			findings := checktest.RunAt(t, health.UpgradeWindow(), server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, tc.now)})
-			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(findings[0].Message, tc.says) || findings[0].Blocks {
@@ -124,30 +124,30 @@ func TestUpgradeWindowWithout(t *testing.T) {
 		reason string
 		server checktest.Server
 		held   []*unstructured.Unstructured
-		want   checktest.Said
+		want   checktest.Result
 	}{
 		"None":      {reason: "nobody told MUO to update", server: server, want: said(preflight.Skipped, "NoUpgradeConfig")},
 		"Elsewhere": {reason: "it is found in any namespace", server: server, held: []*unstructured.Unstructured{elsewhere}, want: said(preflight.Pass, "InWindow")},
 		"NotServed": {
 			reason: "MUO is not installed", want: said(preflight.Skipped, "NoUpgradeConfig"),
-			server: server.Answering(map[string]checktest.Answer{upgradeConfigsPath: checktest.NotServed}),
+			server: server.Responding(map[string]checktest.Response{upgradeConfigsPath: checktest.NotServed}),
 		},
 		"NotServedAndForbidden": {
 			reason: "nobody has permission for an API that does not exist", want: said(preflight.Skipped, "NoUpgradeConfig"),
-			server: server.Nobody().Answering(map[string]checktest.Answer{"/apis/upgrade.managed.openshift.io/v1alpha1": checktest.NotServed}),
+			server: server.Unprivileged().Responding(map[string]checktest.Response{"/apis/upgrade.managed.openshift.io/v1alpha1": checktest.NotServed}),
 		},
-		"Forbidden": {reason: "it is information", server: server.Nobody(), want: said(preflight.Warn, "Forbidden")},
+		"Forbidden": {reason: "it is information", server: server.Unprivileged(), want: said(preflight.Warn, "Forbidden")},
 		"Malformed": {
 			reason: "what the schema does not allow", want: said(preflight.Warn, "Unreadable"),
-			server: server.Answering(map[string]checktest.Answer{upgradeConfigsPath: checktest.Says(
+			server: server.Responding(map[string]checktest.Response{upgradeConfigsPath: checktest.Body(
 				`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[{"kind":"UpgradeConfig","spec":{"upgradeAt":12}}]}`)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, object := range tc.held {
-				server.Hold(t, object)
+				server.Create(t, object)
 			}
-			got := checktest.Summary(checktest.RunAt(t, health.UpgradeWindow(), tc.server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, "12:15:00")}))
+			got := checktest.Results(checktest.RunAt(t, health.UpgradeWindow(), tc.server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, "12:15:00")}))
 			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

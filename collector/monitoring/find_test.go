@@ -61,9 +61,9 @@ func configMap(namespace, name, key string, value []byte) *unstructured.Unstruct
 }
 
 func TestThanosQuerierOfTheCluster(t *testing.T) {
-	server := checktest.On(config)
+	server := checktest.Connect(config)
 	front := prometheus.Run(t).Guarded(t, token)
-	server.Hold(t, route("thanos-querier", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
+	server.Create(t, route("thanos-querier", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	for name, tc := range map[string]struct {
 		reason, credentials, want, remedy string
 	}{
@@ -94,7 +94,7 @@ func remedyOf(err error) string {
 
 func TestCertificateOfTheIngressIsChecked(t *testing.T) {
 	front := prometheus.Run(t).Guarded(t, token)
-	checktest.On(config).Hold(t, route("thanos-querier", host)) // and no ConfigMap with its CA
+	checktest.Connect(config).Create(t, route("thanos-querier", host)) // and no ConfigMap with its CA
 	client := monitoring.New(user(t, token, front).Find, monitoring.DefaultTimeout)
 	_, err := client.Alerts(t.Context())
 	if got := reasonOf(err); got != "Unreachable" || !strings.Contains(err.Error(), "certificate") {
@@ -128,7 +128,7 @@ func TestRouteThatMayNotBeRead(t *testing.T) {
 
 // Within the cluster it is the Service, with the CA of Services.
 func TestFromWithinTheCluster(t *testing.T) {
-	checktest.On(config).Hold(t, configMap("openshift-monitoring", "openshift-service-ca.crt", "service-ca.crt", []byte("the CA")))
+	checktest.Connect(config).Create(t, configMap("openshift-monitoring", "openshift-service-ca.crt", "service-ca.crt", []byte("the CA")))
 	pod := user(t, token, nil)
 	pod.Config.BearerTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	found, err := pod.Find(t.Context())
@@ -158,9 +158,9 @@ func TestNamedPrometheusGetsNoToken(t *testing.T) {
 }
 
 func TestNamedPrometheusOfTheClusterItself(t *testing.T) {
-	server := checktest.On(config)
+	server := checktest.Connect(config)
 	front := prometheus.Run(t).Guarded(t, token)
-	server.Hold(t, route("prometheus-k8s", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
+	server.Create(t, route("prometheus-k8s", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	find, err := user(t, token, front).At("https://" + host)
 	if err != nil {
 		t.Fatal(err)

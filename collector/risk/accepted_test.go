@@ -61,7 +61,7 @@ func story() *configv1.ClusterVersion {
 }
 
 func TestAcceptedRisksOnTheDefaultFeatureSet(t *testing.T) {
-	server.Hold(t, story())
+	server.Create(t, story())
 	tellStory(t, server, asking(measured(t).URL))
 }
 
@@ -76,7 +76,7 @@ func TestFeatureSetThatHasRiskNames(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	preview := checktest.On(local.Config)
+	preview := checktest.Connect(local.Config)
 	t.Run("Story", func(t *testing.T) {
 		version := story()
 		publish(version, map[string]metav1.Condition{
@@ -85,14 +85,14 @@ func TestFeatureSetThatHasRiskNames(t *testing.T) {
 		version.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: dualStack}, {Name: podman}, {Name: leaked}}}
 		// The reason is the last exposed risk's: it says nothing of the others.
 		version.Status.ConditionalUpdates[0].Conditions[0].Reason = ioWait
-		preview.Hold(t, version)
+		preview.Create(t, version)
 		tellStory(t, preview, nothing(t))
 	})
 	t.Run("AcceptedSaysNothingOfOthers", func(t *testing.T) {
 		version := clusterVersion(recommended(conditional("4.18.16", promql("A", applies), promql("B", spares)), metav1.ConditionFalse, "B", "x"))
 		version.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}
-		preview.Hold(t, version)
-		got := checktest.Summary(ask(t, preview, nothing(t), recommendedUpdate, "4.18.16"))
+		preview.Create(t, version)
+		got := checktest.Results(ask(t, preview, nothing(t), recommendedUpdate, "4.18.16"))
 		if diff := cmp.Diff(said{"A": unknown("NoMonitoring"), "B": fails}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -163,9 +163,9 @@ func conditionsOfRisks(t *testing.T, preview checktest.Server) {
 				version.Status.ConditionalUpdates[0].Conditions = nil
 				on = serving(t, version)
 			} else {
-				on.Hold(t, version)
+				on.Create(t, version)
 			}
-			if diff := cmp.Diff(tc.want, checktest.Summary(ask(t, on, client, recommendedUpdate, "4.18.16"))); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(ask(t, on, client, recommendedUpdate, "4.18.16"))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -181,7 +181,7 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 		return risk
 	}
 	quiet := prometheus.Run(t)
-	skipped := checktest.Said{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
+	skipped := checktest.Result{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
 	for name, tc := range map[string]struct {
 		reason  string
 		to      string
@@ -205,7 +205,7 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 			update := conditional(tc.to, tc.risk)
 			version := clusterVersion(recommended(update, metav1.ConditionFalse, "ExposedToRisks", "x"))
 			publish(version, nil)
-			preview.Hold(t, version)
+			preview.Create(t, version)
 			client := tc.client
 			if client == nil {
 				client = asking(quiet.URL)
@@ -213,7 +213,7 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 			if tc.risk.MatchingRules[0].PromQL != nil {
 				client = asking(measured(t).URL)
 			}
-			got := checktest.Summary(answer(t, preview, client, question{title: recommendedUpdate, to: tc.to, options: tc.options}))
+			got := checktest.Results(answer(t, preview, client, question{title: recommendedUpdate, to: tc.to, options: tc.options}))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

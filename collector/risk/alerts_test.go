@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-var fires = checktest.Said{Outcome: preflight.Fail, Reason: "AlertFiring"}
+var fires = checktest.Result{Outcome: preflight.Fail, Reason: "AlertFiring"}
 
 // alarm is a rule whose alert fires, with labels as name, value, ...
 func alarm(name string, labels ...string) prometheus.Rule {
@@ -52,7 +52,7 @@ func TestAlertsThatWarnOfUpdates(t *testing.T) {
 	}
 	for _, target := range []string{"4.18.4", "4.19.0"} { // CVO has them for patch updates too
 		findings := ask(t, server, asking(p.URL), "Alerts", target)
-		if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
+		if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 			t.Errorf("alerts that fire before %s (-want +got):\n%s", target, diff)
 		}
 		for _, f := range findings {
@@ -66,7 +66,7 @@ func TestAlertsThatWarnOfUpdates(t *testing.T) {
 func TestNoAlertWarnsOfUpdates(t *testing.T) {
 	p := prometheus.Run(t, alarm("Watchdog", "severity", "none"))
 	findings := ask(t, server, asking(p.URL), "Alerts", "4.19.0")
-	if diff := cmp.Diff(said{"Alerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}, checktest.Summary(findings)); diff != "" {
+	if diff := cmp.Diff(said{"Alerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := messages(findings); !strings.Contains(got, "of 1 active alerts") {

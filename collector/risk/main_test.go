@@ -25,7 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
 const (

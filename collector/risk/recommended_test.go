@@ -20,19 +20,19 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-type said = map[string]checktest.Said
+type said = map[string]checktest.Result
 
 var (
-	fails  = checktest.Said{Outcome: preflight.Fail, Reason: "RiskApplies"}
-	passes = checktest.Said{Outcome: preflight.Pass, Reason: "RiskDoesNotApply"}
+	fails  = checktest.Result{Outcome: preflight.Fail, Reason: "RiskApplies"}
+	passes = checktest.Result{Outcome: preflight.Pass, Reason: "RiskDoesNotApply"}
 )
 
-func unknown(reason string) checktest.Said {
-	return checktest.Said{Outcome: preflight.Unknown, Reason: reason}
+func unknown(reason string) checktest.Result {
+	return checktest.Result{Outcome: preflight.Unknown, Reason: reason}
 }
 
-func warns(reason string) checktest.Said {
-	return checktest.Said{Outcome: preflight.Warn, Reason: reason}
+func warns(reason string) checktest.Result {
+	return checktest.Result{Outcome: preflight.Warn, Reason: reason}
 }
 
 // What the cluster found counts where it is one answer, on the default feature
@@ -94,8 +94,8 @@ func TestWhatTheClusterFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.update))
-			got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, target))
+			server.Create(t, clusterVersion(tc.update))
+			got := checktest.Results(ask(t, server, nothing(t), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -129,8 +129,8 @@ func TestWhatIsEvaluatedHere(t *testing.T) {
 		"NotHosted":   {"only on HyperShift is the cluster named in queries", failed(promql("A", `hosted{_id=""}`)), said{"A": unknown("BadResult")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.update))
-			got := checktest.Summary(ask(t, server, asking(p.URL), recommendedUpdate, target))
+			server.Create(t, clusterVersion(tc.update))
+			got := checktest.Results(ask(t, server, asking(p.URL), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -139,8 +139,8 @@ func TestWhatIsEvaluatedHere(t *testing.T) {
 }
 
 func TestHostedClusterIsNamedInQueries(t *testing.T) {
-	server.Hold(t, openShift(configv1.ExternalTopologyMode), clusterVersion(conditional("4.18.16", promql("A", `hosted{_id=""}`))))
-	got := checktest.Summary(ask(t, server, asking(measured(t).URL), recommendedUpdate, "4.18.16"))
+	server.Create(t, openShift(configv1.ExternalTopologyMode), clusterVersion(conditional("4.18.16", promql("A", `hosted{_id=""}`))))
+	got := checktest.Results(ask(t, server, asking(measured(t).URL), recommendedUpdate, "4.18.16"))
 	if diff := cmp.Diff(said{"A": fails}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -148,7 +148,7 @@ func TestHostedClusterIsNamedInQueries(t *testing.T) {
 
 // A monitoring that does not answer makes nothing a pass.
 func TestMonitoringThatDoesNotAnswer(t *testing.T) {
-	server.Hold(t, openShift(configv1.HighlyAvailableTopologyMode), clusterVersion(conditional("4.18.16", promql("A", applies))))
+	server.Create(t, openShift(configv1.HighlyAvailableTopologyMode), clusterVersion(conditional("4.18.16", promql("A", applies))))
 	down := prometheus.Run(t)
 	down.Stop()
 	for reason, client := range map[string]*monitoring.Client{
@@ -161,11 +161,11 @@ func TestMonitoringThatDoesNotAnswer(t *testing.T) {
 		"NoMonitoring":  nothing(t),
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got := checktest.Summary(ask(t, server, client, recommendedUpdate, "4.18.16"))
+			got := checktest.Results(ask(t, server, client, recommendedUpdate, "4.18.16"))
 			if diff := cmp.Diff(said{"A": unknown(reason)}, got); diff != "" {
 				t.Errorf("the risk (-want +got):\n%s", diff)
 			}
-			got = checktest.Summary(ask(t, server, client, "Alerts", "4.18.16"))
+			got = checktest.Results(ask(t, server, client, "Alerts", "4.18.16"))
 			if diff := cmp.Diff(said{"Alerts": unknown(reason)}, got); diff != "" {
 				t.Errorf("the alerts (-want +got):\n%s", diff)
 			}
@@ -247,9 +247,9 @@ func TestOddLists(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.version)
+			server.Create(t, tc.version)
 			findings := ask(t, server, asking(p.URL), recommendedUpdate, target)
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if !strings.Contains(messages(findings), tc.says) {
@@ -290,9 +290,9 @@ func TestTargetThatTheClusterDoesNotKnow(t *testing.T) {
 					Type: configv1.RetrievedUpdates, Status: tc.retrieved, Reason: "R", LastTransitionTime: metav1.Now(),
 				}}
 			}
-			server.Hold(t, version)
+			server.Create(t, version)
 			findings := ask(t, server, nothing(t), recommendedUpdate, "4.18.99")
-			if diff := cmp.Diff(said{recommendedUpdate: unknown(tc.want)}, checktest.Summary(findings)); diff != "" {
+			if diff := cmp.Diff(said{recommendedUpdate: unknown(tc.want)}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if got := messages(findings); got != tc.says {
@@ -304,30 +304,30 @@ func TestTargetThatTheClusterDoesNotKnow(t *testing.T) {
 
 func TestNoClusterVersion(t *testing.T) {
 	t.Run("PlainKubernetes", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
+		got := checktest.Results(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
 		if diff := cmp.Diff(said{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		got = checktest.Summary(ask(t, server, nothing(t), "Alerts", "4.18.16"))
+		got = checktest.Results(ask(t, server, nothing(t), "Alerts", "4.18.16"))
 		if diff := cmp.Diff(said{"Alerts": {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("OpenShift", func(t *testing.T) {
-		server.Hold(t, openShift(configv1.HighlyAvailableTopologyMode))
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
+		server.Create(t, openShift(configv1.HighlyAvailableTopologyMode))
+		got := checktest.Results(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
 		if diff := cmp.Diff(said{recommendedUpdate: unknown("APIMissing")}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("Forbidden", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server.Nobody(), nothing(t), recommendedUpdate, "4.18.16"))
+		got := checktest.Results(ask(t, server.Unprivileged(), nothing(t), recommendedUpdate, "4.18.16"))
 		if diff := cmp.Diff(said{recommendedUpdate: unknown("Forbidden")}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("Same", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, from))
+		got := checktest.Results(ask(t, server, nothing(t), recommendedUpdate, from))
 		if diff := cmp.Diff(said{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "NotConcerned"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -354,7 +354,7 @@ func TestWhatTheCRDsDoNotLetIn(t *testing.T) {
 		"Nameless":     {"a risk without a name", conditional(target, ruled("", always())), said{"InvalidRiskName": fails}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(ask(t, serving(t, clusterVersion(tc.update)), asking(p.URL), recommendedUpdate, target))
+			got := checktest.Results(ask(t, serving(t, clusterVersion(tc.update)), asking(p.URL), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -380,5 +380,5 @@ func serving(t *testing.T, version *configv1.ClusterVersion) checktest.Server {
 		_, _ = w.Write(data)
 	}))
 	t.Cleanup(front.Close)
-	return checktest.On(&rest.Config{Host: front.URL})
+	return checktest.Connect(&rest.Config{Host: front.URL})
 }
