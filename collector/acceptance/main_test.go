@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// server is the API server that the tests of this package share, config reaches
-// it. Its ClusterVersion has all fields there are.
+// server is the API server that the tests of this package share, whose ClusterVersion
+// has all fields, and config its configuration.
 var (
 	server checktest.Server
 	config *rest.Config
