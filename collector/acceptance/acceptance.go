@@ -57,9 +57,9 @@ func CheckName(risk string) error {
 	case finding.ValidName(risk):
 		return nil
 	case len(risk) > finding.MaxName:
-		return fmt.Errorf("invalid risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk), finding.MaxName)
+		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk), finding.MaxName)
 	}
-	return fmt.Errorf("invalid risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes", words.Cut(risk, finding.MaxName))
+	return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes", words.Cut(risk, finding.MaxName))
 }
 
 // String is the acceptance in reports and errors.

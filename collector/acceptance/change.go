@@ -23,7 +23,7 @@ func ParseChange(argument string) (Change, error) {
 		text = strings.TrimSpace(text)
 		name, remove := strings.CutSuffix(text, "-")
 		if strings.HasPrefix(text, "-") && CheckName(name[min(1, len(name)):]) == nil {
-			return Change{}, fmt.Errorf("invalid risk %q: to remove a risk, write the dash at its end: %s-", text, name[1:])
+			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, write the dash at its end: %s-", text, name[1:])
 		}
 		if err := CheckName(name); err != nil {
 			return Change{}, err

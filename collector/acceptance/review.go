@@ -50,7 +50,7 @@ type Asked struct {
 	// Findings are those of the target, folded or not.
 	Findings []finding.Finding
 	// NoJobs is true when the release's own checks were not run, so that it is unknown
-	// whether an acceptance of one of them is needed.
+	// whether their acceptances are needed.
 	NoJobs bool
 }
 

@@ -68,9 +68,9 @@ func (a Acceptance) overlaps(b Acceptance) bool {
 	return slices.ContainsFunc(a.landmarks, b.versions.AND(a.versions)) || slices.ContainsFunc(b.landmarks, a.versions.AND(b.versions))
 }
 
-// landmarks are versions of which at least one is in every nonempty range that is
-// made of the bounds in the text. Such a range begins with the least version of all,
-// at a bound, or right after one; and every version has a next one.
+// landmarks are versions that include one of every nonempty range made of the bounds
+// in the text. Such a range begins with the least version of all, at a bound, or right
+// after one; and every version has a next one.
 func landmarks(text string) []semver.Version {
 	marks := []semver.Version{{Pre: []semver.PRVersion{{IsNum: true}}}}
 	for _, bound := range bounds(text) {

@@ -34,12 +34,12 @@ func TestParseChange(t *testing.T) {
 		"Mixed":      {reason: "names to add and to remove, with spaces", argument: "RiskA, RiskB- ,RiskC", want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}}},
 		"WithDashes": {reason: "only the last dash is no part of the name", argument: "AdminAck-ack-4.18-x-", want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}}},
 		"Both":       {reason: "a risk is added and removed", argument: "RiskA,RiskB-,RiskA-,RiskB", bad: "requested risks with both Risk and Risk-: RiskA, RiskB"},
-		"Nothing":    {reason: "an empty name", argument: "", bad: `invalid risk ""`},
-		"Gap":        {reason: "two commas", argument: "RiskA,,RiskB", bad: `invalid risk ""`},
-		"Dash":       {reason: "a dash without a name", argument: "-", bad: `invalid risk ""`},
+		"Nothing":    {reason: "an empty name", argument: "", bad: `illegal risk ""`},
+		"Gap":        {reason: "two commas", argument: "RiskA,,RiskB", bad: `illegal risk ""`},
+		"Dash":       {reason: "a dash without a name", argument: "-", bad: `illegal risk ""`},
 		"Prefix":     {reason: "the dash is at the end", argument: "-RiskA", bad: "write the dash at its end: RiskA-"},
-		"SmallCase":  {reason: "CVO drops such a name", argument: "RiskA,riskB", bad: `invalid risk "riskB"`},
-		"Underscore": {reason: "CVO drops such a name", argument: "Risk_A-", bad: `invalid risk "Risk_A"`},
+		"SmallCase":  {reason: "CVO drops such a name", argument: "RiskA,riskB", bad: `illegal risk "riskB"`},
+		"Underscore": {reason: "CVO drops such a name", argument: "Risk_A-", bad: `illegal risk "Risk_A"`},
 		"TooLong":    {reason: "ClusterVersion rejects such a name", argument: "R" + strings.Repeat("x", 256), bad: "257 characters"},
 	} {
 		t.Run(name, func(t *testing.T) {
