@@ -145,8 +145,8 @@ func check(t *testing.T, rows map[string]row) {
 	}
 }
 
-// ask is a request by version and image, signed.
-func ask(cluster *configv1.ClusterVersion, version string) cvo.Request {
+// byImage is a request by version and image, signed.
+func byImage(cluster *configv1.ClusterVersion, version string) cvo.Request {
 	return cvo.Request{ClusterVersion: cluster, Version: version, Image: digest(version), Signed: new(true)}
 }
 
@@ -185,7 +185,7 @@ func TestValidation(t *testing.T) {
 			want: invalid, message: "must specify architecture, version, or image",
 		},
 		"NotSemVer": {
-			reason: "lib/validation: 4.2 is not a semantic version", request: forced(ask(at("4.18.3"), "4.2")),
+			reason: "lib/validation: 4.2 is not a semantic version", request: forced(byImage(at("4.18.3"), "4.2")),
 			want: invalid, message: "must be a semantic version",
 		},
 		"Available": {
@@ -208,7 +208,7 @@ func TestValidation(t *testing.T) {
 			want: invalid, message: "by version and image only",
 		},
 		"ConditionalByImage": {
-			reason: "with the image an unaccepted risk is a warning", request: ask(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
+			reason: "with the image an unaccepted risk is a warning", request: byImage(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
 			want: loaded, message: "Update from 4.18.3 to 4.18.16 is not recommended:\n\nThe kernel waits for I/O.",
 		},
 		"AcceptedWithoutGate": {
@@ -236,7 +236,7 @@ func TestValidation(t *testing.T) {
 			reason: "the version that the cluster runs", request: byVersion(at("4.18.9"), "4.18.9"), want: loaded, message: "nothing changes",
 		},
 		"CurrentImage": {
-			reason: "the image that the cluster runs is not verified again", request: signed(ask(at("4.18.9"), "4.18.9"), new(false)),
+			reason: "the image that the cluster runs is not verified again", request: signed(byImage(at("4.18.9"), "4.18.9"), new(false)),
 			want: loaded, message: "nothing is verified",
 		},
 		"Stale": {
@@ -248,26 +248,26 @@ func TestValidation(t *testing.T) {
 }
 
 func TestPayload(t *testing.T) {
-	byTag := ask(at("4.18.3"), "4.18.9")
+	byTag := byImage(at("4.18.3"), "4.18.9")
 	byTag.Image = "quay.io/release:4.18.9"
-	other := ask(at("4.18.3"), "4.18.9")
+	other := byImage(at("4.18.3"), "4.18.9")
 	other.PayloadVersion = "4.18.8"
-	imageOnly := ask(at("4.18.3"), "4.18.9")
+	imageOnly := byImage(at("4.18.3"), "4.18.9")
 	imageOnly.Version = ""
 	read := imageOnly
 	read.PayloadVersion = "4.17.1"
 	check(t, map[string]row{
 		"Unsigned": {
-			reason: "ReleaseAccepted=False, RetrievePayload", request: signed(ask(at("4.18.3"), "4.18.9"), new(false)),
+			reason: "ReleaseAccepted=False, RetrievePayload", request: signed(byImage(at("4.18.3"), "4.18.9"), new(false)),
 			want: result{"no", "RetrievePayload"}, message: "The update cannot be verified",
 		},
-		"UnsignedForced": {reason: "force bypasses the verification", request: forced(signed(ask(at("4.18.3"), "4.18.9"), new(false))), want: loaded},
+		"UnsignedForced": {reason: "force bypasses the verification", request: forced(signed(byImage(at("4.18.3"), "4.18.9"), new(false))), want: loaded},
 		"UnknownSignature": {
-			reason: "the signature was not verified", request: signed(ask(at("4.18.3"), "4.18.9"), nil), want: undetermined, message: "signature",
+			reason: "the signature was not verified", request: signed(byImage(at("4.18.3"), "4.18.9"), nil), want: undetermined, message: "signature",
 		},
 		"UnknownSignatureBlocked": {
 			reason:  "a precondition refuses it with any signature",
-			request: signed(ask(notUpgradeable(at("4.18.3")), "4.19.0"), nil), want: precondition,
+			request: signed(byImage(notUpgradeable(at("4.18.3")), "4.19.0"), nil), want: precondition,
 		},
 		"Tag": {reason: "a tag has no digest to verify", request: byTag, want: result{"no", "RetrievePayload"}, message: "digest"},
 		"OtherVersion": {
@@ -283,57 +283,57 @@ func TestPayload(t *testing.T) {
 func TestPreconditions(t *testing.T) {
 	everything := unmanaged(notUpgradeable(at("4.19.3")))
 	check(t, map[string]row{
-		"Patch": {reason: "no precondition is violated", request: ask(available(at("4.18.3"), "4.18.9"), "4.18.9"), want: loaded},
+		"Patch": {reason: "no precondition is violated", request: byImage(available(at("4.18.3"), "4.18.9"), "4.18.9"), want: loaded},
 		"UpgradeableFalse": {
-			reason: "the condition's own reason and message", request: ask(notUpgradeable(at("4.18.3")), "4.19.0"), want: precondition,
+			reason: "the condition's own reason and message", request: byImage(notUpgradeable(at("4.18.3")), "4.19.0"), want: precondition,
 			message: `Precondition "ClusterVersionUpgradeable" failed because of "AdminAckRequired": Do it first.`,
 		},
-		"UpgradeableFalsePatch": {reason: "patch updates are not blocked", request: ask(notUpgradeable(at("4.18.3")), "4.18.9"), want: loaded},
+		"UpgradeableFalsePatch": {reason: "patch updates are not blocked", request: byImage(notUpgradeable(at("4.18.3")), "4.18.9"), want: loaded},
 		"UpgradeableUnknown": {
 			reason:  "Unknown passes",
-			request: ask(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"), want: loaded,
+			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"), want: loaded,
 		},
 		"Accepted": {
-			reason: "accepted risks do not bypass Upgradeable=False", request: accepting(ask(notUpgradeable(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
+			reason: "accepted risks do not bypass Upgradeable=False", request: accepting(byImage(notUpgradeable(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
 		},
 		"Several": {
-			reason: "all violations are reported, warnings too", request: ask(everything, "4.21.0"), want: precondition,
+			reason: "all violations are reported, warnings too", request: byImage(everything, "4.21.0"), want: precondition,
 			message: "Multiple precondition checks failed:\n* Precondition \"ClusterVersionGiantHop\"",
 		},
 		"Forced": {
-			reason: "force turns a violation that blocks into a warning", request: forced(ask(everything, "4.21.0")), want: loaded,
+			reason: "force turns a violation that blocks into a warning", request: forced(byImage(everything, "4.21.0")), want: loaded,
 			message: "Forced through blocking failures: Multiple precondition checks failed",
 		},
-		"ForcedWithoutViolation": {reason: "force without a violation", request: forced(ask(available(at("4.18.3"), "4.18.9"), "4.18.9")), want: loaded},
+		"ForcedWithoutViolation": {reason: "force without a violation", request: forced(byImage(available(at("4.18.3"), "4.18.9"), "4.18.9")), want: loaded},
 		"NoChannel": {
 			reason: "without a channel the recommendation is unknown, which is a warning", want: loaded, message: "Configured channel is unset",
 			request: func() cvo.Request {
 				cluster := at("4.18.3")
 				cluster.Spec.Channel = ""
-				return ask(cluster, "4.18.9")
+				return byImage(cluster, "4.18.9")
 			}(),
 		},
 		"NotEvaluatedRisk": {
 			reason: "a risk that CVO could not evaluate is a warning", want: loaded, message: "is Recommended=Unknown: EvaluationFailed: throttled",
-			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
+			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
 		},
 		"NoRecommendation": {
-			reason: "a conditional update without the condition is a warning", want: loaded, message: "but no Recommended condition", request: ask(recommended(), "4.18.16"),
+			reason: "a conditional update without the condition is a warning", want: loaded, message: "but no Recommended condition", request: byImage(recommended(), "4.18.16"),
 		},
 		"Recommended": {
 			reason: "a conditional update whose risks do not apply", want: loaded,
-			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
+			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
 		},
 		"NotRetrieved": {
 			reason: "a list of updates that is out of date is a warning", want: loaded, message: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
-			request: ask(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),
+			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),
 		},
 		"NotListed": {
 			reason: "a target that the update service does not list is a warning", want: loaded, message: "probably neither recommended nor supported",
-			request: ask(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
+			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
 		},
-		"OldCVO":      {reason: "releases from 4.14 on are known", request: ask(at("4.13.3"), "4.13.9"), want: undetermined, message: "4.13.3"},
-		"NotSemVer":   {reason: "the release of CVO is unknown", request: ask(at("custom"), "4.19.0"), want: undetermined, message: "custom"},
-		"ForcedOnOld": {reason: "force bypasses unknown preconditions", request: forced(ask(at("4.13.3"), "4.13.9")), want: loaded},
+		"OldCVO":      {reason: "releases from 4.14 on are known", request: byImage(at("4.13.3"), "4.13.9"), want: undetermined, message: "4.13.3"},
+		"NotSemVer":   {reason: "the release of CVO is unknown", request: byImage(at("custom"), "4.19.0"), want: undetermined, message: "custom"},
+		"ForcedOnOld": {reason: "force bypasses unknown preconditions", request: forced(byImage(at("4.13.3"), "4.13.9")), want: loaded},
 	})
 }

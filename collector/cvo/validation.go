@@ -130,7 +130,7 @@ func (r Request) whyNot() string {
 		return fmt.Sprintf(" (%s)", cause)
 	}
 	if !r.acceptsRisks() {
-		return fmt.Sprintf(" (%s; accepted risks have no effect without the feature gate ClusterUpdateAcceptRisks)", cause)
+		return fmt.Sprintf(" (%s; accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks)", cause)
 	}
 	return fmt.Sprintf(" (%s, unless every risk that applies is accepted and every risk could be evaluated)", cause)
 }

@@ -52,8 +52,8 @@ const ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
 // Remedy: none needed.
 const ReasonAcknowledged finding.Reason = "Acknowledged"
 
-// ReasonInvalidGateName is reported when CVO cannot tell which minor version a
-// gate applies to. CVO then blocks every update to another minor version.
+// ReasonInvalidGateName is reported when CVO cannot determine to which minor version
+// a gate applies. CVO then blocks every update to another minor version.
 //
 // Cause: the name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].
 //

@@ -15,8 +15,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// conditions sets the status of a pool: these conditions are True, Degraded is
-// False unless it is one of them. The status is of the first generation.
+// conditions sets the status of a pool: these conditions are True, and otherwise
+// Degraded is False. The status is of the first generation.
 func conditions(pool *machineconfigurationv1.MachineConfigPool, isTrue ...machineconfigurationv1.MachineConfigPoolConditionType) *machineconfigurationv1.MachineConfigPool {
 	pool.Status = machineconfigurationv1.MachineConfigPoolStatus{ObservedGeneration: 1, MachineCount: 3, UpdatedMachineCount: 1}
 	status := map[machineconfigurationv1.MachineConfigPoolConditionType]corev1.ConditionStatus{

@@ -66,7 +66,7 @@ const ReasonSyncFailed finding.Reason = "SyncFailed"
 // poddisruptionbudget NAME`.
 const ReasonInvalidStatus finding.Reason = "InvalidStatus"
 
-// evictable is the state of a PodDisruptionBudget of which a pod can be evicted now.
+// evictable is the state of a PodDisruptionBudget that allows an eviction now.
 const evictable finding.Reason = ""
 
 // stateOf is the state of a PodDisruptionBudget: why no pod of it can be evicted, or

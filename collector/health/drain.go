@@ -36,9 +36,9 @@ const ReasonSingleNode finding.Reason = "SingleNode"
 const ReasonSeveralBudgets finding.Reason = "SeveralBudgets"
 
 // Drain is the check for what prevents a node from being drained, which every update
-// that reboots nodes requires, patch updates too: PodDisruptionBudgets of which no
-// pod can be evicted, ever or now, a finding PodDisruptionBudget-<namespace>.<name>
-// for each, and pods that several budgets select,
+// that reboots nodes requires, patch updates too: PodDisruptionBudgets that allow no
+// eviction, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for each,
+// and pods that several budgets select, a finding
 // PodDisruptionBudgets-<namespace>.<first budget>. A cluster with a single node is
 // not drained (machine-config-operator pkg/daemon, drainRequired).
 func Drain() check.Check {
