@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/preflight-sdk"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ReasonInterrupted is reported for a check that was still running when the run

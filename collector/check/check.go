@@ -64,7 +64,7 @@ func List(group, resource string) access.Request {
 	return access.Request{Verb: "list", Group: group, Resource: resource}
 }
 
-// Reads are the permissions that checks can use; none of them is required.
+// Reads are the permissions that the checks use; none of them is required.
 func Reads(checks ...[]Check) access.Needs {
 	var needs access.Needs
 	for _, list := range checks {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -71,13 +72,18 @@ func (s Source) Acceptable() bool {
 
 // Compare orders findings for a report: those that decide first, then by name
 // and the other fields, so that the same findings give the same bytes in
-// whatever order they were collected.
+// whatever order they were collected. Findings without an effect are ordered by
+// outcome before name.
 func Compare(a, b Finding) int {
-	order := cmp.Or(
-		cmp.Compare(a.rank(), b.rank()),
+	order := cmp.Compare(a.EffectOf().rank(), b.EffectOf().rank())
+	if order == 0 && a.EffectOf() == EffectNone {
+		order = a.Outcome.Compare(b.Outcome)
+	}
+	order = cmp.Or(
+		order,
 		cmp.Compare(a.Name, b.Name),
 		cmp.Compare(a.Source, b.Source),
-		cmp.Compare(a.Outcome, b.Outcome),
+		a.Outcome.Compare(b.Outcome),
 		cmp.Compare(a.Reason, b.Reason),
 		cmp.Compare(a.Message, b.Message),
 	)
@@ -96,25 +102,7 @@ func (f Finding) encoded() []byte {
 	return text
 }
 
-// rank orders by the effect, then by the outcome, the worst first.
-func (f Finding) rank() int {
-	switch f.EffectOf() {
-	case EffectBlocks:
-		return 0
-	case EffectUndecided:
-		return 1
-	case EffectBypassed:
-		return 2
-	case EffectNone:
-	}
-	switch f.Outcome {
-	case preflight.Fail:
-		return 3
-	case preflight.Warn:
-		return 4
-	case preflight.Skipped:
-		return 5
-	case preflight.Pass, preflight.Unknown:
-	}
-	return 6
+// rank orders effects, the most severe first.
+func (e Effect) rank() int {
+	return slices.Index([]Effect{EffectBlocks, EffectUndecided, EffectBypassed, EffectNone}, e)
 }

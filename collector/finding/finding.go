@@ -10,6 +10,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -100,8 +101,13 @@ type Job struct {
 	CompletionTime string `json:"completionTime,omitempty"`
 }
 
-// maxText bounds a message and a remedy, in bytes: as much as a Job may report.
-const maxText = 32 << 10
+const (
+	// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job may
+	// report.
+	maxText = 32 << 10
+	// maxURL bounds a URL, in bytes.
+	maxURL = 2 << 10
+)
 
 // Pass reports that the check found nothing that blocks the update.
 func Pass(reason Reason, format string, args ...any) Finding {
@@ -145,8 +151,8 @@ func (f Finding) Named(name string) Finding {
 	return f
 }
 
-// From sets the kind of check. The collector sets it for every source that it
-// asks.
+// From sets the kind of check. The collector does so for the findings of every
+// source.
 func (f Finding) From(source Source) Finding {
 	f.Source = source
 	return f
@@ -164,7 +170,7 @@ func (f Finding) Bypassed(by Bypass) Finding {
 	return f
 }
 
-// Remedy says what to do, in imperative sentences. Lines are kept.
+// Remedy sets what to do, in imperative sentences. Lines are kept.
 func (f Finding) Remedy(format string, args ...any) Finding {
 	f.Remediation = words.Lines(fmt.Sprintf(format, args...), maxText)
 	return f
@@ -172,18 +178,21 @@ func (f Finding) Remedy(format string, args ...any) Finding {
 
 // Do appends steps of the remedy that are commands or options.
 func (f Finding) Do(actions ...Action) Finding {
-	f.Actions = append(f.Actions[:len(f.Actions):len(f.Actions)], actions...)
+	f.Actions = append(slices.Clip(f.Actions), actions...)
 	return f
 }
 
-// Observed adds short facts that support the message, by name.
+// Observed sets short facts that support the message, by name.
 func (f Finding) Observed(facts map[string]string) Finding {
-	f.Evidence = facts
+	f.Evidence = make(map[string]string, len(facts))
+	for name, fact := range facts {
+		f.Evidence[name] = words.Lines(fact, maxText)
+	}
 	return f
 }
 
 // Documented links to documentation of the check.
 func (f Finding) Documented(url string) Finding {
-	f.URL = url
+	f.URL = words.Line(url, maxURL)
 	return f
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -11,37 +12,49 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
+// ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
+//
+// Cause: the condition is True or absent, and absent means True.
+//
+// Remedy: none needed.
+const ReasonUpgradeable finding.Reason = "Upgradeable"
+
+// ReasonUnexplained is reported when a condition blocks the update, or warns of
+// it, without a reason.
+//
+// Cause: the operator or CVO set the condition without a reason.
+//
+// Remedy: read the condition: `oc get clusterversion version -o yaml` and `oc get
+// clusteroperator NAME -o yaml`.
 const ReasonUnexplained finding.Reason = "Unexplained"
 
-const (
-	ReasonUpgradeable finding.Reason = "Upgradeable"
-	ReasonAPIMissing  finding.Reason = "APIMissing"
-)
-
-// ClusterOperators is the gate that an operator shuts with Upgradeable=False:
-// one finding for each. It keeps from leaving the minor version. By the API's
-// own words (ClusterOperator status.conditions, OperatorUpgradeable) what is
-// missing, True or Unknown does not: Unknown is a warning, but for the reason
-// NoData, with which operators say that they have nothing to say.
+// ClusterOperators is the gate that an operator closes with the condition
+// Upgradeable=False: a finding ClusterOperatorUpgradeable-<name> for each, with
+// the operator's own reason. It concerns updates to another minor or major
+// version.
+//
+// By the API (ClusterOperator status.conditions, OperatorUpgradeable) an absent
+// condition, True and Unknown do not block. Unknown is a warning, except with the
+// reason NoData, which operators set while they have nothing to report.
 func ClusterOperators() check.Check {
 	return check.Check{
 		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
-		Reads: append(clusterVersionReads(), check.List("config.openshift.io", "clusteroperators")),
+		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			var minor string
 			findings, err := onClusterVersion(func(s situation) []finding.Finding {
 				minor = s.minor()
-				if s.move.LeavesMinor() {
+				if s.update.LeavesMinor() {
 					return nil
 				}
-				return s.notLeaving("Upgradeable=False of a ClusterOperator")
+				return s.notConcerned("Upgradeable=False of a ClusterOperator")
 			})(ctx, s)
 			if err != nil || len(findings) > 0 {
 				return findings, err
 			}
 			operators, err := s.Cluster.ClusterOperators(ctx)
 			if apierrors.IsNotFound(err) {
-				return noClusterOperators(), nil
+				return []finding.Finding{check.APIMissing("ClusterOperators", configv1.GroupName)}, nil
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
@@ -59,23 +72,23 @@ func judgeOperators(operators []configv1.ClusterOperator, minor string) []findin
 		}
 	}
 	if len(findings) > 0 {
-		return findings
+		return finding.Bounded(finding.Drafts(findings...))
 	}
-	return []finding.Finding{finding.Pass(ReasonUpgradeable, "none of %s says Upgradeable=False", count(len(operators), "ClusterOperator"))}
+	return []finding.Finding{finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", count(len(operators), "ClusterOperator"))}
 }
 
-// judgeOperator judges one operator; false means that it has nothing against
-// the update.
+// judgeOperator judges one operator; false means that it does not block the
+// update and has no warning.
 func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
-	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, either(condition.Message, "without a message"))
-	reason := finding.Reason(either(condition.Reason, string(ReasonUnexplained)))
+	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
+	reason := cmp.Or(finding.Reason(condition.Reason), ReasonUnexplained)
 	inspect := finding.Run("oc get clusteroperator %s -o yaml", operator.Name)
 	var f finding.Finding
 	switch {
 	case condition.Status == configv1.ConditionFalse:
 		f = finding.Fail(reason, "%s\nThis blocks updates to another minor version than %s.", message, minor).
-			Remedy("Do what the operator's message asks for, then check the condition.").Do(inspect, finding.Force())
+			Remedy("Do what the operator's message requires, then check the condition.").Do(inspect, finding.Force())
 	case condition.Status == configv1.ConditionUnknown && condition.Reason != "NoData":
 		f = finding.Warn(reason, "%s", message).
 			Remedy("CVO accepts the update, but the operator could not determine whether it is safe. Check the operator.").Do(inspect)
@@ -93,12 +106,4 @@ func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorS
 		}
 	}
 	return configv1.ClusterOperatorStatusCondition{}
-}
-
-// noClusterOperators is for a cluster that has a ClusterVersion, but not the
-// API of the operators that it is made of.
-func noClusterOperators() []finding.Finding {
-	return []finding.Finding{finding.Unknown(ReasonAPIMissing,
-		"the cluster does not serve ClusterOperators, so nobody can tell what its operators have against the update").
-		Remedy("See whether the API is there: oc get crd clusteroperators.config.openshift.io")}
 }

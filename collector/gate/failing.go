@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"cmp"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
@@ -8,18 +10,34 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// ReasonAsExpected is reported when CVO reconciles the current release without
+// failing.
+//
+// Cause: the condition Failing of ClusterVersion is False.
+//
+// Remedy: none needed.
 const ReasonAsExpected finding.Reason = "AsExpected"
 
-// Failing is a cluster that CVO cannot bring to where it should be already. CVO
-// does not refuse to update it, `oc adm upgrade` does. It may be accepted by
-// name, with that of `oc adm upgrade recommend`: the target may be the remedy.
-// While an update is in progress it is a warning only, since another target in
-// the same minor version is then most likely meant as the remedy.
+// ReasonFailing is reported when CVO fails to reconcile the current release and
+// gives no reason of its own.
+//
+// Cause: the condition Failing of ClusterVersion is True.
+//
+// Remedy: fix what the message names: `oc adm upgrade`.
+const ReasonFailing finding.Reason = "Failing"
+
+// Failing is the condition Failing of ClusterVersion: CVO cannot reconcile the
+// current release. The finding has CVO's own reason. It concerns every update.
+//
+// CVO does not refuse to update such a cluster, `oc adm upgrade` does. The finding
+// may be accepted by name, as with `oc adm upgrade recommend`, since the target
+// may have the fix. While an update is in progress it is a warning for another
+// target in the same minor version, which is most likely meant as the fix.
 func Failing() check.Check {
 	return check.Check{
 		Name: "Failing", Kind: finding.SourceRisk,
-		Reads: clusterVersionReads(),
-		Run:   onClusterVersion(fresh(judgeFailing)),
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeFailing)),
 	}
 }
 
@@ -27,18 +45,20 @@ func judgeFailing(s situation) []finding.Finding {
 	condition := s.condition("Failing")
 	switch condition.Status {
 	case configv1.ConditionFalse:
-		return []finding.Finding{finding.Pass(ReasonAsExpected, "CVO reconciles %s without failing", s.move.From)}
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "CVO reconciles %s without failing", s.update.From)}
 	case configv1.ConditionTrue:
-		f := finding.Fail(finding.Reason(either(condition.Reason, "Failing")),
-			"CVO fails to reconcile %s: %s", s.move.From, either(condition.Message, "it does not say why")).
-			Remedy("Put right what the message names: oc adm upgrade. Where the target is the remedy, accept the risk: --accept Failing; oc then asks for --allow-upgrade-with-warnings.")
-		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.move.LeavesMinor() {
-			f.Outcome = preflight.Warn
+		outcome := preflight.Fail
+		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.update.LeavesMinor() {
+			outcome = preflight.Warn
 		}
-		return []finding.Finding{f}
+		return []finding.Finding{finding.New(outcome, cmp.Or(finding.Reason(condition.Reason), ReasonFailing),
+			"CVO fails to reconcile %s: %s", s.update.From, cmp.Or(condition.Message, "no message")).
+			Remedy("Fix what the message names. If the target has the fix, accept the risk; \"oc adm upgrade\" then requires --allow-upgrade-with-warnings.").
+			Do(finding.Run("oc adm upgrade"), finding.Accept("Failing"))}
 	case configv1.ConditionUnknown:
 	}
-	return []finding.Finding{finding.Unknown(finding.Reason(either(condition.Reason, "NotReported")),
-		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), either(condition.Message, "nobody can tell whether CVO fails")).
-		Remedy("See whether CVO is running: oc -n openshift-cluster-version get pods. Or accept the risk: --accept Failing")}
+	return []finding.Finding{finding.Unknown(cmp.Or(finding.Reason(condition.Reason), ReasonNotReported),
+		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), cmp.Or(condition.Message, "unknown whether CVO fails")).
+		Remedy("Check that CVO is running, or accept the risk.").
+		Do(check.CVOPods(), finding.Accept("Failing"))}
 }

@@ -15,32 +15,51 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-const (
-	ReasonNoAlerts        finding.Reason = "NoAlerts"
-	ReasonPlainKubernetes finding.Reason = "PlainKubernetes"
-)
+// ReasonNoAlerts is reported when no alert that is a risk of updates is firing.
+//
+// Cause: the active alerts are neither critical nor known to affect updates.
+//
+// Remedy: none needed.
+const ReasonNoAlerts finding.Reason = "NoAlerts"
 
-// maxInstances bounds how many instances of one alert are spelled out.
+// ReasonAlertFiring is reported when an alert is firing that is critical or known
+// to affect updates.
+//
+// Cause: the message has the description of the alert.
+//
+// Remedy: follow the runbook until the alert no longer fires, or accept the alert:
+// `preflight accept NAME`.
+const ReasonAlertFiring finding.Reason = "AlertFiring"
+
+// ReasonIgnored is reported when an alert is firing that the administrator
+// ignores.
+//
+// Cause: the alert is ignored by its name, or by its namespace.
+//
+// Remedy: none needed.
+const ReasonIgnored finding.Reason = "Ignored"
+
+// maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
 
-// Alerts asks which alerts warn of an update now, of whatever kind it is: the
-// critical ones, and those that CVO knows to bear on updates (pkg/risk/alert).
-// There is one finding for each name, by which it is accepted.
+// Alerts is the check for alerts that are a risk of updates: the critical ones, and
+// those that CVO knows to affect updates (pkg/risk/alert). There is a finding for
+// each name of an alert, by which it is accepted. It concerns every update.
 func Alerts(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: "Alerts", Kind: finding.SourceRisk,
-		Reads: append(monitoring.Reads(), check.Get("config.openshift.io", "infrastructures", "", "cluster")),
+		Reads: append(check.ReadsTopology(), monitoring.Reads()...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			return alerts{cluster: s.Cluster, client: client, options: options}.findings(ctx)
+			return alerts{subject: s, client: client, options: options}.findings(ctx)
 		},
 	}
 }
 
 type alerts struct {
-	cluster *snapshot.Cluster
+	subject check.Subject
 	client  *monitoring.Client
 	options Options
 }
@@ -55,33 +74,36 @@ func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonNoAlerts, "of %d active alerts none is firing that is critical or bears on updates", len(active))}, nil
+		return []finding.Finding{finding.Pass(ReasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
 	}
 	return findings, nil
 }
 
-// unread says why nobody knows. A Kubernetes that is not OpenShift has no
-// monitoring that everybody knows where to find, and needs none.
+// unread is the result where the alerts could not be read. A Kubernetes cluster
+// that is not OpenShift need not have monitoring.
 func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.Finding, error) {
-	if cause.Reason == "NoMonitoring" {
-		topology, err := a.cluster.Topology(ctx)
+	if cause.Reason == monitoring.ReasonNoMonitoring {
+		topology, err := a.subject.Topology(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w, and could not read the Infrastructure \"cluster\": %w", cause, err)
+			return nil, fmt.Errorf("%w, and %w", cause, err)
 		}
 		if topology == snapshot.Kubernetes {
-			return []finding.Finding{finding.Skipped(ReasonPlainKubernetes,
-				"this cluster is not OpenShift, and no Prometheus was named (--prometheus URL), so there are no alerts to read")}, nil
+			return []finding.Finding{finding.Skipped(check.ReasonPlainKubernetes,
+				"this cluster is not OpenShift, and no Prometheus is configured, so there are no alerts to read")}, nil
 		}
 	}
-	return []finding.Finding{finding.Unknown(finding.Reason(cause.Reason), "could not tell which alerts are firing: %s", cause.Message).
-		Remedy("%s. To go on without knowing: --accept Alerts", strings.TrimSuffix(cause.Remediation, "."))}, nil
+	return []finding.Finding{finding.Unknown(cause.Reason, "it is unknown which alerts are firing: %s", cause.Message).
+		Remedy("%s To continue without the alerts, accept the risk.", cause.Remedy).
+		Do(cause.Actions...).
+		Do(finding.Accept("Alerts"))}, nil
 }
 
-// judge has one finding for each name: of what counts, and of what is ignored.
+// judge makes one finding for each name: of the alerts that count, then of those
+// that are ignored.
 func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	counted, passed := map[string][]alert{}, map[string][]alert{}
-	for _, one := range active {
-		selected, ok := selectAlert(one)
+	for _, each := range active {
+		selected, ok := selectAlert(each)
 		switch {
 		case !ok:
 		case a.ignores(selected) != "":
@@ -92,54 +114,61 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	}
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
-		findings = append(findings, fire(counted[name]))
+		findings = append(findings, firing(counted[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(passed)) {
-		findings = append(findings, ignored(fire(passed[name]), a.ignores(passed[name][0])))
+		findings = append(findings, ignored(firing(passed[name]), a.ignores(passed[name][0])))
 	}
 	return findings
 }
 
-// ignores says by what an alert is ignored, if it is.
-func (a alerts) ignores(one alert) string {
-	namespace := one.label("namespace")
+// ignores is the cause for which an alert is ignored; empty where it is not.
+func (a alerts) ignores(selected alert) string {
+	namespace := selected.label("namespace")
 	switch {
-	case slices.Contains(a.options.IgnoredAlerts, one.name):
-		return fmt.Sprintf("the alert %q is ignored by name", one.name)
+	case slices.Contains(a.options.IgnoredAlerts, selected.name):
+		return ignoredByName(selected.name)
 	case namespace != "" && slices.Contains(a.options.IgnoredNamespaces, namespace):
 		return fmt.Sprintf("the alerts of namespace %q are ignored", namespace)
 	}
 	return ""
 }
 
-// fire makes one finding of the instances of one alert.
-func fire(instances []alert) finding.Finding {
+func ignoredByName(name string) string { return fmt.Sprintf("the alert %q is ignored by name", name) }
+
+// firing is the finding of the instances of one alert.
+func firing(instances []alert) finding.Finding {
 	slices.SortFunc(instances, func(a, b alert) int { return strings.Compare(a.message, b.message) })
 	first := instances[0]
 	since := first.ActiveAt
 	var messages []string
-	f := finding.Finding{Finding: preflight.Finding{
-		Name:    accepted("Alert", first.name),
-		Outcome: preflight.Fail,
-		Reason:  "AlertFiring",
-		URL:     first.runbook(),
-	}}
+	var objects []finding.Object
 	for i, instance := range instances {
 		if instance.ActiveAt.Before(since) {
 			since = instance.ActiveAt
 		}
+		messages = append(messages, instance.message)
 		if i < maxInstances {
-			messages = append(messages, instance.message)
-			f.Objects = append(f.Objects, instance.objects()...)
+			objects = append(objects, instance.objects()...)
 		}
 	}
-	f.Message = quote(strings.Join(messages, "; "))
-	if more := len(instances) - maxInstances; more > 0 {
-		f.Message += fmt.Sprintf("; and %d more", more)
-	}
-	f.Evidence = map[string]string{
-		"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
-	}
-	f.Remediation = fmt.Sprintf("Follow %s until it no longer fires, or accept it by name: --accept %s", f.URL, f.Name)
-	return f
+	name := riskName("Alert", first.name)
+	return finding.Fail(ReasonAlertFiring, "%s", words.Clauses(messages, maxInstances)).
+		Named(name).
+		Documented(first.runbook()).
+		About(objects...).
+		Observed(map[string]string{
+			"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
+		}).
+		Remedy("Follow the runbook until the alert no longer fires, or accept the alert.").
+		Do(finding.Accept(name))
+}
+
+// ignored is the warning in place of a finding that is ignored for a cause.
+func ignored(f finding.Finding, cause string) finding.Finding {
+	return finding.Warn(ReasonIgnored, "%s: %s", cause, f.Message).
+		Named(f.Name).
+		Documented(f.URL).
+		About(f.Objects...).
+		Observed(f.Evidence)
 }

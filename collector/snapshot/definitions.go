@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CustomResourceDefinitions are the metadata of all of them, by name. Their
-// schemas, which are many megabytes in all, are not read.
+// CustomResourceDefinitions are the metadata of all CustomResourceDefinitions, sorted
+// by name. Their schemas, which have many megabytes, are not read.
 func (c *Cluster) CustomResourceDefinitions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(c, "definitions", func() ([]metav1.PartialObjectMetadata, error) {
 		resource := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

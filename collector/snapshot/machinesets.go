@@ -6,8 +6,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// MachineSets are all of them, by namespace and name, without what their
-// machines are made of.
+// MachineSets are all MachineSets, sorted by namespace and name, without the templates
+// of their machines.
 func (c *Cluster) MachineSets(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
 	return once(c, "machineSets", func() ([]machinev1beta1.MachineSet, error) {
 		resource := machinev1beta1.GroupVersion.WithResource("machinesets")

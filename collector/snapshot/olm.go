@@ -8,13 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// notCopied leaves out the ClusterServiceVersions that OLM copied into every
+// notCopied leaves out the copies of ClusterServiceVersions that OLM makes in every
 // namespace that an operator watches.
 const notCopied = "!olm.copiedFrom"
 
-// ClusterServiceVersions are the metadata of the operators that OLM installed,
-// by namespace and name. The rest of them, which is many kilobytes each, is not
-// read.
+// ClusterServiceVersions are the metadata of the operators that OLM installed, sorted
+// by namespace and name. Their content, many kilobytes each, is not read.
 func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(c, "operatorsOfOLM", func() ([]metav1.PartialObjectMetadata, error) {
 		resource := schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}

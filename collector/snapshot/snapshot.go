@@ -1,4 +1,4 @@
-// Package snapshot answers: what is in this cluster now?
+// Package snapshot answers: what is the present state of this cluster?
 //
 // Every resource is read once, by the first check that needs it, for all checks
 // and all targets. Lists are read in pages, and only fields that a check uses are
@@ -20,10 +20,9 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 )
 
-// Cluster is what was read of one cluster. Its methods may be called
-// concurrently; what they return is shared, and must not be changed. Errors of
-// the API server are returned unwrapped, so that a check can distinguish
-// Forbidden from NotFound.
+// Cluster is a snapshot of one cluster. Its methods may be called concurrently; their
+// results are shared, and must not be changed. Errors of the API server are returned
+// unwrapped, so that a check can distinguish Forbidden from NotFound.
 type Cluster struct {
 	api *cluster.Cluster
 
@@ -31,11 +30,11 @@ type Cluster struct {
 	readings map[string]any
 }
 
-// Of makes a Cluster of which nothing is read yet.
+// Of makes a snapshot in which nothing is read yet.
 func Of(api *cluster.Cluster) *Cluster { return &Cluster{api: api, readings: map[string]any{}} }
 
-// List reads all objects of a resource as T, by namespace and name. An object
-// that is no T is an error that names it.
+// List reads all objects of a resource as T, sorted by namespace and name. An object
+// that cannot be decoded as T is an error that names it.
 func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionResource) ([]T, error) {
 	return once(c, "list "+resource.String(), func() ([]T, error) {
 		return listAs(ctx, c.api.Dynamic, resource, func(*T) {})
@@ -62,28 +61,28 @@ func once[T any](c *Cluster, key string, read func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
-// ClusterVersion is the one that is named "version".
+// ClusterVersion is the ClusterVersion "version".
 func (c *Cluster) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
 	return once(c, "version", func() (*configv1.ClusterVersion, error) {
 		return c.api.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	})
 }
 
-// Infrastructure is the one that is named "cluster".
+// Infrastructure is the Infrastructure "cluster".
 func (c *Cluster) Infrastructure(ctx context.Context) (*configv1.Infrastructure, error) {
 	return once(c, "infrastructure", func() (*configv1.Infrastructure, error) {
 		return c.api.OpenShift.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
 	})
 }
 
-// ConfigMap is one ConfigMap, read once whoever asks for it.
+// ConfigMap is one ConfigMap.
 func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 	return once(c, "configMap "+namespace+"/"+name, func() (*corev1.ConfigMap, error) {
 		return c.api.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
-// ClusterOperators are all of them, by name.
+// ClusterOperators are all ClusterOperators, sorted by name.
 func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOperator, error) {
 	return once(c, "operators", func() ([]configv1.ClusterOperator, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -94,7 +93,7 @@ func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOpera
 	})
 }
 
-// Nodes are all of them, by name, without their images and volumes.
+// Nodes are all nodes, sorted by name, without their images and volumes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return once(c, "nodes", func() ([]corev1.Node, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -105,7 +104,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	})
 }
 
-// MachineConfigPools are all of them, by name.
+// MachineConfigPools are all MachineConfigPools, sorted by name.
 func (c *Cluster) MachineConfigPools(ctx context.Context) ([]machineconfigurationv1.MachineConfigPool, error) {
 	return List[machineconfigurationv1.MachineConfigPool](ctx, c, machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))
 }

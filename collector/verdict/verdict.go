@@ -1,5 +1,6 @@
-// Package verdict answers: may the cluster be updated, given all findings? It is
-// pure: findings and policy go in, the decision comes out.
+// Package verdict answers: may the cluster be updated, given all findings?
+//
+// It is pure: findings and policy go in, the decision comes out.
 package verdict
 
 import (
@@ -33,7 +34,7 @@ type Policy struct {
 // list sorted and free of duplicates.
 type Verdict struct {
 	Decision Decision `json:"decision"`
-	// Forced is true when force was asked for, whether or not it was needed.
+	// Forced is true when force was requested, needed or not.
 	Forced bool `json:"forced"`
 	// Blocking names the unbypassed failures.
 	Blocking []string `json:"blocking"`

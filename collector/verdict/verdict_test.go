@@ -7,23 +7,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// made is a finding of a source, which blocks where its outcome does.
 func made(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
-	blocks := outcome == preflight.Fail || outcome == preflight.Unknown
-	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome}, Source: source, Blocks: blocks}
+	return finding.New(outcome, "", "").Named(name).From(source)
 }
 
+// informing is the finding of a check that does not block this update.
 func informing(f finding.Finding) finding.Finding {
 	f.Blocks = false
 	return f
 }
 
 func acknowledged(f finding.Finding) finding.Finding {
-	f.Bypass = &finding.Bypass{By: finding.ByAdminAck}
-	return f
+	return f.Bypassed(finding.Bypass{By: finding.ByAdminAck})
 }
 
 func TestFold(t *testing.T) {
@@ -31,7 +32,7 @@ func TestFold(t *testing.T) {
 	accept := func(names ...string) verdict.Policy {
 		policy := verdict.Policy{Accepted: map[string]string{}}
 		for _, name := range names {
-			policy.Accepted[name] = "--accept"
+			policy.Accepted[name] = "request"
 		}
 		return policy
 	}
@@ -48,7 +49,7 @@ func TestFold(t *testing.T) {
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"NothingCollected": {
-			reason: "nothing collected at all is no reason to update",
+			reason: "no collected finding is not a pass",
 			want:   verdict.Verdict{Decision: verdict.Undecided},
 		},
 		"NotAllReported": {
@@ -58,14 +59,14 @@ func TestFold(t *testing.T) {
 			want:     verdict.Verdict{Decision: verdict.Undecided},
 		},
 		"WarnAndSkip": {
-			reason: "warnings and skipped checks do not stand in the way",
+			reason: "warnings and skipped checks do not block",
 			findings: []finding.Finding{
 				made("A.B", finding.SourceJob, preflight.Warn), made("A.C", finding.SourceJob, preflight.Skipped),
 			},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"FailBeatsUnknown": {
-			reason: "a known obstacle decides, also where something else could not be told",
+			reason: "a failure decides, also beside an inconclusive check",
 			findings: []finding.Finding{
 				made("A.B", finding.SourceJob, preflight.Unknown), made("A.C", finding.SourceJob, preflight.Fail),
 			},
@@ -73,18 +74,18 @@ func TestFold(t *testing.T) {
 			want:     verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.C"}, Undecided: []string{"A.B"}},
 		},
 		"FailThatDoesNotBlock": {
-			reason:   "a gate that concerns other targets informs only",
+			reason:   "a gate that blocks other targets only informs",
 			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Fail))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"UnknownAlwaysCounts": {
-			reason:   "could not tell is never a pass, whatever the source says of blocking",
+			reason:   "an inconclusive check never counts as a pass, also where it does not block",
 			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Unknown))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"Gate"}},
 		},
-		"OutcomeNobodyKnows": {
-			reason:   "a word of a newer check must not read as a pass",
-			findings: []finding.Finding{made("A.B", finding.SourceJob, "Splendid")},
+		"NewOutcome": {
+			reason:   "an outcome of a newer check does not count as a pass",
+			findings: []finding.Finding{made("A.B", finding.SourceJob, "Deferred")},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"A.B"}},
 		},
 		"AcceptedFail": {
@@ -100,13 +101,13 @@ func TestFold(t *testing.T) {
 			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"Risk"}},
 		},
 		"AcceptedOther": {
-			reason:   "accepting one finding says nothing of another",
+			reason:   "accepting one finding does not cover another",
 			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Fail)},
 			expected: all, policy: accept("A.C"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.B"}},
 		},
 		"AcceptedGate": {
-			reason:   "no acceptance gets past what CVO itself would still block",
+			reason:   "an acceptance does not bypass a gate, which CVO itself blocks",
 			findings: []finding.Finding{made("Gate", finding.SourceGate, preflight.Fail)},
 			expected: all, policy: accept("Gate"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"Gate"}},
@@ -123,7 +124,7 @@ func TestFold(t *testing.T) {
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"Forced": {
-			reason: "force gets past everything, and says so",
+			reason: "force bypasses everything, and is reported",
 			findings: []finding.Finding{
 				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
@@ -145,7 +146,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFoldSortsWhatDecidesFirst(t *testing.T) {
+func TestFoldSortsDecisiveFindingsFirst(t *testing.T) {
 	_, folded := verdict.Fold([]finding.Finding{
 		made("Z.Pass", finding.SourceJob, preflight.Pass),
 		made("B.Warn", finding.SourceJob, preflight.Warn),
@@ -153,7 +154,7 @@ func TestFoldSortsWhatDecidesFirst(t *testing.T) {
 		made("C.Accepted", finding.SourceJob, preflight.Fail),
 		made("D.Fail", finding.SourceJob, preflight.Fail),
 		made("B.Fail", finding.SourceJob, preflight.Fail),
-	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "--accept"}})
+	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "request"}})
 	var names []string
 	for _, f := range folded {
 		names = append(names, f.Name)
@@ -164,8 +165,8 @@ func TestFoldSortsWhatDecidesFirst(t *testing.T) {
 	}
 }
 
-// The properties hold for any findings and policies: they are what keeps the
-// fold from ever failing open. A failure names the seed that made it.
+// The properties hold for any findings and policies, so that the fold never fails
+// open. A failure names its seed.
 func TestFoldProperties(t *testing.T) {
 	for name, property := range map[string]func(*testing.T, *rand.Rand){
 		"Order": orderDoesNotMatter, "Adding": addingNeverImproves, "Unaccepting": unacceptingNeverImproves,
@@ -192,7 +193,7 @@ func orderDoesNotMatter(t *testing.T, random *rand.Rand) {
 		t.Errorf("the order of findings matters: %s", diff)
 	}
 	if diff := cmp.Diff(folded, refolded); diff != "" {
-		t.Errorf("the order of findings shows in the report: %s", diff)
+		t.Errorf("the order of findings changes the report: %s", diff)
 	}
 }
 
@@ -241,8 +242,8 @@ func unknownIsNeverReady(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// Force is Ready, and says so; of the findings it changes nothing but the mark
-// on those that would count.
+// A forced verdict is Ready and marked as forced; force changes only the bypass of
+// findings that would count.
 func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
@@ -254,17 +255,17 @@ func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 		t.Errorf("forced: %+v", decided)
 	}
 	for i := range folded {
-		if verdict.Open(folded[i]) {
-			folded[i].Bypass = &finding.Bypass{By: finding.ByForce, Detail: "--force"}
+		if folded[i].Open() {
+			folded[i] = folded[i].Bypassed(finding.Bypass{By: finding.ByForce, Detail: "force"})
 		}
 	}
 	_, want := verdict.Fold(folded, expected, policy)
 	if diff := cmp.Diff(want, marked); diff != "" {
-		t.Errorf("force changed more than marks: -want +got:\n%s", diff)
+		t.Errorf("force changed more than bypasses: -want +got:\n%s", diff)
 	}
 }
 
-// No acceptance goes past a gate, a signature or a payload.
+// No acceptance bypasses a gate, a signature or a payload.
 func acceptanceSparesGates(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
@@ -274,10 +275,10 @@ func acceptanceSparesGates(t *testing.T, random *rand.Rand) {
 		if f.Bypass != nil && f.Bypass.By == finding.ByAcceptedRisk && !f.Source.Acceptable() {
 			t.Errorf("%s of source %s was accepted", f.Name, f.Source)
 		}
-		if i > 0 && verdict.Open(f) && !verdict.Open(folded[i-1]) {
-			t.Errorf("%s decides, and is sorted behind %s, which does not", f.Name, folded[i-1].Name)
+		if i > 0 && f.Open() && !folded[i-1].Open() {
+			t.Errorf("%s decides, and is sorted after %s, which does not", f.Name, folded[i-1].Name)
 		}
-		if verdict.Open(f) && decided.Decision == verdict.Ready {
+		if f.Open() && decided.Decision == verdict.Ready {
 			t.Errorf("Ready although %s counts", f.Name)
 		}
 	}
@@ -290,10 +291,10 @@ func better(a, b verdict.Decision) bool {
 
 func arbitraryFinding(random *rand.Rand) finding.Finding {
 	sources := []finding.Source{finding.SourceJob, finding.SourceGate, finding.SourceRisk, finding.SourceSignature}
-	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Else"}
-	f := finding(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
+	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Deferred"}
+	f := made(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
 	f.Blocks = random.IntN(4) > 0
-	f.Remediation = string(rune('a' + random.IntN(3)))
+	f = f.Remedy("%c", 'a'+random.IntN(3))
 	if random.IntN(6) == 0 {
 		f = acknowledged(f)
 	}
@@ -303,7 +304,7 @@ func arbitraryFinding(random *rand.Rand) finding.Finding {
 func arbitrary(random *rand.Rand) ([]finding.Finding, verdict.Expectation, verdict.Policy) {
 	policy := verdict.Policy{Accepted: map[string]string{}, Force: random.IntN(8) == 0}
 	for range random.IntN(4) {
-		policy.Accepted[string(rune('A'+random.IntN(5)))] = "--accept"
+		policy.Accepted[string(rune('A'+random.IntN(5)))] = "request"
 	}
 	var findings []finding.Finding
 	for range random.IntN(5) {

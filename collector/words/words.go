@@ -14,46 +14,46 @@ import (
 	"unicode/utf8"
 )
 
-// Line is text on one line of at most most bytes: terminal escapes and
+// Line is text on one line of at most limit bytes: terminal escapes and
 // characters that are not printable are removed, white space is folded.
-func Line(text string, most int) string {
-	return Cut(strings.Join(strings.Fields(printable(text, "", most)), " "), most)
+func Line(text string, limit int) string {
+	return Cut(strings.Join(strings.Fields(printable(text, "", limit)), " "), limit)
 }
 
-// Lines is text of at most most bytes without terminal escapes and characters
+// Lines is text of at most limit bytes without terminal escapes and characters
 // that are not printable. Line breaks and spaces are kept; tabs become spaces.
-func Lines(text string, most int) string {
-	lines := strings.Split(printable(text, "\n", most), "\n")
+func Lines(text string, limit int) string {
+	lines := strings.Split(printable(text, "\n", limit), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
 	}
-	return Cut(strings.TrimSpace(strings.Join(lines, "\n")), most)
+	return Cut(strings.TrimSpace(strings.Join(lines, "\n")), limit)
 }
 
 // Printable is text without terminal escapes and characters that are not
 // printable; its length does not grow. Line breaks, spaces and tabs are kept.
 func Printable(text string) string { return printable(text, "\n\t", len(text)) }
 
-// Cut keeps the first most bytes of text and whole characters; an ellipsis, of
+// Cut keeps the first limit bytes of text and whole characters; an ellipsis, of
 // three bytes, is among them where text is longer.
-func Cut(text string, most int) string {
-	if len(text) <= most {
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
 	const ellipsis = "…"
-	end := max(0, most-len(ellipsis))
+	end := max(0, limit-len(ellipsis))
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end] + ellipsis
 }
 
-// Last keeps the last most bytes of text and whole characters.
-func Last(text string, most int) string {
-	if len(text) <= most {
+// Last keeps the last limit bytes of text and whole characters.
+func Last(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	start := len(text) - most
+	start := len(text) - limit
 	for start < len(text) && !utf8.RuneStart(text[start]) {
 		start++
 	}
@@ -74,6 +74,15 @@ func ListOf(names []string, total int) string {
 	return text
 }
 
+// Clauses joins the first most clauses with semicolons, and counts the others.
+func Clauses(clauses []string, most int) string {
+	text := strings.Join(clauses[:min(most, len(clauses))], "; ")
+	if more := len(clauses) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
 // escapes are the terminal's control sequences (ECMA-48, and the operating
 // system commands of xterm).
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
@@ -82,7 +91,7 @@ var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x
 // space becomes a space. It reads four times as many bytes as are wanted, since
 // escapes may be most of the text.
 func printable(text, keep string, wanted int) string {
-	text = strings.ToValidUTF8(text[:min(len(text), 4*wanted)], "")
+	text = strings.ToValidUTF8(text[:min(len(text), 4*min(len(text), wanted))], "")
 	if strings.Contains(text, "\x1b") {
 		text = escapes.ReplaceAllString(text, "")
 	}

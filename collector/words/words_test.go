@@ -1,6 +1,7 @@
 package words_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"unicode"
@@ -55,6 +56,15 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestClauses(t *testing.T) {
+	clauses := []string{"a", "b", "c"}
+	for most, want := range map[int]string{2: "a; b; and 1 more", 3: "a; b; c", 5: "a; b; c"} {
+		if got := words.Clauses(clauses, most); got != want {
+			t.Errorf("the first %d of %q: %q, want %q", most, clauses, got, want)
+		}
+	}
+}
+
 func TestLast(t *testing.T) {
 	for most, want := range map[int]string{10: "aäb", 4: "aäb", 3: "äb", 2: "b", 0: ""} {
 		if got := words.Last("aäb", most); got != want {
@@ -67,6 +77,7 @@ func FuzzText(f *testing.F) {
 	f.Add("not\nfound", 3)
 	f.Add("\x1b\xff", 100)
 	f.Add("\x1b]0;title", 4)
+	f.Add("a", math.MaxInt)
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		most = max(3, most%1000) // the ellipsis has three bytes
 		line, lines := words.Line(text, most), words.Lines(text, most)

@@ -13,10 +13,11 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 )
 
-// recorder keeps the requests to an API server, as its authorizer sees them.
+// recorder records the requests to an API server, as its authorizer interprets
+// them.
 type recorder struct {
-	mutex sync.Mutex
-	made  []access.Request
+	mutex    sync.Mutex
+	requests []access.Request
 }
 
 func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
@@ -33,8 +34,8 @@ func (f roundTripper) RoundTrip(httpRequest *http.Request) (*http.Response, erro
 	return f(httpRequest)
 }
 
-// record keeps requests for resources. Discovery and other non-resource URLs are
-// not part of what checks declare.
+// record records requests for resources. Discovery and other non-resource URLs
+// are not part of a check's declaration.
 func (r *recorder) record(httpRequest *http.Request) {
 	resolver := request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	info, err := resolver.NewRequestInfo(httpRequest)
@@ -43,20 +44,21 @@ func (r *recorder) record(httpRequest *http.Request) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.made = append(r.made, access.Request{
+	r.requests = append(r.requests, access.Request{
 		Verb: info.Verb, Group: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
 	})
 }
 
-// undeclared fails the test for each request that the check does not declare.
+// undeclared fails the test for each request that the check does not declare, and
+// forgets the requests.
 func (r *recorder) undeclared(t *testing.T, c check.Check) {
 	t.Helper()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for _, made := range r.made {
+	for _, made := range r.requests {
 		if !slices.ContainsFunc(c.Reads, func(declared access.Request) bool { return access.Includes(declared, made) }) {
 			t.Errorf("check %s made a request that it does not declare: %s", c.Name, access.Describe(made))
 		}
 	}
-	r.made = nil
+	r.requests = nil
 }
