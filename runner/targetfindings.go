@@ -61,6 +61,11 @@ func (t *targetFindings) add(target int, asked acceptance.Asked, findings []find
 func generalize(f finding.Finding, version string) finding.Finding {
 	f.Message = withoutVersion(f.Message, version)
 	f.Remediation = withoutVersion(f.Remediation, version)
+	f.Actions = slices.Clone(f.Actions)
+	for i := range f.Actions {
+		f.Actions[i].Value = withoutVersion(f.Actions[i].Value, version)
+		f.Actions[i].Command = withoutVersion(f.Actions[i].Command, version)
+	}
 	return f
 }
 

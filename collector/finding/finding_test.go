@@ -34,7 +34,7 @@ func TestConstructors(t *testing.T) {
 func TestTextsAreSanitizedAndBounded(t *testing.T) {
 	hostile := "first\x1b[2J line\nsecond\u202e line"
 	f := finding.Fail("R", "%s", hostile).Remedy("%s", hostile).Do(finding.Run("oc get %s", "a\nb"))
-	if f.Message != "first line\nsecond  line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
+	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
 		t.Errorf("message %q, remedy %q, command %q", f.Message, f.Remediation, f.Actions[0].Command)
 	}
 	if long := finding.Fail("R", "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
