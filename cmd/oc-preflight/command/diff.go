@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	changes "github.com/openshift/update-preflight/collector/diff"
-
 	"github.com/spf13/cobra"
 
+	changes "github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"

@@ -54,7 +54,7 @@ func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Op
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Logger: client.log,
+		Logger:       client.log,
 		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
 	}, nil
 }
