@@ -243,7 +243,7 @@ func (g adminGate) finding(validName bool) finding.Finding {
 			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
 	case g.acked:
 		return g.required(finding.Fail(ReasonAdminAckWrongValue,
-			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Line(g.ack, maxDescription), g.description()))
+			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
 	}
 	return g.required(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
 }
