@@ -99,7 +99,9 @@ const (
 	acksName  = "admin-acks"
 	// nameUnknown names the finding where the gates cannot be evaluated.
 	nameUnknown = "AdminAckUnknown"
-	reportGate  = "Report the gate as a defect of the installed release, which defines it."
+	// nameUnused names the finding about an acknowledgement of no gate.
+	nameUnused = "AdminAckUnused"
+	reportGate = "Report the gate as a defect of the installed release, which defines it."
 	// maxDescription bounds a gate's description in a message, in bytes.
 	maxDescription = 4096
 )
@@ -195,7 +197,7 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 		}
 		findings = append(findings, finding.Warn(ReasonUnknownAck,
 			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
-			Named("AdminAckUnused").
+			Named(nameUnused).
 			Remedy("Compare the acknowledgement with the names of the gates.").
 			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
 			About(configMap(pair.location.acks, acksName)))
