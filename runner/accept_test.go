@@ -31,15 +31,15 @@ func TestAcceptancesOfAFile(t *testing.T) {
 - {risk: RiskB, reason: elsewhere, owner: bob, versions: 4.20.x}
 - {risk: RiskC, reason: nothing, owner: bob}
 `)
-	told := w.run(t)
-	if told.Verdict.Decision != verdict.Ready {
-		t.Errorf("decision %s, want Ready: %+v", told.Verdict.Decision, told.Verdict)
+	decided := w.run(t)
+	if decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: %+v", decided.Verdict.Decision, decided.Verdict)
 	}
-	if got, want := find(t, told, check).Bypass, "accept.yaml, entry 1; no jobs here; accepted by ann; until 2099-01-01"; got == nil || got.Detail != want {
+	if got, want := find(t, decided, check).Bypass, "accept.yaml, entry 1; no jobs here; accepted by ann; until 2099-01-01"; got == nil || got.Detail != want {
 		t.Errorf("bypass %+v, want %q", got, want)
 	}
 	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
-		if f := find(t, told, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
+		if f := find(t, decided, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
 			t.Errorf("%s: %+v, want a warning that says %q", name, f, want)
 		}
 	}
@@ -50,20 +50,20 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 	w.state.Desired = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: check}}}
 	w.apply(t)
 	w.options.Accept = nil
-	if told := w.run(t); told.Verdict.Decision != verdict.Ready || find(t, told, check).Bypass.Detail != acceptance.Origin {
-		t.Errorf("%+v, bypass %+v; want it accepted by ClusterVersion", told.Verdict, find(t, told, check).Bypass)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready || find(t, decided, check).Bypass.Detail != acceptance.Origin {
+		t.Errorf("%+v, bypass %+v; want it accepted by ClusterVersion", decided.Verdict, find(t, decided, check).Bypass)
 	}
 }
 
 func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
 	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
-	told := w.run(t)
-	f := find(t, told, "AcceptanceWithoutEffect")
-	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "itself blocks the update") {
-		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, f)
+	decided := w.run(t)
+	f := find(t, decided, "AcceptanceWithoutEffect")
+	if decided.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "itself blocks the update") {
+		t.Errorf("decision %s, %+v; want Blocked and a warning", decided.Verdict.Decision, f)
 	}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Name == "AcceptanceUnused" {
 			t.Errorf("it is reported twice: %+v", f)
 		}
@@ -76,7 +76,7 @@ func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
 	w.options.Accept = accepting(check, "RiskA")
 	f := find(t, w.run(t), "AcceptanceUnused")
 	if strings.Contains(f.Message, check) || !strings.Contains(f.Message, "RiskA") {
-		t.Errorf("%q; nobody knows the checks of a release that is not read", f.Message)
+		t.Errorf("%q; the checks of a release that is not read are unknown", f.Message)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestNamesThatCannotBeAccepted(t *testing.T) {
 	}
 }
 
-func TestAdminGatesOfTheTargetAreForetold(t *testing.T) {
+func TestAdminGatesOfTheTargetAreReportedAhead(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
 	w.target = runner.Target{Image: w.push(t, next)}
@@ -128,9 +128,9 @@ func TestWhatCVOWouldDo(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			tc.change(&w)
 			w.apply(t)
-			told := w.run(t).CVO
-			if told.Accepts == nil || *told.Accepts != tc.accepts || !strings.HasPrefix(told.Reason+": "+told.Message, tc.says) {
-				t.Errorf("%s: %s: %s (%v), want %q", tc.reason, told.Reason, told.Message, told.Accepts, tc.says)
+			decided := w.run(t).CVO
+			if decided.Accepts == nil || *decided.Accepts != tc.accepts || !strings.HasPrefix(decided.Reason+": "+decided.Message, tc.says) {
+				t.Errorf("%s: %s: %s (%v), want %q", tc.reason, decided.Reason, decided.Message, decided.Accepts, tc.says)
 			}
 		})
 	}

@@ -85,7 +85,7 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 	}{
 		"Signed":   {reason: "as the policy wants it", key: public, want: preflight.Pass, says: "ImagePolicySatisfied"},
 		"Unsigned": {reason: "the nodes would refuse it", key: public, unsigned: true, want: preflight.Fail, says: "NoSigstoreSignature"},
-		"Stranger": {reason: "signed by somebody else", key: stranger, want: preflight.Fail, says: "InvalidSigstoreSignature"},
+		"Stranger": {reason: "signed by another key", key: stranger, want: preflight.Fail, says: "InvalidSigstoreSignature"},
 		"Remapped": {reason: "signed under the name that the policy puts in place", key: public, signedAs: "quay.io/openshift-release-dev/release", change: func(spec *configv1.ClusterImagePolicySpec) {
 			spec.Policy.SignedIdentity = &configv1.PolicyIdentity{
 				MatchPolicy: configv1.IdentityMatchPolicyRemapIdentity,
@@ -94,7 +94,7 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 				},
 			}
 		}, want: preflight.Pass, says: "ImagePolicySatisfied"},
-		"Fulcio": {reason: "nobody can tell", want: preflight.Unknown, says: "FulcioCAWithRekor", change: func(spec *configv1.ClusterImagePolicySpec) {
+		"Fulcio": {reason: "the verification by Fulcio is not implemented", want: preflight.Unknown, says: "FulcioCAWithRekor", change: func(spec *configv1.ClusterImagePolicySpec) {
 			spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{PolicyType: configv1.FulcioCAWithRekorRootOfTrust, FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
 				FulcioCAData: certificate, RekorKeyData: public, FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
 			}}
@@ -114,17 +114,17 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 			if !tc.unsigned {
 				attach(t, key, w.pullSpec, tc.signedAs)
 			}
-			told := w.run(t)
-			got := find(t, told, "ReleaseImagePolicy")
+			decided := w.run(t)
+			got := find(t, decided, "ReleaseImagePolicy")
 			if got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
 				t.Errorf("%s: %s (%s) %q, want %s, %q", tc.reason, got.Outcome, got.Reason, got.Message, tc.want, tc.says)
 			}
-			blocks, undecided := slices.Contains(told.Verdict.Blocking, got.Name), slices.Contains(told.Verdict.Undecided, got.Name)
+			blocks, undecided := slices.Contains(decided.Verdict.Blocking, got.Name), slices.Contains(decided.Verdict.Undecided, got.Name)
 			if blocks != (tc.want == preflight.Fail) || undecided != (tc.want == preflight.Unknown) {
 				t.Errorf("%s: it blocks: %t, it is undecided: %t", tc.reason, blocks, undecided)
 			}
-			if refuses := told.CVO.Accepts != nil && !*told.CVO.Accepts; refuses != (tc.want == preflight.Fail) {
-				t.Errorf("%s: cvo %+v", tc.reason, told.CVO)
+			if refuses := decided.CVO.Accepts != nil && !*decided.CVO.Accepts; refuses != (tc.want == preflight.Fail) {
+				t.Errorf("%s: cvo %+v", tc.reason, decided.CVO)
 			}
 		})
 	}
@@ -175,9 +175,9 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 	w.pullSpec = pullSpec
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next+"-x86_64")
 	w.target = runner.Target{Image: pullSpec}
-	told := w.run(t)
+	decided := w.run(t)
 	got := map[preflight.Outcome]string{}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Name == "ComponentImagePolicy" {
 			got[f.Outcome] = f.Message
 		}
@@ -185,7 +185,7 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 	if len(got) != 2 || !strings.Contains(got[preflight.Fail], "2 (a, b)") || !strings.Contains(got[preflight.Pass], "1 (signed)") {
 		t.Errorf("findings %q, want one for the two without signature, and one for the other", got)
 	}
-	if !slices.Contains(told.Verdict.Blocking, "ComponentImagePolicy") || told.CVO.Accepts == nil || !*told.CVO.Accepts {
-		t.Errorf("blocking %q, cvo %+v; want it to block, and that CVO does not know of it", told.Verdict.Blocking, told.CVO)
+	if !slices.Contains(decided.Verdict.Blocking, "ComponentImagePolicy") || decided.CVO.Accepts == nil || !*decided.CVO.Accepts {
+		t.Errorf("blocking %q, cvo %+v; want it to block, and that CVO does not know of it", decided.Verdict.Blocking, decided.CVO)
 	}
 }

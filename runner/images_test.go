@@ -29,10 +29,10 @@ func TestImages(t *testing.T) {
 		"There":      {reason: "all images are there", want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
 		"With blobs": {reason: "and all of their layers", mode: image.Blobs, want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
 		"Missing":    {reason: "one is not", ghost: true, want: preflight.Fail, says: "ghost", decision: verdict.Blocked},
-		"Accepted":   {reason: "one is not, and somebody knows", ghost: true, accept: []string{image.Name}, want: preflight.Fail, says: "ghost", decision: verdict.Ready},
+		"Accepted":   {reason: "an image is missing, which is accepted", ghost: true, accept: []string{image.Name}, want: preflight.Fail, says: "ghost", decision: verdict.Ready},
 		"Off":        {reason: "not looking is not a pass", mode: image.Off, want: preflight.Unknown, says: "NotSelected", decision: verdict.Undecided},
 		"Off, and accepted": {
-			reason: "unless somebody says so", mode: image.Off, accept: []string{image.Name},
+			reason: "the check is disabled, which is accepted", mode: image.Off, accept: []string{image.Name},
 			want: preflight.Unknown, says: "NotSelected", decision: verdict.Ready,
 		},
 	} {
@@ -42,13 +42,13 @@ func TestImages(t *testing.T) {
 				w.haunt(t)
 			}
 			w.options.Images, w.options.Accept = tc.mode, append(w.options.Accept, accepting(tc.accept...)...)
-			told := w.run(t)
-			got := find(t, told, image.Name)
+			decided := w.run(t)
+			got := find(t, decided, image.Name)
 			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
 				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.says)
 			}
-			if told.Verdict.Decision != tc.decision {
-				t.Errorf("%s: decision %s, want %s", tc.reason, told.Verdict.Decision, tc.decision)
+			if decided.Verdict.Decision != tc.decision {
+				t.Errorf("%s: decision %s, want %s", tc.reason, decided.Verdict.Decision, tc.decision)
 			}
 		})
 	}

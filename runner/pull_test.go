@@ -50,9 +50,9 @@ func TestReleaseComesFromTheMirror(t *testing.T) {
 	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), configv1.ImageMirror(w.registry+"/openshift/release"))
 	_, digest, _ := strings.Cut(w.pullSpec, "@")
 	w.target = runner.Target{Image: disconnected + "@" + digest}
-	told := w.run(t)
-	if told.Verdict.Decision != verdict.Ready || told.Target.Image != w.target.Image {
-		t.Errorf("decision %s for %s, want Ready for the release as it is called: %+v", told.Verdict.Decision, told.Target.Image, told.Findings)
+	decided := w.run(t)
+	if decided.Verdict.Decision != verdict.Ready || decided.Target.Image != w.target.Image {
+		t.Errorf("decision %s for %s, want Ready for the release as it is called: %+v", decided.Verdict.Decision, decided.Target.Image, decided.Findings)
 	}
 }
 
@@ -84,8 +84,8 @@ func TestReleaseIsReadOnce(t *testing.T) {
 	w.options.Images, w.options.Accept = image.Off, append(w.options.Accept, accepting(image.Name)...)
 	w.run(t)
 	w.mirror(t, w.registry, "127.0.0.1:1") // from now on there is nowhere to read it from
-	if told := w.run(t); told.Verdict.Decision != verdict.Ready {
-		t.Errorf("decision %s, want Ready: all of it had been read before", told.Verdict.Decision)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: all of it had been read before", decided.Verdict.Decision)
 	}
 	w.options.Cache = nil
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
@@ -142,7 +142,7 @@ func TestManifestsAreFiltered(t *testing.T) {
 		"Profile":          {reason: "it is the operator's", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
 		"Other profile":    {reason: "it is not", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
 		"Excluded":         {reason: "the operator excludes it", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
-		"Unreadable":       {reason: "nobody can tell", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Unknown},
+		"Unreadable":       {reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.annotated(t, tc.annotation)

@@ -145,9 +145,9 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.cluster, w.target, w.options) })
 	}
 	both.Wait()
-	for i, told := range reports {
-		if errs[i] != nil || told.Run.ID != reports[0].Run.ID || told.Verdict.Decision != verdict.Ready {
-			t.Errorf("run %s, decision %q, error %v; want Ready of run %s", told.Run.ID, told.Verdict.Decision, errs[i], reports[0].Run.ID)
+	for i, decided := range reports {
+		if errs[i] != nil || decided.Run.ID != reports[0].Run.ID || decided.Verdict.Decision != verdict.Ready {
+			t.Errorf("run %s, decision %q, error %v; want Ready of run %s", decided.Run.ID, decided.Verdict.Decision, errs[i], reports[0].Run.ID)
 		}
 	}
 	if got := node.pods(); got != 1 {
@@ -171,14 +171,14 @@ func TestDetachedRunGoesOn(t *testing.T) {
 		t.Errorf("what was to go on was deleted: %+v", left.Removal)
 	}
 	node.let()
-	told := w.run(t)
-	if told.Run.ID != left.Run.ID || told.Run.StartTime != left.Run.StartTime || told.Verdict.Decision != verdict.Ready {
-		t.Errorf("run %s of %s, %s; want run %s of %s, Ready", told.Run.ID, told.Run.StartTime, told.Verdict.Decision, left.Run.ID, left.Run.StartTime)
+	decided := w.run(t)
+	if decided.Run.ID != left.Run.ID || decided.Run.StartTime != left.Run.StartTime || decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("run %s of %s, %s; want run %s of %s, Ready", decided.Run.ID, decided.Run.StartTime, decided.Verdict.Decision, left.Run.ID, left.Run.StartTime)
 	}
 	if got := node.pods(); got != 1 {
 		t.Errorf("%d pods were started for one check", got)
 	}
-	expectNothingButTheRecord(t, w, told.Run.ID, record.Complete)
+	expectNothingButTheRecord(t, w, decided.Run.ID, record.Complete)
 }
 
 func TestInterruptedRunIsCleanedUp(t *testing.T) {
@@ -186,11 +186,11 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	whenJobIsThere(t, w, leave)
-	told, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided || told.Verdict.ValidUntil != "" {
-		t.Errorf("%+v %+v, error %v; want it Interrupted, Undecided, and never valid", told.Run, told.Verdict, err)
+	decided, err := runner.Run(ctx, w.cluster, w.target, w.options)
+	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Verdict.Decision != verdict.Undecided || decided.Verdict.ValidUntil != "" {
+		t.Errorf("%+v %+v, error %v; want it Interrupted, Undecided, and never valid", decided.Run, decided.Verdict, err)
 	}
-	expectNothingButTheRecord(t, w, told.Run.ID, record.Interrupted)
+	expectNothingButTheRecord(t, w, decided.Run.ID, record.Interrupted)
 }
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
@@ -200,14 +200,14 @@ func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w.options.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
 	whenJobIsThere(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
-	told, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
-	if err != nil || told.Run.Phase != report.PhaseInterrupted {
-		t.Errorf("phase %s, error %v; want Interrupted", told.Run.Phase, err)
+	decided, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
+	if err != nil || decided.Run.Phase != report.PhaseInterrupted {
+		t.Errorf("phase %s, error %v; want Interrupted", decided.Run.Phase, err)
 	}
 	if err := <-canceled; err != nil {
 		t.Error(err)
 	}
-	expectNothingButTheRecord(t, w, told.Run.ID, record.Canceled)
+	expectNothingButTheRecord(t, w, decided.Run.ID, record.Canceled)
 }
 
 func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
@@ -221,9 +221,9 @@ func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
 		refused <- err
 		node.let()
 	})
-	told := w.run(t)
-	if err := <-refused; err == nil || !strings.Contains(err.Error(), told.Run.ID) {
-		t.Errorf("error %v, want one that says how to attach to run %s", err, told.Run.ID)
+	decided := w.run(t)
+	if err := <-refused; err == nil || !strings.Contains(err.Error(), decided.Run.ID) {
+		t.Errorf("error %v, want one that says how to attach to run %s", err, decided.Run.ID)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestEveryRunIsRecorded(t *testing.T) {
 }
 
 // What passed and still holds is not run again, and everything else is asked
-// anew: nobody is shown what was so yesterday.
+// again: a report has no outdated findings.
 func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
@@ -309,8 +309,8 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 
 	w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
 	w.apply(t)
-	if told := w.run(t); told.Verdict.Decision != verdict.Blocked || told.Run.ChecksFrom != first.Run.ID {
-		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", told.Verdict.Decision, told.Run.ChecksFrom, first.Run.ID)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked || decided.Run.ChecksFrom != first.Run.ID {
+		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", decided.Verdict.Decision, decided.Run.ChecksFrom, first.Run.ID)
 	}
 }
 
@@ -320,8 +320,8 @@ func TestWhatHasChecksRunAgain(t *testing.T) {
 		exitCode int32
 		change   func(t *testing.T, w *world)
 	}{
-		"Asked":  {reason: "somebody asks for it", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
-		"Failed": {reason: "what failed may have been put right", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
+		"Asked":  {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
+		"Failed": {reason: "what failed may have been fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
 		"Tool":   {reason: "another version may judge otherwise", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
 		"Node": {reason: "a check looks at nodes, and there is a new one", change: func(t *testing.T, w *world) {
 			t.Helper()
@@ -343,8 +343,8 @@ func TestWhatHasChecksRunAgain(t *testing.T) {
 			w.run(t)
 			before := node.pods()
 			tc.change(t, &w)
-			if told := w.run(t); told.Run.ChecksFrom != "" || node.pods() <= before {
-				t.Errorf("%s: checks from %q, %d pods after %d", tc.reason, told.Run.ChecksFrom, node.pods(), before)
+			if decided := w.run(t); decided.Run.ChecksFrom != "" || node.pods() <= before {
+				t.Errorf("%s: checks from %q, %d pods after %d", tc.reason, decided.Run.ChecksFrom, node.pods(), before)
 			}
 		})
 	}

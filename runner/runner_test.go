@@ -145,7 +145,7 @@ func (w world) apply(t *testing.T) {
 	}
 }
 
-// monitor is a monitoring that says this to everybody who asks.
+// monitor is a monitoring with this response to every request.
 func monitor(t *testing.T, config *rest.Config, answer string) *monitoring.Client {
 	t.Helper()
 	find, err := monitoring.Cluster{Config: config}.At(prometheus.Saying(t, http.StatusOK, answer).URL)
@@ -211,21 +211,21 @@ func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus))
 
 func (w world) run(t *testing.T) report.Report {
 	t.Helper()
-	told, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
+	decided, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told
+	return decided
 }
 
-func find(t *testing.T, told report.Report, name string) finding.Finding {
+func find(t *testing.T, decided report.Report, name string) finding.Finding {
 	t.Helper()
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Name == name {
 			return f
 		}
 	}
-	t.Fatalf("no finding %s in %+v", name, told.Findings)
+	t.Fatalf("no finding %s in %+v", name, decided.Findings)
 	return finding.Finding{}
 }
 
@@ -262,9 +262,9 @@ func TestTargetIsResolved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.target = tc.target
-			told := w.run(t)
-			if told.Target.Image != tc.image || told.Target.UpdateKind != tc.kind {
-				t.Errorf("%s: %s (%s), want %s (%s)", tc.reason, told.Target.Image, told.Target.UpdateKind, tc.image, tc.kind)
+			decided := w.run(t)
+			if decided.Target.Image != tc.image || decided.Target.UpdateKind != tc.kind {
+				t.Errorf("%s: %s (%s), want %s (%s)", tc.reason, decided.Target.Image, decided.Target.UpdateKind, tc.image, tc.kind)
 			}
 		})
 	}
@@ -306,47 +306,47 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 }
 
 func TestReadyWhenNothingIsInTheWay(t *testing.T) {
-	told := newWorld(t, map[string]string{}).run(t)
-	if told.Verdict.Decision != verdict.Ready {
-		t.Errorf("decision %s, want Ready: %+v", told.Verdict.Decision, told.Findings)
+	decided := newWorld(t, map[string]string{}).run(t)
+	if decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("decision %s, want Ready: %+v", decided.Verdict.Decision, decided.Findings)
 	}
-	if !told.Target.Verified || len(told.Target.Signers) != 1 {
-		t.Errorf("target %+v, want it verified by its one signer", told.Target)
+	if !decided.Target.Verified || len(decided.Target.Signers) != 1 {
+		t.Errorf("target %+v, want it verified by its one signer", decided.Target)
 	}
-	if told.Expected.Checks < 5 || told.Expected.Reported != told.Expected.Checks || len(told.Expected.Missing) > 0 {
-		t.Errorf("signature, payload, gates, risks and check had to report: %+v", told.Expected)
+	if decided.Expected.Checks < 5 || decided.Expected.Reported != decided.Expected.Checks || len(decided.Expected.Missing) > 0 {
+		t.Errorf("signature, payload, gates, risks and check had to report: %+v", decided.Expected)
 	}
-	if told.Cluster.ID != openshift.ClusterID || told.Cluster.Version != current || !strings.HasPrefix(told.Cluster.Kubernetes, "v1.") {
-		t.Errorf("cluster %+v", told.Cluster)
+	if decided.Cluster.ID != openshift.ClusterID || decided.Cluster.Version != current || !strings.HasPrefix(decided.Cluster.Kubernetes, "v1.") {
+		t.Errorf("cluster %+v", decided.Cluster)
 	}
 }
 
 func TestChecksThatAreNotSelectedHaveNotPassed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.options.Accept = nil
-	told := w.run(t)
-	f := find(t, told, check)
-	if f.Outcome != preflight.Unknown || f.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
-		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, f.Outcome, f.Reason, told.Verdict.Decision)
+	decided := w.run(t)
+	f := find(t, decided, check)
+	if f.Outcome != preflight.Unknown || f.Reason != "NotSelected" || decided.Verdict.Decision != verdict.Undecided {
+		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, f.Outcome, f.Reason, decided.Verdict.Decision)
 	}
 }
 
 func TestGatesAreFolded(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
-	told := w.run(t)
-	if diff := cmp.Diff([]string{"AdminAck-ack-4.18-x"}, told.Verdict.Blocking); diff != "" || told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("decision %s, blocking -want +got:\n%s", told.Verdict.Decision, diff)
+	decided := w.run(t)
+	if diff := cmp.Diff([]string{"AdminAck-ack-4.18-x"}, decided.Verdict.Blocking); diff != "" || decided.Verdict.Decision != verdict.Blocked {
+		t.Errorf("decision %s, blocking -want +got:\n%s", decided.Verdict.Decision, diff)
 	}
-	if told.CVO.Accepts == nil || *told.CVO.Accepts {
-		t.Errorf("cvo %+v, want that it refuses too", told.CVO)
+	if decided.CVO.Accepts == nil || *decided.CVO.Accepts {
+		t.Errorf("cvo %+v, want that it refuses too", decided.CVO)
 	}
 	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
-	if told := w.run(t); told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("accepting a gate made it %s", told.Verdict.Decision)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked {
+		t.Errorf("accepting a gate made it %s", decided.Verdict.Decision)
 	}
 	w.options.Force = true
-	if told := w.run(t); told.Verdict.Decision != verdict.Ready || !told.Verdict.Forced {
-		t.Errorf("with force: %+v, want Ready and forced", told.Verdict)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready || !decided.Verdict.Forced {
+		t.Errorf("with force: %+v, want Ready and forced", decided.Verdict)
 	}
 }
 
@@ -356,10 +356,10 @@ func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
 		status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: w.pullSpec}}
 	})
 	w.target = runner.Target{Version: "4.19.1"}
-	told := w.run(t)
-	f := find(t, told, "ReleasePayload")
-	if f.Outcome != preflight.Fail || f.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", f.Outcome, f.Reason, told.Verdict.Decision)
+	decided := w.run(t)
+	f := find(t, decided, "ReleasePayload")
+	if f.Outcome != preflight.Fail || f.Reason != "VersionMismatch" || decided.Verdict.Decision != verdict.Blocked {
+		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", f.Outcome, f.Reason, decided.Verdict.Decision)
 	}
 }
 
@@ -367,9 +367,9 @@ func TestForceTakesATagAndSaysSo(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.target = runner.Target{Image: w.registry + "/openshift/release:" + next}
 	w.options.Force = true
-	told := w.run(t)
-	if told.Target.Image != w.pullSpec || !told.Verdict.Forced || !told.Target.Verified {
-		t.Errorf("target %+v, forced %t; want the digest of the tag, verified, and forced", told.Target, told.Verdict.Forced)
+	decided := w.run(t)
+	if decided.Target.Image != w.pullSpec || !decided.Verdict.Forced || !decided.Target.Verified {
+		t.Errorf("target %+v, forced %t; want the digest of the tag, verified, and forced", decided.Target, decided.Verdict.Forced)
 	}
 }
 

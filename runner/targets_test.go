@@ -66,17 +66,17 @@ func newFleet(t *testing.T) world {
 
 func (w world) targets(t *testing.T) report.Targets {
 	t.Helper()
-	told, err := runner.Targets(t.Context(), w.cluster, w.target.Version, w.options)
+	decided, err := runner.Targets(t.Context(), w.cluster, w.target.Version, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told
+	return decided
 }
 
 // decisions are in the order of the targets.
-func decisions(told report.Targets) []string {
+func decisions(decided report.Targets) []string {
 	var said []string
-	for _, target := range told.Targets {
+	for _, target := range decided.Targets {
 		causes := slices.Concat(target.Verdict.Blocking, target.Verdict.Undecided)
 		said = append(said, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision, strings.Join(causes, ","))))
 	}
@@ -84,15 +84,15 @@ func decisions(told report.Targets) []string {
 }
 
 func TestTargetsOfTheEnhancement(t *testing.T) {
-	told := newFleet(t).targets(t)
+	decided := newFleet(t).targets(t)
 	want := []string{"4.19.1 Minor Ready", "4.18.17 Patch Ready", "4.18.16 Patch Blocked " + highLoad}
-	if diff := cmp.Diff(want, decisions(told)); diff != "" {
-		t.Errorf("-want +got:\n%s\n%+v", diff, told.Findings)
+	if diff := cmp.Diff(want, decisions(decided)); diff != "" {
+		t.Errorf("-want +got:\n%s\n%+v", diff, decided.Findings)
 	}
-	if got := told.Targets[2].Verdict.Accepted; !slices.Equal(got, []string{dualStack, bootImages}) {
+	if got := decided.Targets[2].Verdict.Accepted; !slices.Equal(got, []string{dualStack, bootImages}) {
 		t.Errorf("4.18.16 has %q accepted", got)
 	}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Name == bootImages && !slices.Equal(f.Targets, []string{"4.18.17", "4.18.16"}) {
 			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, f.Targets, f)
 		}
@@ -105,8 +105,8 @@ func TestTargetsOfTheEnhancement(t *testing.T) {
 func TestTargetsExplainOne(t *testing.T) {
 	w := newFleet(t)
 	w.target.Version = "4.18.16"
-	told := w.targets(t)
-	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(told)); diff != "" {
+	decided := w.targets(t)
+	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(decided)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	_, err := runner.Targets(t.Context(), w.cluster, "4.99.0", w.options)
@@ -120,13 +120,13 @@ func TestTargetsAreSortedAndCompleteWhateverTheyAreCalled(t *testing.T) {
 	w.state.Available = map[string]string{"4.18.9": digested("1"), "4.18.20": digested("2"), "4.18.17": digested("7"), "not-a-version": digested("3")}
 	w.state.Conditional = append(w.state.Conditional, conditional("4.20", "4", leaked))
 	w.apply(t)
-	told := w.targets(t)
+	decided := w.targets(t)
 	var versions []string
-	for _, target := range told.Targets {
+	for _, target := range decided.Targets {
 		versions = append(versions, target.Version)
 		if strings.HasPrefix(target.Version, "4.20") || strings.HasPrefix(target.Version, "not") {
 			if target.Verdict.Decision != "Undecided" || target.UpdateKind != "" {
-				t.Errorf("%s: %+v; nobody can compare it", target.Version, target)
+				t.Errorf("%s: %+v; it cannot be compared", target.Version, target)
 			}
 		}
 		if target.Version == "4.18.17" && (!target.Available || !target.Conditional || target.Recommended != "False") {
@@ -146,9 +146,9 @@ func TestNoTargets(t *testing.T) {
 		Type: configv1.RetrievedUpdates, Status: configv1.ConditionFalse, Reason: "VersionNotFound", Message: "not found in the \"stable\" channel",
 	}}
 	w.apply(t)
-	told := w.targets(t)
-	if len(told.Targets) != 0 || len(told.Findings) == 0 || !strings.Contains(told.Findings[len(told.Findings)-1].Message, "VersionNotFound") {
-		t.Errorf("%+v, want no targets, and why", told)
+	decided := w.targets(t)
+	if len(decided.Targets) != 0 || len(decided.Findings) == 0 || !strings.Contains(decided.Findings[len(decided.Findings)-1].Message, "VersionNotFound") {
+		t.Errorf("%+v, want no targets, and why", decided)
 	}
 }
 
@@ -188,8 +188,8 @@ func TestTargetsReadTheClusterOnce(t *testing.T) {
 		return count{inner, counting.mutex, counting.requests}
 	})
 	w.cluster = connect(t, counted)
-	if told := w.targets(t); len(told.Targets) != 63 {
-		t.Errorf("%d targets, want 63", len(told.Targets))
+	if decided := w.targets(t); len(decided.Targets) != 63 {
+		t.Errorf("%d targets, want 63", len(decided.Targets))
 	}
 	for request, times := range counting.requests {
 		if times != 1 {
@@ -209,11 +209,11 @@ func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
 	w.state.Conditional = w.state.Conditional[1:2] // 4.18.17
 	w.apply(t)
 	w.cluster.Kubernetes = kubernetes.NewForConfigOrDie(unprivileged(t))
-	told := w.targets(t)
-	if told.Targets[0].Verdict.Decision != "Undecided" {
-		t.Errorf("%+v; what may not be read is not known", told.Targets[0].Verdict)
+	decided := w.targets(t)
+	if decided.Targets[0].Verdict.Decision != "Undecided" {
+		t.Errorf("%+v; what may not be read is not known", decided.Targets[0].Verdict)
 	}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Outcome == "Unknown" && f.Reason != "Forbidden" {
 			t.Errorf("%s: %s, want Forbidden: %s", f.Name, f.Reason, f.Message)
 		}
@@ -228,7 +228,7 @@ func unprivileged(t *testing.T) *rest.Config {
 	return config
 }
 
-// What a finding says of one target is told in words that hold for all, but
+// The text of a finding about several targets has no version, but
 // where only part of a version looks like it.
 func TestTargetsShareTheirFindings(t *testing.T) {
 	w := newFleet(t)

@@ -34,7 +34,7 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 	}{
 		"Version":    {reason: "another release", signed: releases + ":4.19.1-x86_64", finding: "ReleaseIdentity", want: "WrongVersion"},
 		"Repository": {reason: "another image of the same provider", signed: "registry.access.redhat.com/rhel7:" + next, finding: "ReleaseSignature", want: "WrongRepository"},
-		"NoTag":      {reason: "nobody signed which version it is", signed: releases, finding: "ReleaseIdentity", want: "NoSignedVersion"},
+		"NoTag":      {reason: "the signature has no version", signed: releases, finding: "ReleaseIdentity", want: "NoSignedVersion"},
 		"Configured": {reason: "a provider of one's own", signed: "example.com/release:" + next, repository: "example.com/release", finding: "ReleaseSignature", want: "Verified"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,23 +43,23 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 			if tc.repository != "" {
 				w.options.Repositories = []string{tc.repository}
 			}
-			told := w.run(t)
-			f := find(t, told, tc.finding)
+			decided := w.run(t)
+			f := find(t, decided, tc.finding)
 			if f.Reason != tc.want || f.Source != finding.SourceSignature {
 				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, f.Reason, f.Message, tc.want)
 			}
 			trusted := tc.want == "Verified"
-			stops := slices.Contains(slices.Concat(told.Verdict.Blocking, told.Verdict.Undecided), tc.finding)
-			if told.Target.Verified != trusted || stops == trusted {
-				t.Errorf("%s: verified %t, it stops the update: %t", tc.reason, told.Target.Verified, stops)
+			stops := slices.Contains(slices.Concat(decided.Verdict.Blocking, decided.Verdict.Undecided), tc.finding)
+			if decided.Target.Verified != trusted || stops == trusted {
+				t.Errorf("%s: verified %t, it stops the update: %t", tc.reason, decided.Target.Verified, stops)
 			}
-			if told.CVO.Accepts == nil || !*told.CVO.Accepts {
-				t.Errorf("%s: CVO does not compare it, and is said to refuse: %+v", tc.reason, told.CVO)
+			if decided.CVO.Accepts == nil || !*decided.CVO.Accepts {
+				t.Errorf("%s: CVO does not compare it, and is said to refuse: %+v", tc.reason, decided.CVO)
 			}
 			if trusted {
 				return
 			}
-			for _, f := range told.Findings {
+			for _, f := range decided.Findings {
 				if f.Source == finding.SourcePayload || f.Name == check {
 					t.Errorf("%s: the release is used all the same: %+v", tc.reason, f)
 				}
@@ -72,8 +72,8 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 	}
 }
 
-// TestCVORefusesWhatNobodySigned has no signature that anybody would accept.
-func TestCVORefusesWhatNobodySigned(t *testing.T) {
+// TestCVORefusesWhatIsNotSigned has no valid signature.
+func TestCVORefusesWhatIsNotSigned(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	stranger, err := release.NewSigner("stranger")
 	if err != nil {
@@ -81,8 +81,8 @@ func TestCVORefusesWhatNobodySigned(t *testing.T) {
 	}
 	w.signer = stranger
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
-	told := w.run(t)
-	if told.CVO.Accepts == nil || *told.CVO.Accepts || told.CVO.Reason != "RetrievePayload" {
-		t.Errorf("cvo %+v, want that it refuses, too", told.CVO)
+	decided := w.run(t)
+	if decided.CVO.Accepts == nil || *decided.CVO.Accepts || decided.CVO.Reason != "RetrievePayload" {
+		t.Errorf("cvo %+v, want that it refuses, too", decided.CVO)
 	}
 }

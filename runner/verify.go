@@ -120,7 +120,7 @@ func distrust(o observed, pullSpec string, failure error) (proof, error) {
 }
 
 // byDigest is the target's pull spec by digest. A tag is resolved only by force:
-// everybody who can move the tag can choose the release.
+// a user who can move the tag can choose the release.
 func byDigest(ctx context.Context, o observed, registries *registry.Access) (string, error) {
 	if o.target.Digest() != "" {
 		return o.target.Image, nil

@@ -174,7 +174,7 @@ func strict(data []byte, into any) error {
 // oneLine is an error of a parser on one line.
 func oneLine(err error) error { return errors.New(words.Line(err.Error(), maxError)) }
 
-// parse parses one entry. Beside an error it returns the risk, as far as it was
+// parse parses one entry. Beside an error it returns the risk, as far as it could be
 // decoded.
 func parse(raw json.RawMessage) (Acceptance, error) {
 	var entry acceptedRisk

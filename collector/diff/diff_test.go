@@ -207,7 +207,7 @@ func after() report.Report {
 		certificate("preflight-fedcba9876"),
 		finding.Warn("Leftover", "unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		etcd(preflight.Fail, "NoQuorum", "one of three members is down"),
-		finding.Warn("Slow", "routes are slow").Remedy("Look at them.").Named("Network.Routes").From(finding.SourceJob),
+		finding.Warn("Slow", "routes are slow").Remedy("Check them.").Named("Network.Routes").From(finding.SourceJob),
 		finding.Pass("Passed", "").Named("Storage.Drivers").From(finding.SourceJob),
 	)
 }

@@ -55,7 +55,7 @@ func asJSON(text []byte) ([]byte, error) {
 	return converted, nil
 }
 
-// checkHead looks at what kind of document it is, before anything else of it.
+// checkHead checks the apiVersion and kind of the document first.
 func checkHead(text []byte) error {
 	var head struct {
 		APIVersion string `json:"apiVersion"`

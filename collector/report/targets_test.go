@@ -173,11 +173,11 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 		"Targets: 4.20.60, 4.20.58, 4.20.56, 4.20.54, 4.20.52, and 25 more of 4.20.z, 4.19.60, 4.19.58, 4.19.56, 4.19.54, 4.19.52, and 25 more of 4.19.z; not 4.18.z\n",
 	} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("the text does not say %q", want)
+			t.Errorf("the text does not contain %q", want)
 		}
 	}
 	if got := strings.Count(text.String(), "Everywhere may do harm"); got != 1 {
-		t.Errorf("what is the same for all is said %d times", got)
+		t.Errorf("a finding about all targets is printed %d times", got)
 	}
 	if strings.Contains(text.String(), "MultipleReasons") {
 		t.Error("causes are named, never counted")

@@ -36,11 +36,11 @@ const (
 
 func (s *script) RoundTrip(*http.Request) (*http.Response, error) {
 	number := int(s.asked.Add(1))
-	said := s.answers[min(number, len(s.answers))-1]
-	if said.err != nil {
-		return nil, said.err
+	response := s.answers[min(number, len(s.answers))-1]
+	if response.err != nil {
+		return nil, response.err
 	}
-	return &http.Response{StatusCode: said.code, Body: body{strings.NewReader(said.body), s}}, nil
+	return &http.Response{StatusCode: response.code, Body: body{strings.NewReader(response.body), s}}, nil
 }
 
 type body struct {
@@ -65,13 +65,13 @@ func TestOnReads(t *testing.T) {
 	}{
 		"Answered":    {reason: "what is answered is not asked again", answers: []reply{ready}, want: ready, asked: 1},
 		"Unavailable": {reason: "it restarts", answers: []reply{{code: 503, body: unavailable}, {code: 503, body: unavailable}, ready}, want: ready, asked: 3},
-		"Gateway":     {reason: "a load balancer says so in HTML", answers: []reply{{code: 502, body: "<html>"}, ready}, want: ready, asked: 2},
+		"Gateway":     {reason: "a load balancer responds with HTML", answers: []reply{{code: 502, body: "<html>"}, ready}, want: ready, asked: 2},
 		"Etcd":        {reason: "it waits for etcd", answers: []reply{{code: 500, body: etcdIsGone}, ready}, want: ready, asked: 2},
 		"Ends":        {reason: "it ends without an answer", answers: []reply{{code: 404}, {err: io.EOF}, ready}, want: reply{code: 404}, asked: 1},
-		"Webhook":     {reason: "an error that may be for good is told", answers: []reply{{code: 500, body: badWebhook}}, want: reply{code: 500, body: badWebhook}, asked: 1},
-		"Busy":        {reason: "client-go waits as long as the answer says", answers: []reply{{code: 429}}, want: reply{code: 429}, asked: 1},
+		"Webhook":     {reason: "an error that may be permanent is returned", answers: []reply{{code: 500, body: badWebhook}}, want: reply{code: 500, body: badWebhook}, asked: 1},
+		"Busy":        {reason: "client-go waits for the time in Retry-After", answers: []reply{{code: 429}}, want: reply{code: 429}, asked: 1},
 		"Write":       {reason: "a write may have been done", method: http.MethodPost, answers: []reply{{code: 503, body: unavailable}}, want: reply{code: 503, body: unavailable}, asked: 1},
-		"Watch":       {reason: "whoever watches begins again", query: "?watch=true", answers: []reply{{code: 503}}, want: reply{code: 503}, asked: 1},
+		"Watch":       {reason: "the watcher restarts the watch", query: "?watch=true", answers: []reply{{code: 503}}, want: reply{code: 503}, asked: 1},
 		"Refused":     {reason: "the address may be wrong", answers: []reply{{err: io.EOF}}, want: reply{err: io.EOF}, asked: 1},
 		"Gone":        {reason: "nothing is waited for without end", answers: []reply{{code: 503, body: unavailable}}, want: reply{code: 503, body: unavailable}, asked: 121},
 	} {
@@ -114,7 +114,7 @@ func TestOnReadsWaitsForAServerThatItKnows(t *testing.T) {
 	})
 }
 
-// Nobody waits for an answer that nobody wants any more.
+// A canceled request is not repeated.
 func TestOnReadsEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)

@@ -34,7 +34,7 @@ func recorded(phase record.Phase, results ...record.Result) record.Record {
 	}
 }
 
-func heard(check string, outcome preflight.Outcome) record.Result {
+func reported(check string, outcome preflight.Outcome) record.Result {
 	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: outcome, Reason: "Said"}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
 }
 
@@ -51,16 +51,16 @@ func TestStoredWithoutReport(t *testing.T) {
 			expected: verdict.Expectation{Checks: 2, Missing: []string{"Etcd.Quorum", "Etcd.Space"}},
 		},
 		"Passing": {
-			reason: "one is awaited", run: recorded(record.Running, heard("Etcd.Quorum", preflight.Pass)), decision: verdict.Undecided,
+			reason: "one is awaited", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Pass)), decision: verdict.Undecided,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Pass"},
 		},
 		"AllPassed": {
 			reason: "gates and risks are known at the end only", decision: verdict.Undecided,
-			run:      recorded(record.Running, heard("Etcd.Quorum", preflight.Pass), heard("Etcd.Space", preflight.Pass)),
+			run:      recorded(record.Running, reported("Etcd.Quorum", preflight.Pass), reported("Etcd.Space", preflight.Pass)),
 			expected: verdict.Expectation{Checks: 2, Reported: 2}, findings: []string{"Etcd.Quorum Pass", "Etcd.Space Pass"},
 		},
 		"Failing": {
-			reason: "nothing that comes can make it better", run: recorded(record.Running, heard("Etcd.Quorum", preflight.Fail)), decision: verdict.Blocked,
+			reason: "nothing that comes can make it better", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Fail)), decision: verdict.Blocked,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Fail"},
 		},
 		"NoChecks": {
@@ -68,28 +68,28 @@ func TestStoredWithoutReport(t *testing.T) {
 			run: record.Record{Intent: record.Intent{ID: runID, From: current, Target: update.Release{Version: next}}, Phase: record.Running, StartTime: began},
 		},
 		"Canceled": {
-			reason: "nobody waits any more, and each check says so", decision: verdict.Undecided,
-			run:      recorded(record.Canceled, heard("Etcd.Quorum", preflight.Pass)),
+			reason: "each check that did not report is a finding", decision: verdict.Undecided,
+			run:      recorded(record.Canceled, reported("Etcd.Quorum", preflight.Pass)),
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Space Unknown", "Etcd.Quorum Pass"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told, err := standing.Stored(tc.run)
+			decided, err := standing.Stored(tc.run)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var findings []string
-			for _, f := range told.Findings {
+			for _, f := range decided.Findings {
 				findings = append(findings, f.Name+" "+string(f.Outcome))
 			}
-			if told.Verdict.Decision != tc.decision || !slices.Equal(findings, tc.findings) {
-				t.Errorf("%s: %s with %q, want %s with %q", tc.reason, told.Verdict.Decision, findings, tc.decision, tc.findings)
+			if decided.Verdict.Decision != tc.decision || !slices.Equal(findings, tc.findings) {
+				t.Errorf("%s: %s with %q, want %s with %q", tc.reason, decided.Verdict.Decision, findings, tc.decision, tc.findings)
 			}
-			if diff := cmp.Diff(tc.expected, told.Expected); diff != "" {
+			if diff := cmp.Diff(tc.expected, decided.Expected); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if told.Run.ID != runID || told.Run.Phase != string(tc.run.Phase) || told.Run.StartTime != "2026-11-21T08:00:00Z" || told.Target.UpdateKind != "Minor" {
-				t.Errorf("%s: %+v %+v", tc.reason, told.Run, told.Target)
+			if decided.Run.ID != runID || decided.Run.Phase != string(tc.run.Phase) || decided.Run.StartTime != "2026-11-21T08:00:00Z" || decided.Target.UpdateKind != "Minor" {
+				t.Errorf("%s: %+v %+v", tc.reason, decided.Run, decided.Target)
 			}
 		})
 	}
@@ -128,9 +128,9 @@ func TestExpired(t *testing.T) {
 		now               time.Duration
 		want              string
 	}{
-		"Fresh":  {reason: "it says how long it holds", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
-		"Over":   {reason: "the end is not in it", until: "2026-11-21T09:00:00Z", now: time.Hour, want: "it was valid until 2026-11-21T09:00:00Z"},
-		"Untold": {reason: "an interrupted run does not say", completion: "2026-11-21T08:00:00Z", now: 23 * time.Hour},
+		"Fresh":           {reason: "it says how long it holds", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
+		"Over":            {reason: "the end is not in it", until: "2026-11-21T09:00:00Z", now: time.Hour, want: "it was valid until 2026-11-21T09:00:00Z"},
+		"WithoutValidity": {reason: "an interrupted run has no end of validity", completion: "2026-11-21T08:00:00Z", now: 23 * time.Hour},
 		"UntoldOld": {
 			reason: "then it is as old as any may be", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
 		},
@@ -138,8 +138,8 @@ func TestExpired(t *testing.T) {
 		"Garbage":  {reason: "not known is not current", until: "soon", completion: "now", want: "the report has neither the time of its verdict nor the end of its validity"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}
-			if got := standing.Expired(told, began.Add(tc.now)); got != tc.want {
+			decided := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}
+			if got := standing.Expired(decided, began.Add(tc.now)); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})

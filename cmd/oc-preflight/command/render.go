@@ -75,9 +75,9 @@ func readReport(stdin io.Reader, file string) (report.Report, error) {
 		return report.Report{}, err
 	}
 	defer stored.Close() //nolint:errcheck // nothing was written
-	told, err := report.Read(stored)
+	decoded, err := report.Read(stored)
 	if err != nil {
 		return report.Report{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return told, nil
+	return decoded, nil
 }

@@ -91,7 +91,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
-	c.Flags().StringVar(&f.images, "images", string(image.Manifests), "How to look at the images of the release: check asks for their manifests where nodes would pull them, check-blobs for their layers too; pull has each node pull those of the checks, pull-all all of them; off does not look, which leaves Images Unknown unless accepted.")
+	c.Flags().StringVar(&f.images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 }
 
 // noArguments refuses arguments as wrong usage.

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// retryInterval is the time between two tries to go on with a log.
+// retryInterval is the time before an interrupted log is continued.
 const retryInterval = time.Second
 
 // Follow writes the output of the pods of a Job, also of those that are created

@@ -18,7 +18,7 @@ const documented = `package gate
 // ReasonClosed is reported when the gate
 // is closed.
 //
-// Cause: nobody opened it.
+// Cause: it was not opened.
 //
 // Remedy: open it.
 const ReasonClosed finding.Reason = "Closed"
@@ -35,7 +35,7 @@ const castle = "Castle"
 func TestParse(t *testing.T) {
 	want := []source.Entry{
 		{Kind: source.KindFinding, Name: "Castle", Package: "gate", Meaning: "The gate of the castle."},
-		{Kind: source.KindReason, Name: "Closed", Package: "gate", Meaning: "Reported when the gate is closed.", Cause: "Nobody opened it.", Remedy: "Open it."},
+		{Kind: source.KindReason, Name: "Closed", Package: "gate", Meaning: "Reported when the gate is closed.", Cause: "It was not opened.", Remedy: "Open it."},
 		{Kind: source.KindFinding, Name: "Door", Package: "gate", Meaning: "The findings about doors."},
 	}
 	got, violations := parse(t, documented)

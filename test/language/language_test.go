@@ -1,0 +1,86 @@
+// Package language answers: do the texts of this repository keep to standard
+// technical English?
+package language_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// rejected are words and turns that have crept in before, each with what to write.
+var rejected = map[string]string{
+	`nobody|no one`: "name the object: no process, no user, no check",
+	`somebody|someone|anybody|anyone|everybody|everyone|whoever`: "name the role: another process, each user",
+	`tells?|told`:                           "report, return, state",
+	`heard`:                                 "received, reported",
+	`all the time`:                          "repeatedly, at each request",
+	`put right`:                             "fix",
+	`stands? in the way`:                    "blocks",
+	`under way|on its way`:                  "in progress",
+	`could not tell|cannot tell|can't tell`: "inconclusive, unknown",
+	`what there is|what there was`:          "name it",
+	`looked? at`:                            "check, read, inspect",
+	`may it be`:                             "is it permitted, does it conform",
+	`goes on|gone on|go on with`:            "continues",
+}
+
+// TestWords fails for each of the rejected words in comments, messages, identifiers
+// and documents.
+func TestWords(t *testing.T) {
+	var all []string
+	for expression := range rejected {
+		all = append(all, expression)
+	}
+	// An identifier is words too: nobodyHolds, toldTwice.
+	words := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b|\b(nobody|somebody|whoever|told|heard)[A-Z]|[a-z](Nobody|Somebody|Whoever|Told|Heard)\b`)
+	for _, path := range files(t) {
+		text, err := os.ReadFile(path) //nolint:gosec // a file of this repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Buffer(nil, 1<<20)
+		for number := 1; lines.Scan(); number++ {
+			line := strings.ReplaceAll(lines.Text(), "http.NoBody", "")
+			if found := words.FindString(line); found != "" {
+				t.Errorf("%s:%d: write something else for %q: %s", path, number, found, advice(found))
+			}
+		}
+		if err := lines.Err(); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+}
+
+func advice(found string) string {
+	for expression, instead := range rejected {
+		if regexp.MustCompile(`(?i)^(` + expression + `)$`).MatchString(found) {
+			return instead
+		}
+	}
+	return "see CONTRIBUTING.md"
+}
+
+// files are the Go files and documents of the repository, but for this one.
+func files(t *testing.T) []string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", "ls-files", "*.go", "*.md", "Makefile", "*.sh", "*.yml")
+	command.Dir = "../.."
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	var paths []string
+	for path := range strings.FieldsSeq(string(out)) {
+		if !strings.HasPrefix(path, "test/language/") {
+			paths = append(paths, filepath.Join("../..", path))
+		}
+	}
+	return paths
+}
