@@ -3,55 +3,66 @@ package jobs
 import (
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/openshift/update-preflight/collector/words"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/launch"
 )
 
-const (
-	// grace is how long to put up with what may pass by itself: a registry that
-	// has no time, a quota that another pod is about to free.
-	grace = 90 * time.Second
-	// settleTime is how far the watch on pods may be behind that on Jobs.
-	settleTime = 5 * time.Second
-	// toTheEnd is the patience with what is worth waiting for until the time is
-	// up.
-	toTheEnd = time.Duration(-1)
+// ReasonAttemptFailed is reported for a check whose Job was still retrying at the
+// deadline of the run.
+//
+// Cause: the last attempt exited with another code than 0.
+//
+// Remedy: fix what the log of the check names, or run the preflight again with a
+// longer timeout.
+const ReasonAttemptFailed finding.Reason = "AttemptFailed"
 
-	defect = "This is a defect of the check: report it to its owners."
-)
+// ReasonUnscheduled is reported for a check whose pod the scheduler has not
+// processed.
+//
+// Cause: the scheduler does not run, or is overloaded.
+//
+// Remedy: check the scheduler: `oc -n openshift-kube-scheduler get pods`.
+const ReasonUnscheduled finding.Reason = "Unscheduled"
 
-// obstacle is what keeps a check from an answer.
-type obstacle struct {
-	// cause is a CamelCase word, detail a clause for people.
-	cause, detail string
-	remedy        string
-	// patience is how long it may last; 0 is not at all.
-	patience time.Duration
-}
+// ReasonInitFailed is reported for a check with a failed init container.
+//
+// Cause: the message has the last lines of its output.
+//
+// Remedy: fix what they name, or report it to the owners of the component.
+const ReasonInitFailed finding.Reason = "InitFailed"
 
-// held waits as long as there is patience with the obstacle.
-func (o Observation) held(why obstacle) Reading {
-	reading := Reading{State: Waiting, Detail: why.detail, Cause: why.cause, remedy: why.remedy}
-	if why.patience == toTheEnd {
-		reading.Idle = o.untouched()
-		return reading
-	}
-	waited := time.Duration(0)
-	if o.Cause == why.cause {
-		waited = o.Waited
-	}
-	if waited >= why.patience {
-		return o.unknown(why)
-	}
-	reading.Recheck = why.patience - waited
-	return reading
-}
+// ReasonContainerFailed is reported for a check that exited 0 while another
+// container of its pod failed.
+//
+// Cause: a defect of the check.
+//
+// Remedy: report it to the owners of the check.
+const ReasonContainerFailed finding.Reason = "ContainerFailed"
 
-// untouched is true when a Job has one pod, of which nothing has ever run.
-func (o Observation) untouched() bool {
+// ReasonEvicted is reported for a check whose pod was evicted.
+//
+// Cause: the node was short of memory, disk or process IDs.
+//
+// Remedy: wait until the nodes have resources, then run the preflight again: `oc
+// get nodes`.
+const ReasonEvicted finding.Reason = "Evicted"
+
+// ReasonDisrupted is reported for a check whose pod was terminated by a drain, a
+// preemption or the loss of its node.
+//
+// Cause: the condition DisruptionTarget of the pod, which the message has.
+//
+// Remedy: wait until no node is drained, then run the preflight again: `oc get
+// nodes`.
+const ReasonDisrupted finding.Reason = "Disrupted"
+
+// neverRan is true when a Job has one pod, and no container of it has ever run.
+func (o Observation) neverRan() bool {
 	if len(o.Pods) != 1 || o.Pods[0].Gone {
 		return false
 	}
@@ -61,15 +72,15 @@ func (o Observation) untouched() bool {
 	})
 }
 
-// lingers is true for a Job that was created and is not about to end by itself:
-// its pod does not get to run or to its end, or the Job is going to try again.
-// The watch may report the pod before it reports the Job.
+// lingers is true for a created Job that is not about to finish: its pod does not
+// run or does not terminate, or the Job is going to retry. The watch may report
+// the pod before it reports the Job.
 func (o Observation) lingers() bool {
-	pod, born := o.newest()
+	pod, exists := o.newest()
 	switch {
 	case o.Deleted || o.condition() != nil:
 		return false
-	case !born || pod.Gone:
+	case !exists || pod.Gone:
 		return true
 	}
 	current := status(o.Check, pod)
@@ -77,13 +88,13 @@ func (o Observation) lingers() bool {
 		return true
 	}
 	if code := current.State.Terminated.ExitCode; code != 0 {
-		return !lastCode(o.Check.Job.Spec, code)
+		return !finalExitCode(o.Check.Job.Spec, code)
 	}
-	return others(o.Check, pod) != othersPassed
+	return otherContainers(o.Check, pod) != containersPassed
 }
 
-// lastCode is true for an exit code after which a Job does not try again.
-func lastCode(spec batchv1.JobSpec, code int32) bool {
+// finalExitCode is true for an exit code after which a Job does not retry.
+func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {
 		return true
 	}
@@ -93,123 +104,111 @@ func lastCode(spec batchv1.JobSpec, code int32) bool {
 	})
 }
 
-// unstarted answers for a check that was waiting for its turn when the time was
-// up: for the first time, or again after last.
-func (o Observation) unstarted(last Reading) Reading {
-	if last.Cause != "" {
-		return o.expired(last)
+// notStarted ends a check that was queued at the deadline of the run: for the
+// first time, or again after waiting.
+func (o Observation) notStarted(waiting Classification) Classification {
+	if waiting.Reason != "" {
+		return o.expired(waiting)
 	}
-	return o.unknown(obstacle{
-		cause: "NotStarted", detail: "time is up: the check had to wait until other checks end, and was never started",
-		remedy: "Run the preflight again with a longer --timeout or a higher --parallelism.",
+	return o.unknown(cause{
+		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to end, and was not started",
+		remedy:  "Run the preflight again with a longer timeout or a higher parallelism.",
+		actions: []finding.Action{finding.Retry(finding.OptionTimeout), finding.Retry(finding.OptionParallelism)},
 	})
 }
 
-// doing says what the last attempt was about when it came to an end.
-func (o Observation) doing() string {
+// activity is what the last attempt was doing when it ended.
+func (o Observation) activity() string {
 	pod, ok := o.newest()
 	if !ok {
-		return o.unborn().detail
+		return o.withoutPod().detail
 	}
-	return o.underway(pod).Detail
+	return o.inProgress(pod).Detail
 }
 
-// underway is about a Job whose last pod has not answered.
-func (o Observation) underway(pod Pod) Reading {
-	if why := o.failure(pod); why != nil {
-		why.detail += "; the Job tries again"
-		why.patience = toTheEnd
-		return o.held(*why)
+// inProgress classifies an active Job whose last pod does not decide.
+func (o Observation) inProgress(pod Pod) Classification {
+	if why := o.attemptFailure(pod); why != nil {
+		why.detail += "; the Job retries"
+		why.timeout = untilDeadline
+		return o.tolerate(*why)
 	}
-	if why, ok := o.inTheWay(pod); ok {
-		return o.held(why)
+	if why, ok := o.podBlocked(pod); ok {
+		return o.tolerate(why)
 	}
 	current := status(o.Check, pod)
 	switch {
 	case pod.Gone:
-		return Reading{State: Waiting, Detail: "its pod is gone, and another one has not been seen yet"}
+		return Classification{State: Waiting, Detail: "its pod is gone, and no other pod was observed yet"}
 	case current != nil && current.State.Running != nil:
-		return Reading{State: Running, Detail: "the check is running"}
-	case ending(o.Check, pod) != nil:
-		end := ending(o.Check, pod)
-		return Reading{
-			State: Waiting, Cause: "AttemptFailed", remedy: "Put right what the check says, or run the preflight again with a longer --timeout.",
-			Detail: sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job has not given up", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
-		}
+		return Classification{State: Running, Detail: "the check is running"}
+	case terminated(o.Check, pod) != nil:
+		end := terminated(o.Check, pod)
+		return cause{
+			reason:  ReasonAttemptFailed,
+			detail:  sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
+			remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
+			actions: []finding.Action{finding.Retry(finding.OptionTimeout)},
+		}.waiting()
 	case pod.Spec.NodeName == "":
-		return Reading{State: Waiting, Detail: "its pod waits for the scheduler", Cause: "Unscheduled", remedy: "See whether the scheduler runs: oc -n openshift-kube-scheduler get pods"}
+		return cause{
+			reason: ReasonUnscheduled, detail: "its pod waits for the scheduler",
+			remedy: "Check the scheduler.", actions: []finding.Action{finding.Run("oc -n openshift-kube-scheduler get pods")},
+		}.waiting()
 	}
-	return Reading{State: Waiting, Detail: "its container is being created on node " + pod.Spec.NodeName}
+	return Classification{State: Waiting, Detail: "its container is being created on node " + pod.Spec.NodeName}
 }
 
-// failure is why an attempt ended without any fault of the check; nil when it
-// did not.
-func (o Observation) failure(pod Pod) *obstacle {
+// attemptFailure is the cause for an attempt that did not fail in the check
+// itself; nil for others.
+func (o Observation) attemptFailure(pod Pod) *cause {
 	if why := disruption(pod); why != nil {
 		return why
 	}
 	for _, container := range pod.Status.InitContainerStatuses {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 {
-			return &obstacle{
-				cause:  "InitFailed",
+			return &cause{
+				reason: ReasonInitFailed,
 				detail: sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode), tail(end.Message)),
-				remedy: fmt.Sprintf("Put right what it says, or report it to the owners of component %q.", o.Check.Component),
+				remedy: fmt.Sprintf("Fix what its output names, or report it to the owners of component %q.", o.Check.Component),
 			}
 		}
 	}
-	main := ending(o.Check, pod)
+	main := terminated(o.Check, pod)
 	for _, container := range pod.Status.ContainerStatuses {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 && main != nil && main.ExitCode == 0 {
-			return &obstacle{
-				cause:  "ContainerFailed",
+			return &cause{
+				reason: ReasonContainerFailed,
 				detail: sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode), tail(end.Message)),
-				remedy: defect,
+				remedy: reportDefect,
 			}
 		}
 	}
 	return nil
 }
 
-// disruption is why a pod was put to an end by the cluster: an eviction, a
-// drain, a preemption, a node that is lost. Not counted as an attempt by the
-// Jobs we start (podFailurePolicy).
-func disruption(pod Pod) *obstacle {
-	remedy := "Wait until nodes are neither drained nor short of resources, then run the preflight again: oc get nodes"
+// disruption is the cause for a pod that was terminated by the cluster: an
+// eviction, a drain, a preemption, a lost node; nil for others. The Jobs of a run
+// do not count it as an attempt (podFailurePolicy).
+func disruption(pod Pod) *cause {
+	why := &cause{
+		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
+		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
+	}
 	if pod.Status.Reason == "Evicted" {
-		return &obstacle{cause: "Evicted", remedy: remedy, detail: sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, maxLine))}
+		why.reason, why.detail = ReasonEvicted, sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, maxLine))
+		return why
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
-			return &obstacle{
-				cause: "Disrupted", remedy: remedy,
-				detail: sentence("its pod was put to an end by "+condition.Reason, words.Line(condition.Message, maxLine)),
-			}
+			why.reason, why.detail = ReasonDisrupted, sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, maxLine))
+			return why
 		}
 	}
 	return nil
 }
 
-// interrupted is true for a pod that did not come to its own end.
+// interrupted is true for a pod that was deleted or disrupted.
 func interrupted(pod Pod) bool {
 	return pod.DeletionTimestamp != nil || disruption(pod) != nil
-}
-
-func outOfMemory(container string) obstacle {
-	return obstacle{
-		cause:  reasonOOM,
-		detail: fmt.Sprintf("container %q was killed because it ran out of memory", container),
-		remedy: "Report it to the owners of the check: it needs a higher memory limit. If the node was short of memory, make room and run the preflight again.",
-	}
-}
-
-func badResult(problem string) obstacle {
-	return obstacle{cause: "BadResult", detail: sentence("the result that the check left cannot be used", words.Line(problem, maxLine)), remedy: defect}
-}
-
-func (o Observation) noResult(exitCode int32) obstacle {
-	detail := fmt.Sprintf("the check ended with exit code %d%s and left no final result", exitCode, o.attempts())
-	if o.Log != nil && o.Log.Problem != "" {
-		detail += "; its log could not be read: " + words.Line(o.Log.Problem, maxLine)
-	}
-	return obstacle{cause: "NoResult", detail: detail, remedy: defect}
 }

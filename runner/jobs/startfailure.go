@@ -8,15 +8,38 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
+// ReasonNotProvided is reported for a component whose image has no check.
+//
+// Cause: the image has no /bin/preflight, and the manifest does not promise a
+// result.
+//
+// Remedy: none needed.
 const ReasonNotProvided finding.Reason = "NotProvided"
 
-// unstartable is about a program that the runtime could not execute: no retry
-// makes that better. The enhancement allows /bin/preflight to be missing from
-// an image; one that was promised may not be.
-func (o Observation) unstartable(pod Pod) (Reading, bool) {
-	message, certain := startError(o.Check, pod)
+// ReasonBinaryMissing is reported for a check whose image does not have the
+// program that its manifest names.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the check.
+const ReasonBinaryMissing finding.Reason = "BinaryMissing"
+
+// ReasonNotExecutable is reported for a check whose program cannot be executed.
+//
+// Cause: the file is not executable, or built for another architecture.
+//
+// Remedy: report it to the owners of the check.
+const ReasonNotExecutable finding.Reason = "NotExecutable"
+
+const preflightBinary = "/bin/preflight"
+
+// startFailure classifies a program that the runtime could not execute, which a
+// retry cannot fix. An image may lack /bin/preflight, as the enhancement allows,
+// unless its manifest promises a result.
+func (o Observation) startFailure(pod Pod) (Classification, bool) {
+	message, final := startError(o.Check, pod)
 	if message == "" {
-		return Reading{}, false
+		return Classification{}, false
 	}
 	command := command(o.Check)
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
@@ -24,17 +47,17 @@ func (o Observation) unstartable(pod Pod) (Reading, bool) {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
 		return o.done(finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return o.unknown(obstacle{cause: "BinaryMissing", detail: sentence("the image does not have the program of the check", message), remedy: defect}), true
-	case !certain:
-		return Reading{}, false
+		return o.unknown(cause{reason: ReasonBinaryMissing, detail: sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+	case !final:
+		return Classification{}, false
 	}
-	return o.unknown(obstacle{cause: "NotExecutable", detail: sentence("the program of the check cannot be executed", message), remedy: defect}), true
+	return o.unknown(cause{reason: ReasonNotExecutable, detail: sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
 }
 
-// startError is what the runtime said when it could not start the check's
-// container. containerd has the container end with StartError, CRI-O has it
-// wait; only the former is certain not to be tried again in the same pod.
-func startError(check launch.Check, pod Pod) (message string, certain bool) {
+// startError is the runtime's error message for the check's container. With
+// containerd the container terminates with reason StartError, with CRI-O it is
+// waiting; only the former is final for the pod.
+func startError(check launch.Check, pod Pod) (message string, final bool) {
 	current := status(check, pod)
 	if current == nil {
 		return "", false
@@ -48,10 +71,8 @@ func startError(check launch.Check, pod Pod) (message string, certain bool) {
 	return "", false
 }
 
-const preflightBinary = "/bin/preflight"
-
-// command is the program of the check. Where the manifest names none it is the
-// image's, which the enhancement wants to be /bin/preflight.
+// command is the program of the check. A manifest without one uses the image's,
+// which the enhancement requires to be /bin/preflight.
 func command(check launch.Check) string {
 	containers := check.Job.Spec.Template.Spec.Containers
 	if len(containers) > 0 && len(containers[0].Command) > 0 {

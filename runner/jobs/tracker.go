@@ -17,239 +17,240 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// maxWarnings bounds the events that are kept for one Job.
+// maxWarnings bounds the events that are kept per Job.
 const maxWarnings = 20
 
-// follower keeps what one watch on Jobs, one on pods and one on warnings say
-// about the Jobs of a run, and has the queue move on when one is finished.
-type follower struct {
-	// places are those of the Jobs in the plan; never changed.
-	places map[types.NamespacedName]int
-	// refused is closed over by the watches: it takes the first error that no
-	// waiting makes better.
-	refused context.CancelCauseFunc
-	// dismissed are the Jobs that nobody waits for, while others wait for their
-	// place.
-	dismissed chan launch.Check
+// tracker holds the observed state of the Jobs of a run, from one watch each on
+// Jobs, pods and warning events, and advances the queue when a Job finishes.
+type tracker struct {
+	// indexes are those of the Jobs in the plan; immutable.
+	indexes map[types.NamespacedName]int
+	// denied cancels the start of the watches with the first error that a retry
+	// cannot fix.
+	denied context.CancelCauseFunc
+	// evicted are checks with findings whose Job has to be deleted, because other
+	// checks wait for its capacity.
+	evicted chan launch.Check
 
 	mutex sync.Mutex
-	jobs  []followed
+	jobs  []trackedJob
 	queue *queue
 	// lists counts the lists of Jobs that were begun.
 	lists int
-	// trouble is what does not work for now, by what it is about.
-	trouble map[string]error
+	// failing are the operations that fail at present.
+	failing map[string]error
 }
 
-// followed is what is known about one Job.
-type followed struct {
+// trackedJob is the observed state of one Job.
+type trackedJob struct {
 	check    launch.Check
 	job      *batchv1.Job
 	deleted  bool
 	pods     []Pod
 	warnings []*corev1.Event
-	// asked counts the lists begun when the Job had just been created; 0 before.
-	asked int
-	// former is the Job that this one stands in for.
-	former types.UID
-	// queued is true while the check waits for its turn, granted while it has it,
-	// answered when all is over.
-	queued, granted, answered bool
-	// changed has a value when something changed since it was last read.
+	// createdAt is the count of lists begun when the Job had just been created; 0
+	// before.
+	createdAt int
+	// replaced is the UID of the Job that this one replaces.
+	replaced types.UID
+	// queued is true while the check waits in the queue, granted while it may
+	// create its Job, settled when it has its findings.
+	queued, granted, settled bool
+	// changed has a value when something changed since it was last received from.
 	changed chan struct{}
 }
 
-func newFollower(plan launch.Plan, parallelism int, refused context.CancelCauseFunc) *follower {
-	f := &follower{
-		places: map[types.NamespacedName]int{}, refused: refused, dismissed: make(chan launch.Check, len(plan.Checks)),
-		jobs: make([]followed, len(plan.Checks)), trouble: map[string]error{},
+func newTracker(plan launch.Plan, parallelism int, denied context.CancelCauseFunc) *tracker {
+	t := &tracker{
+		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan launch.Check, len(plan.Checks)),
+		jobs: make([]trackedJob, len(plan.Checks)), failing: map[string]error{},
 	}
 	series := make([]string, len(plan.Checks))
 	for i, check := range plan.Checks {
-		f.places[nameOf(check.Job)] = i
-		f.jobs[i] = followed{check: check, changed: make(chan struct{}, 1)}
+		t.indexes[nameOf(check.Job)] = i
+		t.jobs[i] = trackedJob{check: check, changed: make(chan struct{}, 1)}
 		if check.Serial {
 			series[i] = check.Component
 		}
 	}
-	f.queue = newQueue(parallelism, series)
-	return f
+	t.queue = newQueue(parallelism, series)
+	return t
 }
 
 func nameOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// begin takes note of a list that is asked for.
-func (f *follower) begin(what string) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if what == watchJobs {
-		f.lists++
+// listBegins records that a list of the resource is requested.
+func (t *tracker) listBegins(resource string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if resource == watchJobs {
+		t.lists++
 	}
 }
 
-// outcome takes note of whether a watch works.
-func (f *follower) outcome(what string, err error) {
-	if what != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
-		f.refused(err)
+// watchResult records whether a watch works.
+func (t *tracker) watchResult(resource string, err error) {
+	if resource != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		t.denied(err)
 	}
-	f.report("the watch on "+what, err)
+	t.record("the watch on "+resource, err)
 }
 
-// report takes note of what works, or does not.
-func (f *follower) report(what string, err error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	delete(f.trouble, what)
+// record records the result of an operation.
+func (t *tracker) record(operation string, err error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.failing, operation)
 	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		f.trouble[what] = err
+		t.failing[operation] = err
 	}
 }
 
-// slim is an object without what nobody reads. Of an event about others, of which
-// there may be many thousands, only the name is left.
-func (f *follower) slim(object any) any {
+// trim returns the used fields of an object; of an event about an object of
+// another run only its name, since there may be many thousands.
+func (t *tracker) trim(object any) any {
 	switch object := object.(type) {
 	case *batchv1.Job:
-		return slimJob(object)
+		return trimJob(object)
 	case *corev1.Pod:
-		return slimPod(object)
+		return trimPod(object)
 	case *corev1.Event:
-		if _, ours := f.about(object); !ours {
-			return &corev1.Event{ObjectMeta: slimMeta(object.ObjectMeta)}
+		if _, ours := t.involvedJob(object); !ours {
+			return &corev1.Event{ObjectMeta: trimMeta(object.ObjectMeta)}
 		}
-		return slimEvent(object)
+		return trimEvent(object)
 	}
 	return object
 }
 
-// about finds the Job that an event is about. The names of pods are the Job's
-// with a dash and five characters more.
-func (f *follower) about(event *corev1.Event) (int, bool) {
+// involvedJob finds the Job that an event is about. The name of a pod is that of
+// its Job with a dash and five characters appended.
+func (t *tracker) involvedJob(event *corev1.Event) (int, bool) {
 	name := event.InvolvedObject.Name
 	if event.InvolvedObject.Kind == "Pod" {
 		name = name[:max(0, strings.LastIndex(name, "-"))]
 	}
-	i, ok := f.places[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
+	i, ok := t.indexes[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
 	return i, ok
 }
 
-// show takes note of an object that is there.
-func (f *follower) show(object any) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.note(sight{object: object})
-	f.proceed()
+// update records an object that exists.
+func (t *tracker) update(object any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.observed(objectState{object: object})
+	t.advance()
 }
 
-// gone takes note of an object that is not there any more, in its last state.
-func (f *follower) gone(object any) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.note(sight{object: object, gone: true})
-	f.proceed()
+// remove records the last state of an object that no longer exists.
+func (t *tracker) remove(object any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.observed(objectState{object: object, gone: true})
+	t.advance()
 }
 
-// replace takes note of all that is there. What is not among it is gone.
-func (f *follower) replace(what string, objects []any) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	there := map[types.UID]bool{}
+// replace records all existing objects of a resource: what is not among them no
+// longer exists.
+func (t *tracker) replace(resource string, objects []any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
 	for _, object := range objects {
-		if object, ok := object.(metav1.Object); ok && what != watchEvents {
-			there[object.GetUID()] = true
+		if object, ok := object.(metav1.Object); ok && resource != watchEvents {
+			existing[object.GetUID()] = true
 		}
-		f.note(sight{object: object})
+		t.observed(objectState{object: object})
 	}
-	for i := range f.jobs {
-		switch what {
+	for i := range t.jobs {
+		switch resource {
 		case watchJobs:
-			f.missJob(i, there)
+			t.markDeleted(i, existing)
 		case watchPods:
-			f.missPods(i, there)
+			t.markPodsGone(i, existing)
 		}
 	}
-	f.proceed()
+	t.advance()
 }
 
-// list takes note of all pods that a Job has.
-func (f *follower) list(i int, pods []corev1.Pod) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	there := map[types.UID]bool{}
+// replacePods records all existing pods of a Job.
+func (t *tracker) replacePods(i int, pods []corev1.Pod) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
 	for at := range pods {
-		there[pods[at].UID] = true
-		f.jobs[i].notePod(Pod{Pod: slimPod(&pods[at])})
+		existing[pods[at].UID] = true
+		t.jobs[i].observedPod(Pod{Pod: trimPod(&pods[at])})
 	}
-	f.missPods(i, there)
+	t.markPodsGone(i, existing)
 }
 
-// missJob takes note of a Job that a list does not have: it is gone if it was
-// seen, or created, before the list was begun.
-func (f *follower) missJob(i int, there map[types.UID]bool) {
-	known := &f.jobs[i]
-	seen := known.job != nil && !there[known.job.UID]
-	created := known.job == nil && known.asked > 0 && known.asked < f.lists
-	if !known.deleted && (seen || created) {
-		known.deleted = true
-		f.queue.free(i)
-		known.wake()
+// markDeleted handles a Job that a list does not contain: it is deleted if it was
+// observed, or created, before the list was begun.
+func (t *tracker) markDeleted(i int, existing map[types.UID]bool) {
+	tracked := &t.jobs[i]
+	observed := tracked.job != nil && !existing[tracked.job.UID]
+	created := tracked.job == nil && tracked.createdAt > 0 && tracked.createdAt < t.lists
+	if !tracked.deleted && (observed || created) {
+		tracked.deleted = true
+		t.queue.free(i)
+		tracked.notify()
 	}
 }
 
-func (f *follower) missPods(i int, there map[types.UID]bool) {
-	known := &f.jobs[i]
-	for at := range known.pods {
-		if pod := &known.pods[at]; !pod.Gone && !there[pod.UID] {
+func (t *tracker) markPodsGone(i int, existing map[types.UID]bool) {
+	tracked := &t.jobs[i]
+	for at := range tracked.pods {
+		if pod := &tracked.pods[at]; !pod.Gone && !existing[pod.UID] {
 			pod.Gone = true
-			known.wake()
+			tracked.notify()
 		}
 	}
 }
 
-// sight is an object as it was seen last. It is not there any more if it is
-// gone.
-type sight struct {
+// objectState is the last state of an object, which no longer exists if gone.
+type objectState struct {
 	object any
 	gone   bool
 }
 
-// note takes note of one object.
-func (f *follower) note(seen sight) {
-	switch object := seen.object.(type) {
+// observed records the last state of one object.
+func (t *tracker) observed(state objectState) {
+	switch object := state.object.(type) {
 	case *batchv1.Job:
-		f.noteJob(object, seen)
+		t.observedJob(object, state)
 	case *corev1.Pod:
 		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
-		if i, ok := f.places[job]; ok {
-			f.jobs[i].notePod(Pod{Pod: object, Gone: seen.gone})
+		if i, ok := t.indexes[job]; ok {
+			t.jobs[i].observedPod(Pod{Pod: object, Gone: state.gone})
 		}
 	case *corev1.Event:
-		if i, ok := f.about(object); ok && !seen.gone {
-			f.jobs[i].warn(object)
+		if i, ok := t.involvedJob(object); ok && !state.gone {
+			t.jobs[i].observedWarning(object)
 		}
 	}
 }
 
-func (f *follower) noteJob(job *batchv1.Job, seen sight) {
-	i, ok := f.places[nameOf(job)]
-	if !ok || f.jobs[i].former == job.UID {
+func (t *tracker) observedJob(job *batchv1.Job, state objectState) {
+	i, ok := t.indexes[nameOf(job)]
+	if !ok || t.jobs[i].replaced == job.UID {
 		return
 	}
-	known := &f.jobs[i]
-	known.job, known.deleted = job, seen.gone
-	if seen.gone || !unfinished(job) {
-		f.queue.free(i)
+	tracked := &t.jobs[i]
+	tracked.job, tracked.deleted = job, state.gone
+	if state.gone || !unfinished(job) {
+		t.queue.free(i)
 	} else {
-		f.queue.take(i)
+		t.queue.take(i)
 	}
-	known.wake()
+	tracked.notify()
 }
 
-// unfinished is the Job's own word: as Kubernetes has it, a Job is finished that
-// is Complete or Failed, which it says when all its pods have ended. One that
-// is suspended has none.
+// unfinished follows Kubernetes: a Job is finished with the condition Complete or
+// Failed, which it gets when all its pods have terminated. A suspended Job has no
+// pods.
 func unfinished(job *batchv1.Job) bool {
 	for _, condition := range job.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
@@ -260,146 +261,147 @@ func unfinished(job *batchv1.Job) bool {
 	return !suspended
 }
 
-// proceed gives those their turn for whom there is room now, and makes room.
-func (f *follower) proceed() {
-	for _, i := range f.queue.start() {
-		f.jobs[i].queued, f.jobs[i].granted = false, true
-		f.jobs[i].wake()
+// advance starts the queued checks for which there is capacity, and evicts Jobs
+// for those without.
+func (t *tracker) advance() {
+	for _, i := range t.queue.start() {
+		t.jobs[i].queued, t.jobs[i].granted = false, true
+		t.jobs[i].notify()
 	}
-	for _, i := range f.queue.dismiss() {
-		f.dismissed <- f.jobs[i].check // there is room for each check once
+	for _, i := range t.queue.evict() {
+		t.evicted <- t.jobs[i].check // the buffer has room for each check once
 	}
 }
 
-// notePod keeps the last state of a pod.
-func (k *followed) notePod(pod Pod) {
-	if k.answered || k.former != "" && pod.Labels[batchv1.ControllerUidLabel] == string(k.former) {
+// observedPod records the last state of a pod.
+func (j *trackedJob) observedPod(pod Pod) {
+	if j.settled || j.replaced != "" && pod.Labels[batchv1.ControllerUidLabel] == string(j.replaced) {
 		return
 	}
-	defer k.wake()
-	for i := range k.pods {
-		if k.pods[i].UID == pod.UID {
-			k.pods[i] = pod
+	defer j.notify()
+	for i := range j.pods {
+		if j.pods[i].UID == pod.UID {
+			j.pods[i] = pod
 			return
 		}
 	}
-	k.pods = append(k.pods, pod)
-	slices.SortStableFunc(k.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	j.pods = append(j.pods, pod)
+	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 }
 
-func (k *followed) warn(event *corev1.Event) {
-	if k.answered || k.former != "" && event.InvolvedObject.UID == k.former {
+func (j *trackedJob) observedWarning(event *corev1.Event) {
+	if j.settled || j.replaced != "" && event.InvolvedObject.UID == j.replaced {
 		return
 	}
-	k.warnings = slices.DeleteFunc(k.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
-	k.warnings = append(k.warnings, event)
-	k.warnings = k.warnings[max(0, len(k.warnings)-maxWarnings):]
-	k.wake()
+	j.warnings = slices.DeleteFunc(j.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
+	j.warnings = append(j.warnings, event)
+	j.warnings = j.warnings[max(0, len(j.warnings)-maxWarnings):]
+	j.notify()
 }
 
-// wake has whoever follows this Job look again.
-func (k *followed) wake() {
+// notify signals a change of the Job to its source.
+func (j *trackedJob) notify() {
 	select {
-	case k.changed <- struct{}{}:
+	case j.changed <- struct{}{}:
 	default:
 	}
 }
 
-// line has checks wait for their turn in the order of the plan: all but those
-// whose Job is there, and those that are answered.
-func (f *follower) line(answered func(launch.Check) bool) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for i := range f.jobs {
-		if f.jobs[i].job == nil && !answered(f.jobs[i].check) {
-			f.jobs[i].queued = true
-			f.queue.join(i)
+// enqueueAll enqueues the checks in the order of the plan, without those whose Job
+// exists and those that have findings.
+func (t *tracker) enqueueAll(hasFindings func(launch.Check) bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for i := range t.jobs {
+		if t.jobs[i].job == nil && !hasFindings(t.jobs[i].check) {
+			t.jobs[i].queued = true
+			t.queue.join(i)
 		}
 	}
-	f.proceed()
+	t.advance()
 }
 
-// enter has a check wait for its turn, if it does not already. False means that
-// its Job is there: it has had its turn.
-func (f *follower) enter(i int) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	known := &f.jobs[i]
-	if known.job != nil && !known.deleted {
+// enqueue enqueues a check unless it is queued or granted. False means that its
+// Job exists.
+func (t *tracker) enqueue(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job != nil && !tracked.deleted {
 		return false
 	}
-	if !known.queued && !known.granted {
-		known.queued = true
-		f.queue.join(i)
-		f.proceed()
+	if !tracked.queued && !tracked.granted {
+		tracked.queued = true
+		t.queue.join(i)
+		t.advance()
 	}
 	return true
 }
 
-// turn is true when a check has its turn, and what tells of changes.
-func (f *follower) turn(i int) (bool, <-chan struct{}) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.jobs[i].granted, f.jobs[i].changed
+// granted is true when a check may create its Job; the channel signals changes.
+func (t *tracker) granted(i int) (bool, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.jobs[i].granted, t.jobs[i].changed
 }
 
-// created takes note of a Job that was created just now.
-func (f *follower) created(i int) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.jobs[i].asked = max(1, f.lists)
+// created records a Job that has just been created.
+func (t *tracker) created(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.jobs[i].createdAt = max(1, t.lists)
 }
 
-// renew forgets a Job that is gone, so that another one can stand in for it.
-func (f *follower) renew(i int) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	known := &f.jobs[i]
-	if known.job != nil {
-		known.former = known.job.UID
+// reset forgets a Job that no longer exists, so that another can replace it.
+func (t *tracker) reset(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job != nil {
+		tracked.replaced = tracked.job.UID
 	}
-	known.job, known.deleted, known.pods, known.warnings, known.asked, known.granted = nil, false, nil, nil, 0, false
+	tracked.job, tracked.deleted, tracked.pods, tracked.warnings, tracked.createdAt, tracked.granted = nil, false, nil, nil, 0, false
 }
 
-// settle takes note that a check has its answer: nothing of it is needed any
-// more. A Job that was never created gives its place back.
-func (f *follower) settle(i int) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	known := &f.jobs[i]
-	if known.job == nil && known.asked == 0 {
-		f.queue.free(i)
+// settle records that a check has its findings, and drops its state. The capacity
+// of a Job that was never created is freed.
+func (t *tracker) settle(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job == nil && tracked.createdAt == 0 {
+		t.queue.free(i)
 	}
-	if f.observation(i).lingers() {
-		f.queue.dispensable(i)
+	if t.observation(i).lingers() {
+		t.queue.release(i)
 	}
-	known.answered, known.pods, known.warnings = true, nil, nil
-	f.proceed()
+	tracked.settled, tracked.pods, tracked.warnings = true, nil, nil
+	t.advance()
 }
 
-// pressed is true when others wait for the place of a check.
-func (f *follower) pressed(i int) bool {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.queue.pressed(i)
+// contended is true when others wait for the capacity of a check.
+func (t *tracker) contended(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.queue.contended(i)
 }
 
-// observe is what is known about the Job of a check now, and what tells when
-// there is more.
-func (f *follower) observe(i int) (Observation, <-chan struct{}) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.observation(i), f.jobs[i].changed
+// observe returns the observed state of the Job of a check, and a channel that
+// signals changes of it.
+func (t *tracker) observe(i int) (Observation, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.observation(i), t.jobs[i].changed
 }
 
-func (f *follower) observation(i int) Observation {
-	known := &f.jobs[i]
-	var trouble []string
-	for _, what := range slices.Sorted(maps.Keys(f.trouble)) {
-		trouble = append(trouble, fmt.Sprintf("%s: %v", what, f.trouble[what]))
+func (t *tracker) observation(i int) Observation {
+	tracked := &t.jobs[i]
+	var failing []string
+	for _, operation := range slices.Sorted(maps.Keys(t.failing)) {
+		failing = append(failing, fmt.Sprintf("%s: %v", operation, t.failing[operation]))
 	}
 	return Observation{
-		Check: known.check, Job: known.job, Deleted: known.deleted,
-		Pods: slices.Clone(known.pods), Warnings: slices.Clone(known.warnings), Trouble: strings.Join(trouble, "; "),
+		Check: tracked.check, Job: tracked.job, Deleted: tracked.deleted,
+		Pods: slices.Clone(tracked.pods), Warnings: slices.Clone(tracked.warnings), APIErrors: strings.Join(failing, "; "),
 	}
 }
