@@ -20,6 +20,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector"
@@ -41,14 +42,15 @@ func BenchmarkJobs(b *testing.B) {
 				before := heap()
 				plan := launch.Plan{Run: launch.Run{ID: runID}, Checks: checks("etcd", n)}
 				server := &stateless{streams: map[string]chan watchEvent{"jobs": make(chan watchEvent, 1024), "pods": make(chan watchEvent, 1024)}}
-				client, err := kubernetes.NewForConfig(&rest.Config{
+				config := &rest.Config{
 					Host: "http://localhost", QPS: -1, Transport: roundTripper(server.serve),
 					ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
-				})
+				}
+				client, err := kubernetes.NewForConfig(config)
 				if err != nil {
 					b.Fatal(err)
 				}
-				sources, err := jobs.Sources(b.Context(), client, launch.New(client), plan, jobs.Options{})
+				sources, err := jobs.Sources(b.Context(), client, launch.New(client, metadata.NewForConfigOrDie(config)), plan, jobs.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -223,7 +224,7 @@ func TestLogReadIsRetried(t *testing.T) {
 				fmt.Fprint(w, text)
 			})
 			startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-			sources, err := jobs.Sources(t.Context(), client, launch.New(api), plan, jobs.Options{})
+			sources, err := jobs.Sources(t.Context(), client, launch.New(api, objects), plan, jobs.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +246,7 @@ func TestInterruptWhileReadingLog(t *testing.T) {
 		<-r.Context().Done()
 	})
 	startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-	sources, err := jobs.Sources(ctx, client, launch.New(api), plan, jobs.Options{})
+	sources, err := jobs.Sources(ctx, client, launch.New(api, objects), plan, jobs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,8 +275,12 @@ func TestRequestsPerJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	counted, err := metadata.NewForConfig(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
 	startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
-	launcher := launch.New(client)
+	launcher := launch.New(client, counted)
 	if findings, _ := launcher.Validate(t.Context(), plan); len(findings) > 0 {
 		t.Fatal(findings)
 	}

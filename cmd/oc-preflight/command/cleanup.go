@@ -49,7 +49,7 @@ func cleanup(ctx context.Context, client *client, runs []string) error {
 	if err := launch.CleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
-	launcher := launch.New(reached.Kubernetes)
+	launcher := launch.New(reached.Kubernetes, reached.Metadata)
 	found, err := launcher.Runs(ctx)
 	if err != nil {
 		return err
