@@ -66,7 +66,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 	w.says(got.stdout, "run "+held.Record().ID+" was canceled, with 0 of 1 checks answered\n")
 	w.says(got.stderr, "was asked to end: waiting until it has\n")
 	w.canceled(held.Record().ID)
-	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended: it is Canceled; see: oc preflight status "+held.Record().ID)
+	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder told no report: what the record has is the report.
 	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }
