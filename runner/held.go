@@ -47,7 +47,7 @@ func (h held) bind(bound context.Context) execution {
 	taken := h.record.Record()
 	e := execution{
 		manifests: h.manifests, sources: h.sources, id: taken.ID, started: taken.StartTime, deadline: h.deadline(),
-		expected: map[string]bool{}, launcher: launch.New(h.cluster.Kubernetes),
+		expected: map[string]bool{}, launcher: launch.New(h.cluster.Kubernetes, h.cluster.Metadata),
 		results: h.results, reused: h.reused, records: h.records, record: h.record,
 	}
 	if until, ok := bound.Deadline(); ok && h.record.Resumed() {

@@ -30,6 +30,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/update"
@@ -40,6 +41,7 @@ import (
 // Config is what Run needs to know. Every field is required.
 type Config struct {
 	Kubernetes kubernetes.Interface
+	Metadata   metadata.Interface
 	// From and To are the versions of the update that the checks are told of.
 	From, To string
 	// Timeout bounds one attempt; there are three rounds of them.
@@ -95,7 +97,7 @@ func (r Report) Outcome() preflight.Outcome {
 // names what could not be deleted.
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
 	s := &session{
-		Config: config, subject: subject, launcher: launch.New(config.Kubernetes), id: uuid.NewString(),
+		Config: config, subject: subject, launcher: launch.New(config.Kubernetes, config.Metadata), id: uuid.NewString(),
 		slate: slate{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()

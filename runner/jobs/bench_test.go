@@ -20,6 +20,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector"
@@ -30,10 +31,9 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// BenchmarkJobs has checks answered by an API server that keeps nothing, over
-// HTTP, with objects as big as they are on a cluster and 4 KiB of result each.
-// "kept" is what the process holds for a Job when all are answered, findings and
-// plan included; "peak" is the most that it held at one time.
+// BenchmarkJobs runs checks against a stateless API server, over HTTP, with objects
+// of realistic size and results of 4 KiB. "kept" is the heap per Job when all checks
+// are complete, including findings and plan; "peak" is the maximum.
 func BenchmarkJobs(b *testing.B) {
 	for _, n := range []int{1000, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -41,21 +41,22 @@ func BenchmarkJobs(b *testing.B) {
 				runtime.GC()
 				before := heap()
 				plan := launch.Plan{Run: launch.Run{ID: runID}, Checks: checks("etcd", n)}
-				server := &forgetful{streams: map[string]chan told{"jobs": make(chan told, 1024), "pods": make(chan told, 1024)}}
-				client, err := kubernetes.NewForConfig(&rest.Config{
+				server := &stateless{streams: map[string]chan watchEvent{"jobs": make(chan watchEvent, 1024), "pods": make(chan watchEvent, 1024)}}
+				config := &rest.Config{
 					Host: "http://localhost", QPS: -1, Transport: roundTripper(server.serve),
 					ContentConfig: rest.ContentConfig{ContentType: "application/json", AcceptContentTypes: "application/json"},
-				})
+				}
+				client, err := kubernetes.NewForConfig(config)
 				if err != nil {
 					b.Fatal(err)
 				}
-				sources, err := jobs.Sources(b.Context(), client, launch.New(client), plan, jobs.Options{})
+				sources, err := jobs.Sources(b.Context(), client, launch.New(client, metadata.NewForConfigOrDie(config)), plan, jobs.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				peak, answered := uint64(0), 0
+				peak, completed := uint64(0), 0
 				got := collector.Collect(b.Context(), sources, func(collector.Source, []finding.Finding) {
-					if answered++; answered%100 == 0 {
+					if completed++; completed%100 == 0 {
 						peak = max(peak, heap())
 					}
 				})
@@ -71,28 +72,28 @@ func BenchmarkJobs(b *testing.B) {
 	}
 }
 
-// heap is what is allocated, with what is not needed any more.
+// heap is the allocated memory, including garbage.
 func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
 }
 
-// forgetful is an API server that says what becomes of each Job as it is
+// stateless is an API server that sends all watch events of a Job when it is
 // created.
-type forgetful struct {
-	streams map[string]chan told
+type stateless struct {
+	streams map[string]chan watchEvent
 }
 
-// told is an event of a watch, and what is told once that was.
-type told struct {
+// watchEvent is an event of a watch, and a function to call once it was sent.
+type watchEvent struct {
 	kind   string
 	object apiruntime.Object
 	then   func()
 }
 
-// stream sends events as they come.
-func (f *forgetful) stream(ctx context.Context, resource string, to *io.PipeWriter) error {
+// stream sends events until ctx is done.
+func (f *stateless) stream(ctx context.Context, resource string, to *io.PipeWriter) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,7 +110,7 @@ func (f *forgetful) stream(ctx context.Context, resource string, to *io.PipeWrit
 	}
 }
 
-func (f *forgetful) serve(r *http.Request) (*http.Response, error) {
+func (f *stateless) serve(r *http.Request) (*http.Response, error) {
 	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
 	switch {
@@ -122,7 +123,7 @@ func (f *forgetful) serve(r *http.Request) (*http.Response, error) {
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		return response, err
 	case r.URL.Query().Get("sendInitialEvents") != "":
-		response.StatusCode = http.StatusBadRequest // it lists instead
+		response.StatusCode = http.StatusBadRequest // the client lists instead
 		response.Body = io.NopCloser(strings.NewReader("{}"))
 	case r.URL.Query().Get("watch") != "":
 		reader, writer := io.Pipe()
@@ -136,8 +137,8 @@ func (f *forgetful) serve(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// run says all that becomes of a Job, and returns it as it was created.
-func (f *forgetful) run(job *batchv1.Job) ([]byte, error) {
+// run sends all events of a Job, and returns the created Job.
+func (f *stateless) run(job *batchv1.Job) ([]byte, error) {
 	job.UID, job.ResourceVersion = types.UID(uuid.NewString()), "2"
 	body, err := json.Marshal(job)
 	if err != nil {
@@ -162,13 +163,13 @@ func (f *forgetful) run(job *batchv1.Job) ([]byte, error) {
 	ended.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "check", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{Message: string(result)},
 	}}}
-	f.streams["jobs"] <- told{kind: "ADDED", object: job}
-	f.streams["pods"] <- told{kind: "ADDED", object: pod}
-	f.streams["pods"] <- told{kind: "MODIFIED", object: ended, then: func() { f.streams["jobs"] <- told{kind: "MODIFIED", object: done} }}
+	f.streams["jobs"] <- watchEvent{kind: "ADDED", object: job}
+	f.streams["pods"] <- watchEvent{kind: "ADDED", object: pod}
+	f.streams["pods"] <- watchEvent{kind: "MODIFIED", object: ended, then: func() { f.streams["jobs"] <- watchEvent{kind: "MODIFIED", object: done} }}
 	return body, nil
 }
 
-// result is one of about 4 KiB that cannot be made shorter.
+// result is a result of about 4 KiB that does not compress.
 func result(job *batchv1.Job) ([]byte, error) {
 	noise := make([]byte, 1800)
 	if _, err := rand.Read(noise); err != nil {

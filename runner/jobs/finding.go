@@ -16,52 +16,46 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// unknown ends a check that could not tell, for an obstacle.
-func (o Observation) unknown(why obstacle) Reading {
-	return o.done(finding.Unknown(finding.Reason(why.cause), "%s", why.detail).
-		Remedy("%s", why.remedy))
-}
-
 // done ends a check with a finding about the Job as a whole.
-func (o Observation) done(f finding.Finding) Reading {
+func (o Observation) done(f finding.Finding) Classification {
 	f.Name, f.Source = o.Check.Name, finding.SourceJob
 	f.Blocks = f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
 	f.Message = words.Lines(f.Message, maxMessage)
 	f.Objects = o.objects()
-	return o.answer([]finding.Finding{f})
+	return o.doneWith([]finding.Finding{f})
 }
 
-// answer ends a check with these findings, and says where they come from.
-func (o Observation) answer(findings []finding.Finding) Reading {
+// doneWith ends a check with these findings, and adds where it ran.
+func (o Observation) doneWith(findings []finding.Finding) Classification {
 	for i := range findings {
 		findings[i].Job = o.job()
 		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
 			findings[i].Message = words.Cut(sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), maxMessage)
 		}
 	}
-	return Reading{State: Done, Findings: findings}
+	return Classification{State: Done, Findings: findings}
 }
 
-// along adds what the check had said before something went wrong, as far as it
-// speaks against the update.
-func (r Reading) along(o Observation, heard said) Reading {
-	if !heard.found {
-		return r
+// withFailures adds the failures and warnings of an incomplete or contradicted
+// result.
+func (c Classification) withFailures(o Observation, result containerResult) Classification {
+	if !result.found {
+		return c
 	}
-	all, err := findings(o.Check, heard.result)
+	all, err := findings(o.Check, result.Result)
 	if err != nil {
-		return r
+		return c
 	}
 	for _, f := range all {
 		if f.Outcome == preflight.Fail || f.Outcome == preflight.Warn {
 			f.Job = o.job()
-			r.Findings = append(r.Findings, f)
+			c.Findings = append(c.Findings, f)
 		}
 	}
-	return r
+	return c
 }
 
-// objects are what somebody would look at: the last pod, and the Job.
+// objects are the Job and its newest pod.
 func (o Observation) objects() []preflight.Object {
 	job := o.Check.Job
 	objects := []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name}}
@@ -71,12 +65,12 @@ func (o Observation) objects() []preflight.Object {
 	return objects
 }
 
-// job says where and when the check ran. A pod that the cluster put to an end,
-// or that was never seen to end, was no attempt, unless it is the last one.
+// job is where and when the check ran. A pod that was disrupted or deleted, or
+// whose end was not observed, does not count as an attempt unless it is the last.
 func (o Observation) job() *finding.Job {
 	job := &finding.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
 	for i, pod := range o.Pods {
-		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && ending(o.Check, pod) == nil) {
+		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && terminated(o.Check, pod) == nil) {
 			continue
 		}
 		job.Attempts++
@@ -90,7 +84,7 @@ func (o Observation) job() *finding.Job {
 	}
 	job.Node = pod.Spec.NodeName
 	job.StartTime = timeOf(pod.Status.StartTime)
-	if end := ending(o.Check, pod); end != nil {
+	if end := terminated(o.Check, pod); end != nil {
 		job.ExitCode = &end.ExitCode
 		job.StartTime, job.CompletionTime = timeOf(&end.StartedAt), timeOf(&end.FinishedAt)
 	}
@@ -120,7 +114,7 @@ func mainContainer(check launch.Check) string {
 	return ""
 }
 
-// status is the state of the check's container; nil while there is none.
+// status is the status of the check's container; nil without one.
 func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
 	for i := range pod.Status.ContainerStatuses {
 		if pod.Status.ContainerStatuses[i].Name == mainContainer(check) {
@@ -130,9 +124,9 @@ func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// ending is how the check's container ended, also where it was started again
-// since; nil while it has not.
-func ending(check launch.Check, pod Pod) *corev1.ContainerStateTerminated {
+// terminated is the last termination of the check's container, also if it was
+// restarted since; nil before the first.
+func terminated(check launch.Check, pod Pod) *corev1.ContainerStateTerminated {
 	current := status(check, pod)
 	if current == nil {
 		return nil
@@ -147,10 +141,10 @@ func sortedKeys(m map[string]string) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// sentence puts a cause and the words that came with it together.
-func sentence(cause, words string) string {
-	if words = strings.TrimSpace(words); words == "" {
-		return cause
+// sentence joins a clause and its detail with a colon.
+func sentence(clause, detail string) string {
+	if detail = strings.TrimSpace(detail); detail == "" {
+		return clause
 	}
-	return fmt.Sprintf("%s: %s", cause, words)
+	return fmt.Sprintf("%s: %s", clause, detail)
 }

@@ -1,27 +1,27 @@
-// Package jobs answers: what did the Jobs of this run say?
+// Package jobs answers: what are the results of the Jobs of this run?
 //
-// [Sources] gives one source for each check of a plan. It starts the Job when
-// there is room, follows it by one watch for all, and ends with what the check
-// said, or with the reason why nobody knows. [Classify] is the judgement
-// itself, and pure.
+// [Sources] returns one collector source per check of a plan. A source creates
+// its Job when the parallelism allows it, follows it through the watches that all
+// sources share, and ends with the findings of the check, or with an Unknown
+// finding that has the cause. [Classify] decides what an observed state means; it
+// is pure.
 //
-// A container that ended and left a final result is the answer; nobody waits
-// for the Job to say Complete. Without a promise of such a result the exit code
-// is the answer, once the Job tries no more. Whatever else a pod can come to is
-// Unknown, with its cause and what to do about it.
+// A container that terminated with a final result decides its check at once,
+// without waiting for the Job's condition Complete. A check that did not promise
+// such a result is decided by its exit code, once the Job makes no further
+// attempt. Every other end of a pod is Unknown, with its cause and remedy.
 //
-// A run goes on when its runner changes: Jobs that are in the cluster already
-// are taken over, in whatever state they are, and nothing is started twice. A
-// Job whose word is lost for good, because somebody deleted it or its pod went
-// before anybody saw how it ended, is started once more; so is one that was
-// given up because its pods were evicted or drained. Everything is learned by
-// watching, and a watch that was cut, or is too old, begins with all that is
-// there.
+// A run survives a change of its runner: existing Jobs of the run are adopted in
+// whatever state they are, and no Job is created twice. A Job whose outcome is
+// lost, because it was deleted or its pod disappeared before its end was observed,
+// is created once more; so is a Job that failed because its pods were evicted or
+// drained. All state comes from list and watch; a watch that was interrupted or
+// whose resourceVersion expired starts again with a list.
 //
-// Limitations: the check is the first container of the manifest; the others
-// only have to exit 0. While more checks wait than may be at work, the Job of a
-// check that is answered and does not end is deleted, and a check whose pod has
-// not come to run for a while makes room and comes to its turn again.
+// Limitations: the check is the first container of the manifest; the others only
+// have to exit 0. While more checks are queued than may run, the Job of a decided
+// check that does not finish is deleted, and a check whose pod has not run for a
+// while is deleted and queued again.
 package jobs
 
 import (
@@ -34,105 +34,107 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// State is how far a check is.
+// State is the progress of a check.
 type State string
 
 // The states of a check.
 const (
-	// Queued means that it waits for other Jobs to make room.
+	// Queued means that the check waits until the parallelism allows its Job.
 	Queued State = "queued"
-	// Waiting means that its Job is there and its container is not running.
+	// Waiting means that the Job exists and the container of the check does not
+	// run.
 	Waiting State = "waiting"
-	// Running means that its container is running, or has just ended.
+	// Running means that the container runs, or has just terminated.
 	Running State = "running"
-	// Done means that its findings are there.
+	// Done means that the findings of the check are complete.
 	Done State = "done"
 )
 
-// Status tells of a check while the run goes on.
+// Status is the progress of one check.
 type Status struct {
 	// Check is the name of the check.
 	Check string
 	State State
-	// Detail says in a few words what it waits for; it may be empty.
+	// Detail is a clause about what the check waits for; may be empty.
 	Detail string
-	// Since is when State and Detail came to be.
+	// Since is when State and Detail last changed.
 	Since time.Time
-	// Findings are there when State is Done.
+	// Findings are set when State is Done.
 	Findings []finding.Finding
 }
 
-// Observation is all that is known about the Job of one check at one moment.
+// Observation is the observed state of the Job of one check at one moment.
 type Observation struct {
 	Check launch.Check
-	// Job is nil until the API server has shown it.
+	// Job is nil until a list or watch returned it.
 	Job *batchv1.Job
-	// Deleted is true when the Job was there and is not any more.
+	// Deleted is true when the Job existed and no longer does.
 	Deleted bool
-	// Pods are all that were ever seen, oldest first.
+	// Pods are all pods ever observed, by creation time.
 	Pods []Pod
-	// Warnings are the events about the Job and its pods, oldest first.
+	// Warnings are the warning events about the Job and its pods, oldest first.
 	Warnings []*corev1.Event
-	// Log is what was read of a container's log; nil before.
+	// Log is what was read of a container's log; nil before it was read.
 	Log *Log
-	// Waited says for how long the reading has had this Cause.
+	// Reason is that of the previous classification, Waited for how long it has
+	// been the same.
+	Reason finding.Reason
 	Waited time.Duration
-	Cause  string
-	// Listed is true when the pods were listed after the Job had ended: there are
-	// no more than these.
+	// Listed is true when the pods were listed after the Job had finished: Pods is
+	// complete.
 	Listed bool
-	// Restarted is true when the Job stands in for one whose word is lost.
+	// Restarted is true when the Job replaces one whose outcome was lost.
 	Restarted bool
-	// Expired is true when the time of the run is up.
+	// Expired is true when the deadline of the run has passed.
 	Expired bool
-	// Trouble is what does not work with the cluster for now, if anything.
-	Trouble string
+	// APIErrors are the requests to the API server that fail at present; empty if
+	// none.
+	APIErrors string
 }
 
-// Pod is a pod in its last known state.
+// Pod is a pod in its last observed state.
 type Pod struct {
 	*corev1.Pod
-	// Gone is true when it is not in the cluster any more.
+	// Gone is true when the pod no longer exists.
 	Gone bool
 }
 
 // Log is the end of a container's log.
 type Log struct {
-	// Pod is the name of the pod whose log it is.
+	// Pod is the name of the pod.
 	Pod  string
 	Text []byte
-	// Problem says why there is no text, where that is so.
-	Problem string
+	// Error is why the log could not be read; empty if it was.
+	Error string
 }
 
-// Reading is what an Observation means.
-type Reading struct {
+// Classification is what an Observation means.
+type Classification struct {
 	// State is Waiting, Running or Done.
 	State State
-	// Detail says what it waits for, for people.
+	// Detail is a clause about what the check waits for.
 	Detail string
-	// Cause is Detail for machines: a CamelCase word, the reason of the
-	// finding if it lasts until the time is up. Empty when nothing is amiss.
-	Cause string
-	// Findings are there when State is Done.
+	// Reason is that of the finding if the state lasts until the deadline; empty
+	// in an ordinary state.
+	Reason finding.Reason
+	// Findings are set when State is Done.
 	Findings []finding.Finding
-	// ReadLog names the pod whose log has to be read before there can be an
-	// answer.
+	// ReadLog names the pod whose log has to be read first.
 	ReadLog string
-	// ListPods is true when the pods have to be listed before there can be an
-	// answer: the watch may be behind.
+	// ListPods is true when the pods have to be listed first, because the watch
+	// may lag behind.
 	ListPods bool
-	// Recheck is when to look again though nothing happened; 0 is never.
+	// Recheck is after how long to classify again without a change; 0 is never.
 	Recheck time.Duration
-	// Restart is true when what the Job had to say is lost: it has to be deleted,
-	// if it is there, and started once more.
+	// Restart is true when the outcome of the Job is lost: the Job has to be
+	// deleted if it exists, and created once more.
 	Restart bool
-	// Idle is true when nothing of the Job has run and it waits for something
-	// that may take long: it would hold up others.
+	// Idle is true when no container of the Job has ever run and it waits for
+	// something without a time limit, so that it may yield to queued checks.
 	Idle bool
 
-	// remedy goes with Cause.
-	remedy string
-	// logTime is how long to try to read the log.
-	logTime time.Duration
+	// cause is what Reason comes from.
+	cause cause
+	// logTimeout is how long to retry the reading of the log.
+	logTimeout time.Duration
 }

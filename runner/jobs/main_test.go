@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/test/cluster"
@@ -14,6 +15,8 @@ import (
 var (
 	api    kubernetes.Interface
 	config *rest.Config
+	// objects is the client for the metadata of objects.
+	objects metadata.Interface
 )
 
 func TestMain(m *testing.M) {
@@ -22,6 +25,10 @@ func TestMain(m *testing.M) {
 		config.QPS = -1
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return
+		}
+		if objects, err = metadata.NewForConfig(config); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return
 		}

@@ -6,12 +6,12 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// Needs is what it takes to follow Jobs, wherever they are, beyond starting
-// them.
+// Needs are the permissions to follow Jobs in all namespaces, without those to
+// create them.
 func Needs() access.Needs {
 	var needs access.Needs
-	for _, about := range []access.Request{{Group: batchv1.GroupName, Resource: "jobs"}, {Resource: "pods"}, {Resource: "events"}} {
-		needs.Required = append(needs.Required, access.Verbs(about, "list", "watch")...)
+	for _, resource := range []access.Request{{Group: batchv1.GroupName, Resource: "jobs"}, {Resource: "pods"}, {Resource: "events"}} {
+		needs.Required = append(needs.Required, access.Verbs(resource, "list", "watch")...)
 	}
 	needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "pods", Subresource: "log"})
 	return needs

@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -31,7 +33,7 @@ func aCheck() launch.Check {
 	return launch.Check{Name: "Etcd.EtcdPreflight", Component: "etcd", File: "0000_12_etcd.yaml", Job: job}
 }
 
-// observe is an observation of a Job that the API server has shown.
+// observe returns an observation of an existing Job.
 func observe(changes ...func(*jobs.Observation)) jobs.Observation {
 	check := aCheck()
 	o := jobs.Observation{Check: check, Job: check.Job.DeepCopy()}
@@ -50,7 +52,7 @@ func failed(reason string) func(*jobs.Observation) {
 func condition(kind batchv1.JobConditionType, reason string) func(*jobs.Observation) {
 	return func(o *jobs.Observation) {
 		o.Job.Status.Conditions = append(o.Job.Status.Conditions,
-			batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: "the controller's words"})
+			batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: "message of the controller"})
 	}
 }
 
@@ -60,12 +62,13 @@ func deleted(o *jobs.Observation) { o.Deleted = true }
 
 func restarted(o *jobs.Observation) { o.Restarted = true }
 
-// waited is the state of what has been so for long. What is lost was looked for.
-func waited(cause string, long time.Duration) func(*jobs.Observation) {
-	return func(o *jobs.Observation) { o.Cause, o.Waited, o.Listed = cause, long, cause == "Lost" }
+// waited is a reason that has lasted for some time. A lost outcome implies listed
+// pods.
+func waited(reason finding.Reason, long time.Duration) func(*jobs.Observation) {
+	return func(o *jobs.Observation) { o.Reason, o.Waited, o.Listed = reason, long, reason == jobs.ReasonLost }
 }
 
-// logged is what was read of the last pod's log.
+// logged is the log of the last pod.
 func logged(text string) func(*jobs.Observation) {
 	return func(o *jobs.Observation) {
 		o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Text: []byte(text)}
@@ -73,7 +76,7 @@ func logged(text string) func(*jobs.Observation) {
 }
 
 func unreadable(o *jobs.Observation) {
-	o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Problem: "dial tcp 10.0.0.1:10250: i/o timeout"}
+	o.Log = &jobs.Log{Pod: o.Pods[len(o.Pods)-1].Name, Error: "dial tcp 10.0.0.1:10250: i/o timeout"}
 }
 
 func warned(kind, reason, message string) func(*jobs.Observation) {
@@ -88,7 +91,7 @@ func warned(kind, reason, message string) func(*jobs.Observation) {
 	}
 }
 
-// pod adds the pod of one more attempt, on a node.
+// pod adds the pod of another attempt, on a node.
 func pod(changes ...func(*jobs.Pod)) func(*jobs.Observation) {
 	return func(o *jobs.Observation) {
 		number := string(rune('a' + len(o.Pods)))
@@ -167,7 +170,7 @@ func initWaiting(reason, message string) func(*jobs.Pod) {
 	}
 }
 
-// frame is what the SDK would have left.
+// frame is a result in the SDK's format.
 func frame(tb testing.TB, state string, findings ...preflight.Finding) string {
 	tb.Helper()
 	return frameOf(tb, preflight.Result{State: state, RunID: runID, Findings: findings})
@@ -182,6 +185,15 @@ func frameOf(tb testing.TB, result preflight.Result) string {
 	return string(text)
 }
 
-func said(name string, outcome preflight.Outcome) preflight.Finding {
+func reported(name string, outcome preflight.Outcome) preflight.Finding {
 	return preflight.Finding{Name: name, Outcome: outcome, Reason: "Because", Message: "member etcd-0 is " + strings.ToLower(string(outcome))}
+}
+
+// remedyOf is the remedy of a finding with its actions.
+func remedyOf(f finding.Finding) string {
+	text := f.Remediation
+	for _, action := range f.Actions {
+		text += "; " + strings.TrimSpace(fmt.Sprintf("%s %s %s", action.Type, action.Value, action.Command))
+	}
+	return text
 }

@@ -5,41 +5,100 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/words"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-const causeImagePull = "ImagePull"
+// ReasonUnschedulable is reported for a check whose pod fits on no node.
+//
+// Cause: no node has the resources, or matches the constraints of the pod.
+//
+// Remedy: free resources on a node that the pod may run on, or add nodes: `oc get
+// nodes`.
+const ReasonUnschedulable finding.Reason = "Unschedulable"
 
-// inTheWay is what keeps a pod from running.
-func (o Observation) inTheWay(pod Pod) (obstacle, bool) {
+// ReasonImagePull is reported for a check whose image cannot be pulled.
+//
+// Cause: the registry or its mirror is unreachable, the image does not exist
+// there, or the pull secret does not grant access.
+//
+// Remedy: check the pull secret with `oc get secret/pull-secret -n
+// openshift-config` and the mirrors with `oc get imagedigestmirrorsets`.
+const ReasonImagePull finding.Reason = "ImagePull"
+
+// ReasonContainerError is reported for a check whose container the runtime cannot
+// create.
+//
+// Cause: an error of the container runtime, which the message has.
+//
+// Remedy: report it to the owners of the check.
+const ReasonContainerError finding.Reason = "ContainerError"
+
+// ReasonContainerConfig is reported for a check whose container the kubelet cannot
+// configure.
+//
+// Cause: a key of a ConfigMap or Secret is missing, or the security context
+// contradicts the image.
+//
+// Remedy: fix what the message names, then run the preflight again.
+const ReasonContainerConfig finding.Reason = "ContainerConfig"
+
+// ReasonConfigMissing is reported for a check that refers to a missing ConfigMap
+// or Secret.
+//
+// Cause: the release expects the object to exist in the cluster.
+//
+// Remedy: create the object that the message names, then run the preflight again.
+const ReasonConfigMissing finding.Reason = "ConfigMissing"
+
+// ReasonVolumeNotReady is reported for a check with a volume that cannot be
+// mounted.
+//
+// Cause: the storage or the node, as the message states.
+//
+// Remedy: fix what the message names, then run the preflight again.
+const ReasonVolumeNotReady finding.Reason = "VolumeNotReady"
+
+// ReasonSandboxFailed is reported for a check whose pod network cannot be set up.
+//
+// Cause: an error of the network plugin, which the message has.
+//
+// Remedy: check the nodes and the network: `oc get nodes` and `oc get
+// clusteroperator network`.
+const ReasonSandboxFailed finding.Reason = "SandboxFailed"
+
+// podBlocked is the cause for a pod that cannot run; false if none is reported.
+func (o Observation) podBlocked(pod Pod) (cause, bool) {
 	if pod.Gone {
-		return obstacle{}, false
+		return cause{}, false
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return obstacle{
-				cause: "Unschedulable", patience: toTheEnd,
-				detail: sentence("no node takes its pod", words.Line(condition.Message, maxLine)),
-				remedy: "Make room on a node that the check may run on, or have its nodes back: oc get nodes",
+			return cause{
+				reason: ReasonUnschedulable, timeout: untilDeadline,
+				detail:  sentence("its pod cannot be scheduled", words.Line(condition.Message, maxLine)),
+				remedy:  "Free resources on a node that the pod may run on, or add nodes.",
+				actions: []finding.Action{finding.Run("oc get nodes")},
 			}, true
 		}
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, container := range statuses {
 			if waiting := container.State.Waiting; waiting != nil {
-				if why, ok := o.containerWaits(container.Name, container.Image, waiting); ok {
+				if why, ok := o.containerWaiting(container.Name, container.Image, waiting); ok {
 					return why, true
 				}
 			}
 		}
 	}
-	return o.notCreated(pod)
+	return o.podNotSetUp(pod)
 }
 
-// containerWaits knows the reasons of pkg/kubelet/images/types.go,
-// pkg/kubelet/container/sync_result.go and kuberuntime's.
-func (o Observation) containerWaits(name, image string, waiting *corev1.ContainerStateWaiting) (obstacle, bool) {
+// containerWaiting classifies the reasons of pkg/kubelet/images/types.go,
+// pkg/kubelet/container/sync_result.go and pkg/kubelet/kuberuntime.
+func (o Observation) containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
 	message := words.Line(waiting.Message, maxLine)
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
@@ -47,61 +106,62 @@ func (o Observation) containerWaits(name, image string, waiting *corev1.Containe
 	case "CreateContainerConfigError":
 		return containerConfig(name, message), true
 	case "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
-		return obstacle{
-			cause: "ContainerError", patience: grace, remedy: defect,
+		return cause{
+			reason: ReasonContainerError, timeout: transientTimeout, remedy: reportDefect,
 			detail: sentence(fmt.Sprintf("container %q cannot be started", name), message),
 		}, true
 	}
-	return obstacle{}, false
+	return cause{}, false
 }
 
-// imagePull tells what will not get better from what may: registries that are
-// down or have no time are given some. A message may have both, about a mirror
-// and about its source; then there is hope.
-func imagePull(image, reason, message string) obstacle {
-	why := obstacle{
-		cause: causeImagePull, patience: grace,
+// imagePull distinguishes permanent from transient errors. A message may have
+// both, about a mirror and about its source; it is transient then.
+func imagePull(image, reason, message string) cause {
+	why := cause{
+		reason: ReasonImagePull, timeout: transientTimeout,
 		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, maxLine), reason), message),
-		remedy: "See whether the node reaches the registry, or its mirror, and whether the pull secret is good for it: oc get secret/pull-secret -n openshift-config; oc get imagedigestmirrorsets",
+		remedy: "Check that the node reaches the registry or its mirror, and that the pull secret grants access to it.",
+		actions: []finding.Action{
+			finding.Run("oc get secret/pull-secret -n openshift-config"), finding.Run("oc get imagedigestmirrorsets"),
+		},
 	}
 	text := strings.ToLower(message)
-	says := func(signs ...string) bool {
-		return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
+	contains := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 	}
 	switch {
 	case slices.Contains([]string{"InvalidImageName", "ErrImageNeverPull", "SignatureValidationFailed"}, reason):
-		why.patience = 0
-	case says("too many requests", "toomanyrequests", "qps exceeded", "timeout", "timed out", "deadline exceeded", "connection refused",
+		why.timeout = 0
+	case contains("too many requests", "toomanyrequests", "qps exceeded", "timeout", "timed out", "deadline exceeded", "connection refused",
 		"connection reset", "unexpected eof", "no such host", "server misbehaving", "no route to host", "network is unreachable",
 		"service unavailable", "bad gateway", "internal server error", "received unexpected http status: 5"):
-	case says("not found", "manifest unknown", "name unknown", "unauthorized", "authorization failed", "authentication required",
+	case contains("not found", "manifest unknown", "name unknown", "unauthorized", "authorization failed", "authentication required",
 		"access denied", "requested access to the resource is denied", "forbidden", "no match for platform", "no image found in"):
-		why.patience = 0
+		why.timeout = 0
 	}
 	return why
 }
 
-// containerConfig is about ConfigMaps and Secrets that a container's
-// environment names, and security contexts that contradict the image.
-func containerConfig(name, message string) obstacle {
-	why := obstacle{
-		cause: "ContainerConfig", patience: grace,
-		detail: sentence(fmt.Sprintf("container %q cannot be configured", name), message),
-		remedy: "Put right what the message names, then run the preflight again.",
+// containerConfig is about the ConfigMaps and Secrets of a container's
+// environment, and a security context that contradicts the image.
+func containerConfig(name, message string) cause {
+	why := cause{
+		reason: ReasonContainerConfig, timeout: transientTimeout,
+		detail: sentence(fmt.Sprintf("container %q cannot be configured", name), message), remedy: fixMessage,
 	}
 	switch {
 	case missingObject(message):
-		why.cause, why.patience = "ConfigMissing", 0
-		why.remedy = "The release expects what the message names to be in the cluster already: create it, then run the preflight again."
+		why.reason, why.timeout = ReasonConfigMissing, 0
+		why.remedy = "Create the object that the message names, which the release expects to exist, then run the preflight again."
 	case strings.Contains(message, "runAsNonRoot"), strings.Contains(message, "couldn't find key"):
-		why.patience = 0
+		why.timeout = 0
 	}
 	return why
 }
 
-// missingObject is true for a ConfigMap or Secret that somebody has to create.
-// Those that every namespace has are there as soon as a controller gets to a new
-// namespace (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
+// missingObject is true for a missing ConfigMap or Secret that an administrator
+// has to create. Those of every namespace are published by a controller
+// (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
 func missingObject(message string) bool {
 	for _, published := range []string{`"kube-root-ca.crt"`, `"openshift-service-ca.crt"`} {
 		if strings.Contains(message, published) {
@@ -111,32 +171,30 @@ func missingObject(message string) bool {
 	return strings.Contains(message, "not found") && (strings.Contains(message, "configmap") || strings.Contains(message, "secret"))
 }
 
-// notCreated is what events say about a pod whose containers are not there.
-func (o Observation) notCreated(pod Pod) (obstacle, bool) {
+// podNotSetUp is the cause, from events, for a pod without running containers.
+func (o Observation) podNotSetUp(pod Pod) (cause, bool) {
 	if current := status(o.Check, pod); current != nil && current.State.Waiting == nil {
-		return obstacle{}, false
+		return cause{}, false
 	}
 	warning := o.warning("Pod", pod.Name)
 	if warning == nil {
-		return obstacle{}, false
+		return cause{}, false
 	}
 	message := words.Line(warning.Message, maxLine)
 	switch warning.Reason {
 	case "FailedMount", "FailedAttachVolume":
-		why := obstacle{
-			cause: "VolumeNotReady", detail: sentence("a volume of its pod cannot be mounted", message), patience: toTheEnd,
-			remedy: "Put right what the message names, then run the preflight again.",
-		}
+		why := cause{reason: ReasonVolumeNotReady, timeout: untilDeadline, remedy: fixMessage}
 		if missingObject(message) {
 			why = containerConfig(mainContainer(o.Check), message)
-			why.detail = sentence("a volume of its pod cannot be mounted", message)
 		}
+		why.detail = sentence("a volume of its pod cannot be mounted", message)
 		return why, true
 	case "FailedCreatePodSandBox", "NetworkNotReady":
-		return obstacle{
-			cause: "SandboxFailed", detail: sentence("the network of its pod cannot be set up", message), patience: toTheEnd,
-			remedy: "See whether node and network are well: oc get nodes; oc get clusteroperator network",
+		return cause{
+			reason: ReasonSandboxFailed, detail: sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
+			remedy:  "Check the nodes and the network.",
+			actions: []finding.Action{finding.Run("oc get nodes"), finding.Run("oc get clusteroperator network")},
 		}, true
 	}
-	return obstacle{}, false
+	return cause{}, false
 }

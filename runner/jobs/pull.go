@@ -1,24 +1,30 @@
 package jobs
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
 
-// PullFailure is why a node does not get an image.
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// PullFailure is why a node cannot pull an image.
 type PullFailure struct {
-	// Detail is a clause for people, Remedy what to do.
+	// Detail is a clause about the cause, Remedy an imperative sentence.
 	Detail, Remedy string
-	// Final is true when it will not get better by itself.
+	// Actions are the commands of the remedy.
+	Actions []finding.Action
+	// Final is true when a retry cannot succeed.
 	Final bool
 }
 
-// FailedPull says why the node does not get the image of a container; false when
-// it is not known to fail.
+// FailedPull returns why the image of a container cannot be pulled; false when
+// no failure is reported.
 func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
 	if container.State.Waiting == nil {
 		return PullFailure{}, false
 	}
-	why, ok := Observation{}.containerWaits(container.Name, container.Image, container.State.Waiting)
-	if !ok || why.cause != causeImagePull {
+	why, ok := Observation{}.containerWaiting(container.Name, container.Image, container.State.Waiting)
+	if !ok || why.reason != ReasonImagePull {
 		return PullFailure{}, false
 	}
-	return PullFailure{Detail: why.detail, Remedy: why.remedy, Final: why.patience == 0}, true
+	return PullFailure{Detail: why.detail, Remedy: why.remedy, Actions: why.actions, Final: why.timeout == 0}, true
 }

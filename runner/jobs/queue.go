@@ -5,45 +5,46 @@ import (
 	"slices"
 )
 
-// queue decides whose Job may be started: no more than limit Jobs are unfinished
-// at one time, and no two of the same series. First come, first served; who
-// waits for another of its series keeps nobody else waiting.
+// queue decides which Jobs may be created: at most limit Jobs are unfinished at
+// one time, and at most one of a series. The order is first in, first out; a check
+// that waits for another of its series does not delay the others.
 //
-// It knows the checks by their place in the plan. It is pure, takes the same
-// time however many wait, and is not safe for concurrent use.
+// Checks are identified by their index in the plan. The queue is pure, its
+// operations do not depend on the number of waiting checks, and it is not safe
+// for concurrent use.
 type queue struct {
 	limit int
-	// series is what a check belongs to, by its place; "" is nothing.
+	// series is the series of each check, by index; "" is none.
 	series []string
-	// open are the checks whose Job is unfinished, or is being created. There
-	// may be more than limit, where they were there before.
+	// open are the checks whose Job is unfinished or is being created. More than
+	// limit may be open if their Jobs existed before.
 	open map[int]bool
-	// busy counts the open ones of a series.
+	// busy counts the open checks of a series.
 	busy map[string]int
-	// line are those who wait for room. Before them come the first, whose series
-	// has just become free.
-	first, line waiters
-	// behind are those who wait for another of their series.
-	behind map[string]*waiters
-	// spare are open ones of which nobody expects anything more.
-	spare map[int]bool
+	// waiting are the checks that wait for capacity; next, whose series has just
+	// become free, precede them.
+	next, waiting fifo
+	// blocked are the checks that wait for another of their series.
+	blocked map[string]*fifo
+	// expendable are open checks with findings, whose Job may be deleted.
+	expendable map[int]bool
 }
 
 func newQueue(limit int, series []string) *queue {
 	return &queue{
 		limit: limit, series: series, open: map[int]bool{}, busy: map[string]int{},
-		behind: map[string]*waiters{}, spare: map[int]bool{},
+		blocked: map[string]*fifo{}, expendable: map[int]bool{},
 	}
 }
 
-// join has a check wait for its turn.
+// join enqueues a check.
 func (q *queue) join(i int) {
 	if !q.open[i] {
-		q.line.add(i)
+		q.waiting.add(i)
 	}
 }
 
-// take opens a check, whether there is room or not: its Job is unfinished.
+// take opens a check regardless of the limit: its Job exists and is unfinished.
 func (q *queue) take(i int) {
 	if q.open[i] {
 		return
@@ -54,38 +55,38 @@ func (q *queue) take(i int) {
 	}
 }
 
-// free closes a check: its Job is finished, or gone.
+// free closes a check: its Job is finished or deleted.
 func (q *queue) free(i int) {
 	if !q.open[i] {
 		return
 	}
 	delete(q.open, i)
-	delete(q.spare, i)
+	delete(q.expendable, i)
 	series := q.series[i]
 	if series == "" {
 		return
 	}
 	q.busy[series]--
-	if behind := q.behind[series]; q.busy[series] == 0 && behind != nil {
-		if next, ok := behind.next(); ok {
-			q.first.add(next)
+	if blocked := q.blocked[series]; q.busy[series] == 0 && blocked != nil {
+		if next, ok := blocked.take(); ok {
+			q.next.add(next)
 		}
 	}
 }
 
-// start are those who may be started now. They are open then.
+// start opens the checks that may start now, and returns them.
 func (q *queue) start() []int {
 	var started []int
 	for len(q.open) < q.limit {
-		i, ok := q.first.next()
+		i, ok := q.next.take()
 		if !ok {
-			i, ok = q.line.next()
+			i, ok = q.waiting.take()
 		}
 		if !ok {
 			break
 		}
 		if series := q.series[i]; series != "" && q.busy[series] > 0 {
-			q.hold(series, i)
+			q.block(series, i)
 			continue
 		}
 		q.take(i)
@@ -94,51 +95,51 @@ func (q *queue) start() []int {
 	return started
 }
 
-// hold has a check wait for another of its series.
-func (q *queue) hold(series string, i int) {
-	if q.behind[series] == nil {
-		q.behind[series] = &waiters{}
+// block has a check wait for another of its series.
+func (q *queue) block(series string, i int) {
+	if q.blocked[series] == nil {
+		q.blocked[series] = &fifo{}
 	}
-	q.behind[series].add(i)
+	q.blocked[series].add(i)
 }
 
-// dispensable says that nobody expects anything more of a check.
-func (q *queue) dispensable(i int) {
+// release marks the Job of an open check as one that may be deleted.
+func (q *queue) release(i int) {
 	if q.open[i] {
-		q.spare[i] = true
+		q.expendable[i] = true
 	}
 }
 
-// pressed is true for an open check whose place others wait for.
-func (q *queue) pressed(i int) bool {
-	if behind := q.behind[q.series[i]]; behind != nil && len(*behind) > 0 {
+// contended is true for an open check whose capacity others wait for.
+func (q *queue) contended(i int) bool {
+	if blocked := q.blocked[q.series[i]]; blocked != nil && len(*blocked) > 0 {
 		return q.open[i]
 	}
-	return q.open[i] && len(q.open) >= q.limit && len(q.first)+len(q.line) > 0
+	return q.open[i] && len(q.open) >= q.limit && len(q.next)+len(q.waiting) > 0
 }
 
-// dismiss are the dispensable ones whose place others wait for, each once.
-func (q *queue) dismiss() []int {
-	var dismissed []int
-	for _, i := range slices.Sorted(maps.Keys(q.spare)) {
-		if q.pressed(i) {
-			delete(q.spare, i)
-			dismissed = append(dismissed, i)
+// evict returns the expendable checks whose capacity others wait for, each once.
+func (q *queue) evict() []int {
+	var evicted []int
+	for _, i := range slices.Sorted(maps.Keys(q.expendable)) {
+		if q.contended(i) {
+			delete(q.expendable, i)
+			evicted = append(evicted, i)
 		}
 	}
-	return dismissed
+	return evicted
 }
 
-// waiters are places of the plan, first come, first served.
-type waiters []int
+// fifo is a queue of indexes, first in, first out.
+type fifo []int
 
-func (w *waiters) add(i int) { *w = append(*w, i) }
+func (f *fifo) add(i int) { *f = append(*f, i) }
 
-func (w *waiters) next() (int, bool) {
-	if len(*w) == 0 {
+func (f *fifo) take() (int, bool) {
+	if len(*f) == 0 {
 		return 0, false
 	}
-	i := (*w)[0]
-	*w = (*w)[1:]
+	i := (*f)[0]
+	*f = (*f)[1:]
 	return i, true
 }

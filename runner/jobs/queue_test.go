@@ -26,24 +26,24 @@ func TestUnfinishedJobsAreBounded(t *testing.T) {
 		reason      string
 		checks      []launch.Check
 		parallelism int
-		there       int // of the checks have a Job before the run begins
+		existing    int // of the checks have a Job before the run begins
 		most        int
 		together    int
-		took        time.Duration // until the last answer, at five seconds a Job
+		took        time.Duration // until the last findings, at five seconds per Job
 	}{
-		"ByTheirOwnStatus": {"a Job is unfinished until it says that it is not, though its answer is in", checks("etcd", 6), 2, 0, 2, 0, 11 * time.Second},
-		"AllAtOnce":        {"there is room for all", checks("etcd", 6), 6, 0, 6, 0, time.Second},
-		"ByDefault":        {"where nobody says anything there is a bound", checks("etcd", 40), 0, 0, 32, 0, 6 * time.Second},
-		"WhatIsThereFirst": {"Jobs of the runner before count", checks("etcd", 6), 3, 2, 3, 0, 6 * time.Second},
-		"MoreThanThere":    {"there may be more of them than there should", checks("etcd", 6), 2, 4, 4, 0, 6 * time.Second},
-		"OneAtATime":       {"serial ones wait for one another", checks("serial", 3), 8, 0, 1, 1, 11 * time.Second},
-		"BesideOthers":     {"and keep nobody else waiting", append(checks("serial", 3), checks("etcd", 3)...), 2, 0, 2, 1, 11 * time.Second},
-		"SerialIsThere":    {"also for one of the runner before", checks("serial", 3), 8, 1, 1, 1, 11 * time.Second},
+		"ByTheirOwnStatus": {"a Job counts until it is finished by its own status, although its check is complete", checks("etcd", 6), 2, 0, 2, 0, 11 * time.Second},
+		"AllAtOnce":        {"the parallelism allows all", checks("etcd", 6), 6, 0, 6, 0, time.Second},
+		"ByDefault":        {"the default bound is 32", checks("etcd", 40), 0, 0, 32, 0, 6 * time.Second},
+		"Existing":         {"Jobs of a previous runner count", checks("etcd", 6), 3, 2, 3, 0, 6 * time.Second},
+		"MoreExisting":     {"more Jobs may exist than the parallelism allows", checks("etcd", 6), 2, 4, 4, 0, 6 * time.Second},
+		"OneAtATime":       {"serial checks of a component run one at a time", checks("serial", 3), 8, 0, 1, 1, 11 * time.Second},
+		"BesideOthers":     {"serial checks do not delay others", append(checks("serial", 3), checks("etcd", 3)...), 2, 0, 2, 1, 11 * time.Second},
+		"ExistingSerial":   {"a serial Job of a previous runner counts", checks("serial", 3), 8, 1, 1, 1, 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSimulation(t.Context(), t, passes, tc.checks...)
-				for _, check := range tc.checks[:tc.there] {
+				for _, check := range tc.checks[:tc.existing] {
 					if err := s.create(t.Context(), check); err != nil {
 						t.Fatal(err)
 					}
@@ -55,21 +55,21 @@ func TestUnfinishedJobsAreBounded(t *testing.T) {
 				if s.most != tc.most || s.together != tc.together {
 					t.Errorf("%s: %d Jobs were unfinished at one time, %d of them serial; want %d and %d", tc.reason, s.most, s.together, tc.most, tc.together)
 				}
-				if len(s.started) != len(tc.checks)-tc.there || len(s.ended) > 0 {
+				if len(s.started) != len(tc.checks)-tc.existing || len(s.ended) > 0 {
 					t.Errorf("%s: started %v, ended %v", tc.reason, s.started, s.ended)
 				}
 				if took := slices.Max(slices.Collect(maps.Values(s.done))); took != tc.took {
-					t.Errorf("%s: the last answer came after %s, want %s", tc.reason, took, tc.took)
+					t.Errorf("%s: the last findings came after %s, want %s", tc.reason, took, tc.took)
 				}
 			})
 		})
 	}
 }
 
-func TestAnswersOfTheRunnerBefore(t *testing.T) {
+func TestFindingsOfPreviousRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t.Context(), t, passes, checks("etcd", 3)...)
-		// One is answered, and its Job is not finished yet.
+		// One check has findings, and its Job is unfinished.
 		if err := s.create(t.Context(), s.plan.Checks[0]); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestAnswersOfTheRunnerBefore(t *testing.T) {
 	})
 }
 
-// stuck is the life of Jobs of which the first two never get to run.
+// stuck is a lifecycle in which the first two Jobs never run.
 func stuck(state func(*jobs.Pod)) func(*simulation, *batchv1.Job) {
 	return func(s *simulation, job *batchv1.Job) {
 		if strings.HasSuffix(job.Name, "-0") || strings.HasSuffix(job.Name, "-1") {
@@ -95,21 +95,21 @@ func stuck(state func(*jobs.Pod)) func(*simulation, *batchv1.Job) {
 	}
 }
 
-func TestAStuckCheckDoesNotHoldOthersBack(t *testing.T) {
-	const hopeless, unschedulable = "Unknown(ImagePull)", "Unknown(Unschedulable)"
+func TestStuckCheckDoesNotBlockOthers(t *testing.T) {
+	const imagePull, unschedulable = "Unknown(ImagePull)", "Unknown(Unschedulable)"
 	for name, tc := range map[string]struct {
 		reason string
 		state  func(*jobs.Pod)
 		checks []launch.Check
 		want   string
 		ended  bool
-		after  time.Duration // the others are answered
+		after  time.Duration // the others have findings
 	}{
-		"Answered":       {"a Job that is answered and does not end makes room", waiting("InvalidImageName", "no"), checks("etcd", 4), hopeless, true, time.Second},
-		"AnsweredSerial": {"so does a serial one", waiting("InvalidImageName", "no"), checks("serial", 3), hopeless, true, time.Second},
-		"NobodyWaits":    {"what disturbs nobody is left to be looked at", waiting("InvalidImageName", "no"), checks("etcd", 2), hopeless, false, 0},
-		"AfterPatience":  {"what may pass is given time", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), hopeless, true, 91 * time.Second},
-		"StepsAside":     {"what may take for ever steps aside, and comes again", unscheduled, checks("etcd", 4), unschedulable, true, 91 * time.Second},
+		"Complete":       {"the Job of a complete check that does not finish is deleted", waiting("InvalidImageName", "no"), checks("etcd", 4), imagePull, true, time.Second},
+		"CompleteSerial": {"so is a serial Job", waiting("InvalidImageName", "no"), checks("serial", 3), imagePull, true, time.Second},
+		"NoneQueued":     {"a Job is kept for inspection if no check is queued", waiting("InvalidImageName", "no"), checks("etcd", 2), imagePull, false, 0},
+		"AfterTimeout":   {"a transient cause is tolerated first", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), imagePull, true, 91 * time.Second},
+		"Yields":         {"a cause without a time limit yields, and is queued again", unscheduled, checks("etcd", 4), unschedulable, true, 91 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,16 +117,16 @@ func TestAStuckCheckDoesNotHoldOthersBack(t *testing.T) {
 				defer cancel()
 				s := newSimulation(ctx, t, stuck(tc.state), tc.checks...)
 				got := s.collect(jobs.Options{Parallelism: 2})
-				for i, answer := range got {
-					if i < 2 && !strings.HasSuffix(answer, tc.want) || i >= 2 && answer != passed {
-						t.Errorf("%s: check %d says %s", tc.reason, i, answer)
+				for i, outcome := range got {
+					if i < 2 && !strings.HasSuffix(outcome, tc.want) || i >= 2 && outcome != passed {
+						t.Errorf("%s: check %d ended with %s", tc.reason, i, outcome)
 					}
 				}
 				if tc.ended != slices.Contains(s.ended, tc.checks[0].Job.Name) {
 					t.Errorf("%s: ended %v", tc.reason, s.ended)
 				}
 				if len(tc.checks) > 2 && s.done[tc.checks[2].Name] != tc.after {
-					t.Errorf("%s: others were answered after %s, want %s", tc.reason, s.done[tc.checks[2].Name], tc.after)
+					t.Errorf("%s: others had findings after %s, want %s", tc.reason, s.done[tc.checks[2].Name], tc.after)
 				}
 				if s.most > 2 || s.times(tc.checks[len(tc.checks)-1].Job.Name) != 1 {
 					t.Errorf("%s: %d Jobs at one time, started %v", tc.reason, s.most, s.started)
@@ -136,16 +136,16 @@ func TestAStuckCheckDoesNotHoldOthersBack(t *testing.T) {
 	}
 }
 
-func TestAJobThatSteppedAsideComesAgain(t *testing.T) {
+func TestYieldedCheckIsQueuedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		life := func(s *simulation, job *batchv1.Job) {
+		lifecycle := func(s *simulation, job *batchv1.Job) {
 			if strings.HasSuffix(job.Name, "-0") && s.times(job.Name) == 1 {
 				s.pod(job, unscheduled)
 				return
 			}
 			passes(s, job)
 		}
-		s := newSimulation(t.Context(), t, life, checks("etcd", 3)...)
+		s := newSimulation(t.Context(), t, lifecycle, checks("etcd", 3)...)
 		got := s.collect(jobs.Options{Parallelism: 1})
 		if diff := cmp.Diff(slices.Repeat([]string{passed}, 3), got); diff != "" {
 			t.Errorf("(-want, +got):\n%s", diff)
@@ -156,8 +156,7 @@ func TestAJobThatSteppedAsideComesAgain(t *testing.T) {
 	})
 }
 
-// drained is the life of a Job that is given up because its pod is drained, the
-// first time.
+// drained is a lifecycle in which the first Job fails because its pod is drained.
 func drained(s *simulation, job *batchv1.Job) {
 	if s.times(job.Name) > 1 {
 		passes(s, job)
@@ -170,7 +169,7 @@ func drained(s *simulation, job *batchv1.Job) {
 	s.check(err)
 }
 
-func TestAJobGivenUpForADrainIsStartedOnceMore(t *testing.T) {
+func TestJobFailedByDrainIsRestartedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t.Context(), t, drained, checks("etcd", 2)...)
 		got := s.collect(jobs.Options{Parallelism: 1})

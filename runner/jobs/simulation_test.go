@@ -25,46 +25,46 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// simulation is a cluster in which time passes as fast as it can: it is for
-// what takes minutes. Run it in a bubble of testing/synctest.
+// simulation is a cluster with simulated time, for tests over minutes. It must run
+// in a bubble of testing/synctest.
 type simulation struct {
 	t      *testing.T
 	cancel func()
 	client *fake.Clientset
 	plan   launch.Plan
-	// life is what becomes of a Job, from its creation on.
-	life func(s *simulation, job *batchv1.Job)
-	ctx  context.Context
+	// lifecycle simulates a Job from its creation on.
+	lifecycle func(s *simulation, job *batchv1.Job)
+	ctx       context.Context
 
 	mutex sync.Mutex
 	alive sync.WaitGroup
-	// began is when the simulation did.
-	began time.Time
+	// start is when the simulation started.
+	start time.Time
 	// started and ended are the checks, in the order of the calls.
 	started, ended []string
-	// open are the Jobs that are not finished, most how many there were at most;
-	// together are the serial ones of a component.
+	// open are the unfinished Jobs, most their maximum; together is the maximum of
+	// serial ones.
 	open           map[string]launch.Check
 	most, together int
-	// born counts the Jobs of a name.
-	born map[string]int
-	// done is when each check was answered.
+	// created counts the Jobs of a name.
+	created map[string]int
+	// done is when each check had its findings.
 	done map[string]time.Duration
 	last map[string]jobs.Status
 }
 
-// newSimulation has these checks, by their names. Those of component "serial"
-// run one at a time.
-func newSimulation(ctx context.Context, t *testing.T, life func(*simulation, *batchv1.Job), checks ...launch.Check) *simulation {
+// newSimulation simulates these checks. Those of component "serial" run one at a
+// time.
+func newSimulation(ctx context.Context, t *testing.T, lifecycle func(*simulation, *batchv1.Job), checks ...launch.Check) *simulation {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	return &simulation{
-		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), life: life, began: time.Now(), plan: launch.Plan{Run: launch.Run{ID: runID}, Checks: checks},
-		open: map[string]launch.Check{}, born: map[string]int{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
+		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(), plan: launch.Plan{Run: launch.Run{ID: runID}, Checks: checks},
+		open: map[string]launch.Check{}, created: map[string]int{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
 	}
 }
 
-// checks are n of a component.
+// checks returns n checks of a component.
 func checks(component string, n int) []launch.Check {
 	var all []launch.Check
 	for i := range n {
@@ -77,7 +77,7 @@ func checks(component string, n int) []launch.Check {
 	return all
 }
 
-// Start implements what launch.Launcher does.
+// Start creates a Job like launch.Launcher.
 func (s *simulation) Start(ctx context.Context, check launch.Check) error {
 	s.mutex.Lock()
 	s.started = append(s.started, check.Job.Name)
@@ -85,13 +85,13 @@ func (s *simulation) Start(ctx context.Context, check launch.Check) error {
 	return s.create(ctx, check)
 }
 
-// create has a Job begin its life.
+// create creates a Job and starts its lifecycle.
 func (s *simulation) create(ctx context.Context, check launch.Check) error {
 	job := check.Job.DeepCopy()
 	job.UID = types.UID(uuid.NewString())
 	s.mutex.Lock()
 	s.open[job.Name] = check
-	s.born[job.Name]++
+	s.created[job.Name]++
 	s.most = max(s.most, len(s.open))
 	serial := 0
 	for _, open := range s.open {
@@ -105,11 +105,11 @@ func (s *simulation) create(ctx context.Context, check launch.Check) error {
 	if err != nil {
 		return err
 	}
-	s.alive.Go(func() { s.life(s, created.DeepCopy()) })
+	s.alive.Go(func() { s.lifecycle(s, created.DeepCopy()) })
 	return nil
 }
 
-// End implements what launch.Launcher does.
+// End deletes a Job like launch.Launcher.
 func (s *simulation) End(ctx context.Context, check launch.Check) error {
 	s.mutex.Lock()
 	s.ended = append(s.ended, check.Job.Name)
@@ -138,7 +138,7 @@ func (s *simulation) close(job *batchv1.Job) {
 	delete(s.open, job.Name)
 }
 
-// pass lets time pass. It is false when the test is over.
+// pass waits. It returns false when the test is over.
 func (s *simulation) pass(long time.Duration) bool {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
@@ -165,8 +165,8 @@ func (s *simulation) pod(job *batchv1.Job, changes ...func(*jobs.Pod)) *corev1.P
 	return created
 }
 
-// turn changes a pod.
-func (s *simulation) turn(pod *corev1.Pod, changes ...func(*jobs.Pod)) {
+// update replaces the status of a pod.
+func (s *simulation) update(pod *corev1.Pod, changes ...func(*jobs.Pod)) {
 	pod = pod.DeepCopy()
 	pod.Status.ContainerStatuses, pod.Status.Conditions = nil, nil
 	for _, change := range changes {
@@ -176,7 +176,7 @@ func (s *simulation) turn(pod *corev1.Pod, changes ...func(*jobs.Pod)) {
 	s.check(err)
 }
 
-// finish has a Job say that it is complete.
+// finish sets the condition Complete of a Job.
 func (s *simulation) finish(job *batchv1.Job) {
 	s.close(job)
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
@@ -184,27 +184,27 @@ func (s *simulation) finish(job *batchv1.Job) {
 	s.check(err)
 }
 
-// check takes note of an error, unless the test is over or the Job is.
+// check reports an error, unless the test is over or the object was deleted.
 func (s *simulation) check(err error) {
 	if err != nil && !apierrors.IsNotFound(err) && s.ctx.Err() == nil {
 		s.t.Error(err)
 	}
 }
 
-// passes is the life of a Job that passes after a second, and takes four more to
-// say that it is complete.
+// passes is the lifecycle of a Job that passes after a second, and is complete after
+// four more.
 func passes(s *simulation, job *batchv1.Job) {
 	pod := s.pod(job, running)
 	if !s.pass(time.Second) {
 		return
 	}
-	s.turn(pod, ended(0, frame(s.t, preflight.StateFinal, said("Quorum", preflight.Pass))))
+	s.update(pod, ended(0, frame(s.t, preflight.StateFinal, reported("Quorum", preflight.Pass))))
 	if s.pass(4 * time.Second) {
 		s.finish(job)
 	}
 }
 
-// collect asks all checks, and is over when they have answered.
+// collect collects all sources.
 func (s *simulation) collect(options jobs.Options) []string {
 	s.t.Helper()
 	defer s.alive.Wait()
@@ -214,14 +214,14 @@ func (s *simulation) collect(options jobs.Options) []string {
 		defer s.mutex.Unlock()
 		s.last[status.Check] = status
 		if status.State == jobs.Done {
-			s.done[status.Check] = time.Since(s.began)
+			s.done[status.Check] = time.Since(s.start)
 		}
 	}
 	sources, err := jobs.Sources(s.ctx, s.client, s, s.plan, options)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answers(collector.Collect(s.ctx, sources, func(collector.Source, []finding.Finding) {}).Findings)
+	return outcomes(collector.Collect(s.ctx, sources, func(collector.Source, []finding.Finding) {}).Findings)
 }
 
 // times is how often a check was started.
@@ -231,9 +231,9 @@ func (s *simulation) times(name string) int {
 	return len(slices.DeleteFunc(slices.Clone(s.started), func(started string) bool { return started != name }))
 }
 
-// lives is how many Jobs of the name there have been.
-func (s *simulation) lives(job *batchv1.Job) int {
+// createdJobs is how many Jobs of the name have been created.
+func (s *simulation) createdJobs(job *batchv1.Job) int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.born[job.Name]
+	return s.created[job.Name]
 }

@@ -15,67 +15,66 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// defaultParallelism is how many Jobs are unfinished at one time where nobody
-// says otherwise.
+// defaultParallelism is the bound on unfinished Jobs if Options has none.
 const defaultParallelism = 32
 
-// Options are what may be chosen; the zero value is good.
+// Options are the options of [Sources]; the zero value has the defaults.
 type Options struct {
-	// Parallelism bounds the Jobs of the run that are unfinished at one time, as
-	// their own status has it; 0 is 32. Jobs that are in the cluster already
-	// count, and come first. A check is answered at once all the same.
+	// Parallelism bounds the Jobs of the run that are unfinished at one time, by
+	// their own status; 0 is 32. Existing Jobs of the run count. The findings of a
+	// check do not wait for its Job to finish.
 	Parallelism int
-	// Answered are the findings of checks that are answered already, by their
-	// names: no Job of theirs is started.
+	// Answered are the findings of checks that are already complete, by the name of
+	// the check; no Job is created for these.
 	Answered map[string][]finding.Finding
-	// Progress is told of every change, one call at a time; nil is nobody.
+	// Progress is called with every change of a Status, one call at a time; may be
+	// nil.
 	Progress func(Status)
 }
 
-// starter creates and deletes the Job of a check. It is launch.Launcher.
+// starter creates and deletes the Job of a check; implemented by launch.Launcher.
 type starter interface {
 	Start(ctx context.Context, check launch.Check) error
 	End(ctx context.Context, check launch.Check) error
 }
 
-// Sources makes one source for each check of the plan. It begins to watch, and
-// goes on until ctx is done; the sources are to be asked under the same ctx, all
-// of them, since each has its place in the queue, in the order of the plan. An
-// error means that the Jobs cannot be watched, and nothing was started. Jobs of
-// the run that are there already are taken over.
+// Sources returns one source per check of the plan. It starts the watches, which
+// last until ctx is done. All sources have to be collected, with the same ctx,
+// since each is queued in the order of the plan. Existing Jobs of the run are
+// adopted. An error means that the Jobs cannot be watched; no Job was created then.
 //
-// When the time of ctx is up, a source answers with what its check was doing.
-// When ctx is canceled, it returns an error that says so.
+// When the deadline of ctx passes, a source returns an Unknown finding with the
+// last state of its check. When ctx is canceled, it returns an error.
 func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, options Options) ([]collector.Source, error) {
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
-	watched, err := follow(ctx, client, plan, options.Parallelism)
+	tracked, err := track(ctx, client, plan, options.Parallelism)
 	if err != nil {
 		return nil, err
 	}
-	shared := &run{client: client, start: start, watched: watched, progress: options.Progress}
-	go shared.makeRoom(ctx)
-	watched.line(func(check launch.Check) bool { return len(options.Answered[check.Name]) > 0 })
+	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
+	go shared.deleteEvicted(ctx)
+	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Answered[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
-		one := &source{run: shared, place: i, check: check, answered: options.Answered[check.Name]}
+		one := &source{run: shared, index: i, check: check, known: options.Answered[check.Name]}
 		sources = append(sources, collector.Source{Name: check.Name, Kind: finding.SourceJob, Collect: one.Collect})
 	}
 	return sources, nil
 }
 
-// run is what the sources of a run share.
+// run is shared by the sources of a run.
 type run struct {
 	client  kubernetes.Interface
 	start   starter
-	watched *follower
+	tracker *tracker
 
 	mutex    sync.Mutex
 	progress func(Status)
 }
 
-func (r *run) tell(status Status) {
+func (r *run) report(status Status) {
 	if r.progress == nil {
 		return
 	}
@@ -84,146 +83,147 @@ func (r *run) tell(status Status) {
 	r.progress(status)
 }
 
-// makeRoom deletes the Jobs that nobody waits for, while others wait for their
-// place.
-func (r *run) makeRoom(ctx context.Context) {
+// deleteEvicted deletes the Jobs of checks with findings whose capacity other
+// checks wait for.
+func (r *run) deleteEvicted(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case check := <-r.watched.dismissed:
-			r.watched.report("making room for other checks", r.start.End(ctx, check))
+		case check := <-r.tracker.evicted:
+			r.tracker.record("deleting the Job of a completed check", r.start.End(ctx, check))
 		}
 	}
 }
 
-// source is one check.
+// source is the source of one check.
 type source struct {
 	run   *run
-	place int
+	index int
 	check launch.Check
-	// answered are the findings that are in already.
-	answered []finding.Finding
+	// known are the findings that were complete before the run.
+	known []finding.Finding
 
 	log    *Log
 	listed bool
-	told   Status
-	// last is what it waited for last.
-	last Reading
-	// inTurn is false while the check waits for its turn, restarted is true when
-	// its Job was started once more, stays when that cannot be deleted.
-	inTurn, restarted, stays bool
+	// reported is the last reported status.
+	reported Status
+	// waiting is the last classification in state Waiting.
+	waiting Classification
+	// granted is true while the check may have a Job, restarted when its Job was
+	// created once more, pinned when its Job cannot be deleted.
+	granted, restarted, pinned bool
 }
 
-// Collect starts the Job when it is its turn, and waits for its answer.
+// Collect creates the Job when the queue grants it, and waits for the findings.
 func (s *source) Collect(ctx context.Context) ([]finding.Finding, error) {
-	if len(s.answered) > 0 {
-		return s.done(slices.Clone(s.answered)), nil
+	if len(s.known) > 0 {
+		return s.complete(slices.Clone(s.known)), nil
 	}
 	for {
-		reading, err := s.round(ctx)
+		classified, err := s.runOnce(ctx)
 		if err != nil {
-			return s.over(ctx, err)
+			return s.interrupted(ctx, err)
 		}
-		if reading.State == Done {
-			return s.done(reading.Findings), nil
+		if classified.State == Done {
+			return s.complete(classified.Findings), nil
 		}
 	}
 }
 
-// over answers when ctx is done. That the time is up is an answer, an interrupt
-// is none.
-func (s *source) over(ctx context.Context, cause error) ([]finding.Finding, error) {
+// interrupted handles the end of ctx: the deadline has findings, a cancellation
+// has none.
+func (s *source) interrupted(ctx context.Context, cause error) ([]finding.Finding, error) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("interrupted: %w", cause)
 	}
-	return s.done(s.expire(ctx)), nil
+	return s.complete(s.expire(ctx)), nil
 }
 
-// round has the Job run once. It ends with an answer, or with a Job that is gone
-// and has to be started again. An error means that ctx is done.
-func (s *source) round(ctx context.Context) (Reading, error) {
-	reading, err := s.begin(ctx)
-	if err != nil || reading.State == Done {
-		return reading, err
+// runOnce has one Job run. It ends in state Done, or with a deleted Job that has
+// to be created again. An error means that ctx is done.
+func (s *source) runOnce(ctx context.Context) (Classification, error) {
+	classified, err := s.create(ctx)
+	if err != nil || classified.State == Done {
+		return classified, err
 	}
-	reading, err = s.await(ctx)
-	if err != nil || reading.State == Done {
-		return reading, err
+	classified, err = s.await(ctx)
+	if err != nil || classified.State == Done {
+		return classified, err
 	}
-	s.tell(reading)
-	s.restarted = s.restarted || reading.Restart
-	return reading, s.vacate(ctx)
+	s.report(classified)
+	s.restarted = s.restarted || classified.Restart
+	return classified, s.deleteJob(ctx)
 }
 
-// begin creates the Job when it is the check's turn. It does nothing when the
-// Job is there. That the API server does not take it is an answer.
-func (s *source) begin(ctx context.Context) (Reading, error) {
-	watched := s.run.watched
-	if s.inTurn = !watched.enter(s.place); s.inTurn {
-		return Reading{State: Waiting}, nil
+// create creates the Job when the queue grants it, unless the Job exists. A
+// rejection by the API server is state Done.
+func (s *source) create(ctx context.Context) (Classification, error) {
+	tracker := s.run.tracker
+	if s.granted = !tracker.enqueue(s.index); s.granted {
+		return Classification{State: Waiting}, nil
 	}
-	s.tell(Reading{State: Queued, Detail: s.last.Detail})
+	s.report(Classification{State: Queued, Detail: s.waiting.Detail})
 	for {
-		granted, changed := watched.turn(s.place)
+		granted, changed := tracker.granted(s.index)
 		if granted {
 			break
 		}
-		if err := change(ctx, changed, 0); err != nil {
-			return Reading{}, err
+		if err := awaitChange(ctx, changed, 0); err != nil {
+			return Classification{}, err
 		}
 	}
-	s.inTurn = true
-	s.tell(Reading{State: Waiting, Detail: "creating the Job"})
+	s.granted = true
+	s.report(Classification{State: Waiting, Detail: "creating the Job"})
 	err := s.run.start.Start(ctx, s.check)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
-		return Reading{}, err
+		return Classification{}, err
 	case err != nil:
-		return Reading{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
+		return Classification{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
 	}
-	watched.created(s.place)
-	return Reading{State: Waiting}, nil
+	tracker.created(s.index)
+	return Classification{State: Waiting}, nil
 }
 
-// await looks whenever something changed, until there is an answer or the Job
-// has to be started again.
-func (s *source) await(ctx context.Context) (Reading, error) {
-	var cause string
+// await classifies after every change, until state Done or until the Job has to
+// be created again.
+func (s *source) await(ctx context.Context) (Classification, error) {
+	var reason finding.Reason
 	since := time.Now()
 	for {
 		o, changed := s.observe()
-		o.Cause, o.Waited = cause, time.Since(since)
-		reading := Classify(o)
-		if reading.State == Done || reading.Restart {
-			return reading, nil
+		o.Reason, o.Waited = reason, time.Since(since)
+		classified := Classify(o)
+		if classified.State == Done || classified.Restart {
+			return classified, nil
 		}
-		if asked := s.ask(ctx, reading); asked {
+		if fetched := s.fetch(ctx, classified); fetched {
 			if err := ctx.Err(); err != nil {
-				return reading, err
+				return classified, err
 			}
 			continue
 		}
-		if reading.Cause != cause {
-			cause, since = reading.Cause, time.Now()
+		if classified.Reason != reason {
+			reason, since = classified.Reason, time.Now()
 		}
-		s.tell(reading)
-		recheck, aside := s.stepAside(reading, time.Since(since))
-		if aside {
-			return reading, nil
+		s.report(classified)
+		recheck, yield := s.yields(classified, time.Since(since))
+		if yield {
+			return classified, nil
 		}
-		if err := change(ctx, changed, recheck); err != nil {
-			return reading, err
+		if err := awaitChange(ctx, changed, recheck); err != nil {
+			return classified, err
 		}
 	}
 }
 
-// ask gets what a reading wants to know, and is false when that is nothing.
-func (s *source) ask(ctx context.Context, reading Reading) bool {
+// fetch requests what the classification needs; false if it needs nothing.
+func (s *source) fetch(ctx context.Context, classified Classification) bool {
 	switch {
-	case reading.ReadLog != "":
-		s.log = s.readLog(ctx, reading.ReadLog, reading.logTime)
-	case reading.ListPods:
+	case classified.ReadLog != "":
+		s.log = s.readLog(ctx, classified.ReadLog, classified.logTimeout)
+	case classified.ListPods:
 		s.listPods(ctx)
 	default:
 		return false
@@ -231,99 +231,99 @@ func (s *source) ask(ctx context.Context, reading Reading) bool {
 	return true
 }
 
-// stepAside is true for a check of which nothing has run for a while, when
-// others wait for its place; it comes to its turn again after them. Otherwise it
-// is when to look again.
-func (s *source) stepAside(reading Reading, waited time.Duration) (time.Duration, bool) {
-	if !reading.Idle || s.stays {
-		return reading.Recheck, false
+// yields is true for a check that was idle for a while when others wait for its
+// capacity; it is queued again after them. Otherwise the duration is when to
+// classify again.
+func (s *source) yields(classified Classification, waited time.Duration) (time.Duration, bool) {
+	if !classified.Idle || s.pinned {
+		return classified.Recheck, false
 	}
-	if left := grace - waited; left > 0 {
+	if left := transientTimeout - waited; left > 0 {
 		return left, false
 	}
-	return grace, s.run.watched.pressed(s.place)
+	return transientTimeout, s.run.tracker.contended(s.index)
 }
 
-// vacate deletes the Job where it is there, and waits until it is gone. Where it
-// cannot be deleted, the check has to do with it.
-func (s *source) vacate(ctx context.Context) error {
-	s.inTurn = false
+// deleteJob deletes the Job if it exists and waits until it is gone. A Job that
+// cannot be deleted is kept and followed further.
+func (s *source) deleteJob(ctx context.Context) error {
+	s.granted = false
 	o, changed := s.observe()
 	if !o.Deleted {
 		err := s.run.start.End(ctx, s.check)
-		s.run.watched.report("starting a check again", err)
+		s.run.tracker.record("deleting a Job to create it again", err)
 		if err != nil {
-			s.stays, s.restarted = true, true
+			s.pinned, s.restarted = true, true
 			return ctx.Err()
 		}
 	}
 	for !o.Deleted {
-		if err := change(ctx, changed, 0); err != nil {
+		if err := awaitChange(ctx, changed, 0); err != nil {
 			return err
 		}
 		o, changed = s.observe()
 	}
-	s.run.watched.renew(s.place)
+	s.run.tracker.reset(s.index)
 	s.log, s.listed = nil, false
 	return nil
 }
 
-// observe is what is known about the check's Job.
+// observe returns the observed state of the check's Job.
 func (s *source) observe() (Observation, <-chan struct{}) {
-	o, changed := s.run.watched.observe(s.place)
+	o, changed := s.run.tracker.observe(s.index)
 	o.Log, o.Listed, o.Restarted = s.log, s.listed, s.restarted
 	return o, changed
 }
 
-// change returns when something changed, or it is time to look again. An error
-// means that ctx is done.
-func change(ctx context.Context, changed <-chan struct{}, recheck time.Duration) error {
-	var alarm <-chan time.Time
+// awaitChange returns after a change, or after recheck if that is positive. An
+// error means that ctx is done.
+func awaitChange(ctx context.Context, changed <-chan struct{}, recheck time.Duration) error {
+	var due <-chan time.Time
 	if recheck > 0 {
 		timer := time.NewTimer(recheck)
 		defer timer.Stop()
-		alarm = timer.C
+		due = timer.C
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-changed:
-	case <-alarm:
+	case <-due:
 	}
 	return nil
 }
 
-// expire answers when the time is up, with the last words of a check that is
-// still at work.
+// expire returns the findings at the deadline, with the last log lines of a
+// running check.
 func (s *source) expire(ctx context.Context) []finding.Finding {
 	o, _ := s.observe()
-	if !s.inTurn {
-		return o.unstarted(s.last).Findings
+	if !s.granted {
+		return o.notStarted(s.waiting).Findings
 	}
 	if pod, ok := o.newest(); ok && o.Log == nil && Classify(o).State == Running {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWordsTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), optionalLogTimeout)
 		defer cancel()
-		o.Log = s.readLog(ctx, pod.Name, lastWordsTime)
+		o.Log = s.readLog(ctx, pod.Name, optionalLogTimeout)
 	}
 	o.Expired = true
 	return Classify(o).Findings
 }
 
-// tell passes on what changed.
-func (s *source) tell(reading Reading) {
-	if reading.State == Waiting {
-		s.last = reading
+// report reports a change of the status.
+func (s *source) report(classified Classification) {
+	if classified.State == Waiting {
+		s.waiting = classified
 	}
-	if reading.State == s.told.State && reading.Detail == s.told.Detail && reading.State != Done {
+	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != Done {
 		return
 	}
-	s.told = Status{Check: s.check.Name, State: reading.State, Detail: reading.Detail, Since: time.Now(), Findings: reading.Findings}
-	s.run.tell(s.told)
+	s.reported = Status{Check: s.check.Name, State: classified.State, Detail: classified.Detail, Since: time.Now(), Findings: classified.Findings}
+	s.run.report(s.reported)
 }
 
-// done is the answer.
-func (s *source) done(findings []finding.Finding) []finding.Finding {
-	s.run.watched.settle(s.place)
-	s.tell(Reading{State: Done, Findings: findings})
+// complete settles the check with its findings.
+func (s *source) complete(findings []finding.Finding) []finding.Finding {
+	s.run.tracker.settle(s.index)
+	s.report(Classification{State: Done, Findings: findings})
 	return findings
 }

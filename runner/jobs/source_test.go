@@ -34,7 +34,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// newNamespace is deleted after the test.
+// newNamespace creates a namespace, which is deleted after the test.
 func newNamespace(t *testing.T, labels map[string]string) string {
 	t.Helper()
 	namespace, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -51,7 +51,7 @@ func newNamespace(t *testing.T, labels map[string]string) string {
 	return namespace.Name
 }
 
-// newPlan has as many checks, which promise a result.
+// newPlan returns a plan with checks that promise a result.
 func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Job)) launch.Plan {
 	t.Helper()
 	const image = "quay.io/openshift/etcd@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -77,39 +77,39 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if left, err := launch.New(api).Cleanup(ctx, run.ID); err != nil {
+		if left, err := launch.New(api, objects).Cleanup(ctx, run.ID); err != nil {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
 	return plan
 }
 
-// collect asks all sources of a plan.
+// collect collects all sources of a plan.
 func collect(ctx context.Context, t *testing.T, plan launch.Plan, options jobs.Options) collector.Collection {
 	t.Helper()
-	sources, err := jobs.Sources(ctx, api, launch.New(api), plan, options)
+	sources, err := jobs.Sources(ctx, api, launch.New(api, objects), plan, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return collector.Collect(ctx, sources, func(collector.Source, []finding.Finding) {})
 }
 
-// sandglass is a context whose time is up when a test says so.
-type sandglass struct {
+// manualDeadline is a context whose deadline a test triggers.
+type manualDeadline struct {
 	context.Context
 	done chan struct{}
 	end  func()
 }
 
-func newSandglass(t *testing.T) sandglass {
+func newManualDeadline(t *testing.T) manualDeadline {
 	t.Helper()
 	done := make(chan struct{})
-	return sandglass{t.Context(), done, sync.OnceFunc(func() { close(done) })}
+	return manualDeadline{t.Context(), done, sync.OnceFunc(func() { close(done) })}
 }
 
-func (s sandglass) Done() <-chan struct{} { return s.done }
+func (s manualDeadline) Done() <-chan struct{} { return s.done }
 
-func (s sandglass) Err() error {
+func (s manualDeadline) Err() error {
 	select {
 	case <-s.done:
 		return context.DeadlineExceeded
@@ -118,8 +118,8 @@ func (s sandglass) Err() error {
 	}
 }
 
-// endWhen ends the time once a check waits for that.
-func (s sandglass) endWhen(words string) func(jobs.Status) {
+// endWhen triggers the deadline once the detail of a check contains words.
+func (s manualDeadline) endWhen(words string) func(jobs.Status) {
 	return func(status jobs.Status) {
 		if strings.Contains(status.Detail, words) {
 			s.end()
@@ -127,22 +127,21 @@ func (s sandglass) endWhen(words string) func(jobs.Status) {
 	}
 }
 
-// kubelet has the pods of a run go through what a node would have them go
-// through, until the test ends.
+// kubelet runs the pods of a run like a node, until the test ends.
 type kubelet struct {
 	t    *testing.T
 	plan launch.Plan
 	end  func(pod *corev1.Pod) corev1.ContainerStateTerminated
 
 	mutex sync.Mutex
-	// atWork are the pods at work now, most is how many there were at most.
-	atWork map[string]bool
-	most   int
+	// running are the running pods, most is their maximum.
+	running map[string]bool
+	most    int
 }
 
 func startKubelet(t *testing.T, plan launch.Plan, end func(*corev1.Pod) corev1.ContainerStateTerminated) *kubelet {
 	t.Helper()
-	k := &kubelet{t: t, plan: plan, end: end, atWork: map[string]bool{}}
+	k := &kubelet{t: t, plan: plan, end: end, running: map[string]bool{}}
 	watch, err := api.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run + "=" + plan.Run.ID})
 	if err != nil {
 		t.Fatal(err)
@@ -162,17 +161,17 @@ func startKubelet(t *testing.T, plan launch.Plan, end func(*corev1.Pod) corev1.C
 	return k
 }
 
-// step does what comes next for a pod.
+// step advances the status of a pod.
 func (k *kubelet) step(pod *corev1.Pod) {
 	status := corev1.ContainerStatus{Name: "check"}
 	switch {
 	case pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil:
-		k.note(func() { k.atWork[pod.Name] = true })
+		k.update(func() { k.running[pod.Name] = true })
 		pod.Status.Phase = corev1.PodRunning
 		status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
 	case pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil:
 		end := k.end(pod)
-		k.note(func() { delete(k.atWork, pod.Name) })
+		k.update(func() { delete(k.running, pod.Name) })
 		pod.Status.Phase = corev1.PodSucceeded
 		if end.ExitCode != 0 {
 			pod.Status.Phase = corev1.PodFailed
@@ -189,15 +188,15 @@ func (k *kubelet) step(pod *corev1.Pod) {
 	}
 }
 
-func (k *kubelet) note(change func()) {
+func (k *kubelet) update(change func()) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	change()
-	k.most = max(k.most, len(k.atWork))
+	k.most = max(k.most, len(k.running))
 }
 
-// saying ends a container with a result of this run.
-func saying(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
+// exitingWith terminates a container with a result of this run.
+func exitingWith(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
 	t.Helper()
 	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{f}})
 	return func(*corev1.Pod) corev1.ContainerStateTerminated {
@@ -205,44 +204,44 @@ func saying(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) fun
 	}
 }
 
-func TestEveryJobIsHeardWithNoMoreThanThatAtOneTime(t *testing.T) {
+func TestParallelismIsBounded(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 6, nil)
-	node := startKubelet(t, plan, saying(t, plan, 0, said("Quorum", preflight.Pass)))
-	told := map[string][]jobs.State{}
+	node := startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
+	states := map[string][]jobs.State{}
 	got := collect(t.Context(), t, plan, jobs.Options{Parallelism: 2, Progress: func(status jobs.Status) {
-		if states := told[status.Check]; len(states) == 0 || states[len(states)-1] != status.State {
-			told[status.Check] = append(told[status.Check], status.State)
+		if known := states[status.Check]; len(known) == 0 || known[len(known)-1] != status.State {
+			states[status.Check] = append(known, status.State)
 		}
 	}})
 	want := slices.Repeat([]string{"Etcd.Quorum Pass(Because)"}, 6)
-	if diff := cmp.Diff(want, answers(got.Findings)); diff != "" || len(got.Missing) > 0 {
-		t.Errorf("missing %v, answers (-want, +got):\n%s", got.Missing, diff)
+	if diff := cmp.Diff(want, outcomes(got.Findings)); diff != "" || len(got.Missing) > 0 {
+		t.Errorf("missing %v, findings (-want, +got):\n%s", got.Missing, diff)
 	}
 	if node.most > 2 {
-		t.Errorf("%d pods were at work at one time, at most 2 may be", node.most)
+		t.Errorf("%d pods ran at one time, want at most 2", node.most)
 	}
-	for check, states := range told {
-		if states[0] != jobs.Queued || states[1] != jobs.Waiting || states[len(states)-1] != jobs.Done {
-			t.Errorf("%s went through %v", check, states)
+	for check, known := range states {
+		if known[0] != jobs.Queued || known[1] != jobs.Waiting || known[len(known)-1] != jobs.Done {
+			t.Errorf("%s had the states %v", check, known)
 		}
 	}
-	if len(told) != 6 {
-		t.Errorf("progress was told of %d checks", len(told))
+	if len(states) != 6 {
+		t.Errorf("progress was reported for %d checks", len(states))
 	}
 }
 
-func TestARunnerThatComesBackHearsWhatWasSaid(t *testing.T) {
+func TestResumedRunnerReadsResults(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 1, nil)
-	startKubelet(t, plan, saying(t, plan, 3, said("Alarm", preflight.Fail)))
+	startKubelet(t, plan, exitingWith(t, plan, 3, reported("Alarm", preflight.Fail)))
 	for range 2 {
 		got := collect(t.Context(), t, plan, jobs.Options{})
-		if diff := cmp.Diff([]string{"Etcd.Alarm Fail(Because)"}, answers(got.Findings)); diff != "" {
+		if diff := cmp.Diff([]string{"Etcd.Alarm Fail(Because)"}, outcomes(got.Findings)); diff != "" {
 			t.Errorf("(-want, +got):\n%s", diff)
 		}
 	}
 }
 
-func TestAScriptThatFailsIsTriedAgainAndThenFails(t *testing.T) {
+func TestScriptFails(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 1, func(job *batchv1.Job) {
 		job.Annotations, job.Spec.BackoffLimit = nil, new(int32(0))
 	})
@@ -251,35 +250,35 @@ func TestAScriptThatFailsIsTriedAgainAndThenFails(t *testing.T) {
 	})
 	got := collect(t.Context(), t, plan, jobs.Options{}).Findings
 	if len(got) != 1 || got[0].Outcome != preflight.Fail || !strings.Contains(got[0].Message, "no quorum") {
-		t.Errorf("want the script's last words as a failure, got %+v", got)
+		t.Errorf("want a failure with the last lines of the script, got %+v", got)
 	}
 	if job := got[0].Job; job == nil || job.ExitCode == nil || *job.ExitCode != 1 || job.Attempts != 1 {
-		t.Errorf("where it ran is not told: %+v", job)
+		t.Errorf("the Job of the finding is %+v", job)
 	}
 }
 
-func TestWhatKeepsAJobFromRunning(t *testing.T) {
+func TestBlockedJobs(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason   string
-		labels   map[string]string
-		job      func(*batchv1.Job)
-		arrange  func(t *testing.T, namespace string)
-		toTheEnd bool // there is hope as long as there is time
-		want     string
-		words    string
+		reason  string
+		labels  map[string]string
+		job     func(*batchv1.Job)
+		arrange func(t *testing.T, namespace string)
+		waits   bool // until the deadline
+		want    string
+		words   string
 	}{
 		"ServiceAccountMissing": {
-			reason: "the Job controller's event is the only trace",
+			reason: "the only report is an event of the Job controller",
 			job:    func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "absent" },
 			want:   "Etcd.Check0 Unknown(ServiceAccountMissing)", words: `serviceaccount "absent" not found`,
 		},
 		"PodSecurity": {
-			reason: "the namespace's level holds for our pods too",
+			reason: "the level of the namespace applies to the pods of a preflight",
 			labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 			want:   "Etcd.Check0 Unknown(PodSecurity)", words: "runAsNonRoot",
 		},
 		"Quota": {
-			reason: "a quota may be freed while there is time", toTheEnd: true,
+			reason: "a quota may be freed until the deadline", waits: true,
 			arrange: func(t *testing.T, namespace string) {
 				t.Helper()
 				_, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
@@ -293,7 +292,7 @@ func TestWhatKeepsAJobFromRunning(t *testing.T) {
 			want: "Etcd.Check0 Unknown(QuotaExceeded)", words: "full",
 		},
 		"Unschedulable": {
-			reason: "there is no node", toTheEnd: true,
+			reason: "the cluster has no node", waits: true,
 			want: "Etcd.Check0 Unknown(Unschedulable)", words: "no nodes available",
 		},
 	} {
@@ -302,28 +301,28 @@ func TestWhatKeepsAJobFromRunning(t *testing.T) {
 			if tc.arrange != nil {
 				tc.arrange(t, namespace)
 			}
-			ctx, options := newSandglass(t), jobs.Options{}
+			ctx, options := newManualDeadline(t), jobs.Options{}
 			defer ctx.end()
-			if tc.toTheEnd {
+			if tc.waits {
 				options.Progress = ctx.endWhen(tc.words)
 			}
 			got := collect(ctx, t, newPlan(t, namespace, 1, tc.job), options).Findings
-			if diff := cmp.Diff([]string{tc.want}, answers(got)); diff != "" || !strings.Contains(got[0].Message, tc.words) {
+			if diff := cmp.Diff([]string{tc.want}, outcomes(got)); diff != "" || !strings.Contains(got[0].Message, tc.words) {
 				t.Errorf("%s (-want, +got):\n%s\n%+v", tc.reason, diff, got)
 			}
 		})
 	}
 }
 
-func TestAWatchThatIsCut(t *testing.T) {
+func TestInterruptedWatch(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 3, nil)
-	front := newFront(t)
-	sources, err := jobs.Sources(t.Context(), front.client, launch.New(api), plan, jobs.Options{Progress: func(status jobs.Status) {
-		if strings.Contains(status.Detail, "no node takes its pod") {
-			front.server.CloseClientConnections()
-			front.once.Do(func() {
-				// What happens from here on is not seen as it happens.
-				startKubelet(t, plan, saying(t, plan, 0, said("Quorum", preflight.Pass)))
+	proxied := newAPIProxy(t)
+	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(api, objects), plan, jobs.Options{Progress: func(status jobs.Status) {
+		if strings.Contains(status.Detail, "its pod cannot be scheduled") {
+			proxied.server.CloseClientConnections()
+			proxied.once.Do(func() {
+				// These changes happen while the watch is interrupted.
+				startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
 			})
 		}
 	}})
@@ -332,19 +331,19 @@ func TestAWatchThatIsCut(t *testing.T) {
 	}
 	got := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {})
 	want := slices.Repeat([]string{"Etcd.Quorum Pass(Because)"}, 3)
-	if diff := cmp.Diff(want, answers(got.Findings)); diff != "" {
+	if diff := cmp.Diff(want, outcomes(got.Findings)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 }
 
-// front is a way to the API server that can be cut.
-type front struct {
+// apiProxy is a proxy of the API server whose connections a test can close.
+type apiProxy struct {
 	client kubernetes.Interface
 	server *httptest.Server
 	once   sync.Once
 }
 
-func newFront(t *testing.T) *front {
+func newAPIProxy(t *testing.T) *apiProxy {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -363,10 +362,10 @@ func newFront(t *testing.T) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &front{client: client, server: server}
+	return &apiProxy{client: client, server: server}
 }
 
-// remove deletes a Job and its pods, as somebody else would.
+// remove deletes a Job and its pods like another client.
 func remove(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
@@ -375,43 +374,43 @@ func remove(t *testing.T, job *batchv1.Job) {
 	}
 }
 
-func TestAJobThatSomebodyDeletes(t *testing.T) {
+func TestDeletedJob(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		times  int
 		want   string
 	}{
-		"Once":  {"what it had to say is lost, so it is started once more", 1, "Etcd.Quorum Pass(Because)"},
-		"Twice": {"somebody does not want it to run", 2, "Etcd.Check0 Unknown(JobDeleted)"},
+		"Once":  {"a deleted Job is created once more", 1, "Etcd.Quorum Pass(Because)"},
+		"Twice": {"a Job that is deleted twice is not created again", 2, "Etcd.Check0 Unknown(JobDeleted)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := newPlan(t, newNamespace(t, nil), 1, nil)
 			left := tc.times
 			got := collect(t.Context(), t, plan, jobs.Options{Progress: func(status jobs.Status) {
 				switch {
-				case !strings.HasPrefix(status.Detail, "no node takes its pod"):
+				case !strings.HasPrefix(status.Detail, "its pod cannot be scheduled"):
 				case left > 0:
 					left--
 					remove(t, plan.Checks[0].Job)
 				default:
-					startKubelet(t, plan, saying(t, plan, 0, said("Quorum", preflight.Pass)))
+					startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
 				}
 			}})
-			if diff := cmp.Diff([]string{tc.want}, answers(got.Findings)); diff != "" {
+			if diff := cmp.Diff([]string{tc.want}, outcomes(got.Findings)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s\n%+v", tc.reason, diff, got)
 			}
 			if job := got.Findings[0].Job; tc.times == 1 && (job == nil || job.Attempts != 1) {
-				t.Errorf("that somebody deleted it is no attempt: %+v", job)
+				t.Errorf("a deleted Job must not count as an attempt: %+v", job)
 			}
 		})
 	}
 }
 
-func TestTheEndOfTimeAnswersForThoseInTheQueueToo(t *testing.T) {
+func TestDeadlineOfQueuedChecks(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 2, nil)
-	ctx := newSandglass(t)
+	ctx := newManualDeadline(t)
 	defer ctx.end()
-	got := collect(ctx, t, plan, jobs.Options{Parallelism: 1, Progress: ctx.endWhen("no node takes its pod")})
+	got := collect(ctx, t, plan, jobs.Options{Parallelism: 1, Progress: ctx.endWhen("its pod cannot be scheduled")})
 	var reasons []string
 	for _, f := range got.Findings {
 		reasons = append(reasons, f.Reason)
@@ -422,12 +421,12 @@ func TestTheEndOfTimeAnswersForThoseInTheQueueToo(t *testing.T) {
 	}
 }
 
-func TestAnInterruptIsNoAnswer(t *testing.T) {
+func TestInterruptHasNoFindings(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 2, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	got := collect(ctx, t, plan, jobs.Options{Parallelism: 1, Progress: func(status jobs.Status) {
-		if strings.Contains(status.Detail, "no node takes its pod") {
+		if strings.Contains(status.Detail, "its pod cannot be scheduled") {
 			cancel()
 		}
 	}})
@@ -437,7 +436,7 @@ func TestAnInterruptIsNoAnswer(t *testing.T) {
 		}
 	}
 	if len(got.Findings) != 2 || len(got.Missing) != 2 {
-		t.Errorf("want two checks that did not report, got %+v", got)
+		t.Errorf("want two missing checks, got %+v", got)
 	}
 }
 
@@ -446,7 +445,7 @@ type startFunc func(context.Context, launch.Check) error
 func (f startFunc) Start(ctx context.Context, check launch.Check) error { return f(ctx, check) }
 func (f startFunc) End(context.Context, launch.Check) error             { return nil }
 
-func TestAJobThatCannotBeCreated(t *testing.T) {
+func TestJobCannotBeCreated(t *testing.T) {
 	errQuota := errors.New(`jobs.batch "check-0" is forbidden: exceeded quota: full`)
 	plan := newPlan(t, newNamespace(t, nil), 1, nil)
 	start := startFunc(func(context.Context, launch.Check) error { return errQuota })
@@ -455,23 +454,23 @@ func TestAJobThatCannotBeCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := sources[0].Collect(t.Context())
-	if diff := cmp.Diff([]string{"Etcd.Check0 Unknown(QuotaExceeded)"}, answers(got)); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"Etcd.Check0 Unknown(QuotaExceeded)"}, outcomes(got)); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}
 	if sources[0].Name != "Etcd.Check0" || sources[0].Kind != finding.SourceJob {
-		t.Errorf("the source is called %s of %s", sources[0].Name, sources[0].Kind)
+		t.Errorf("the source has name %s and kind %s", sources[0].Name, sources[0].Kind)
 	}
 }
 
-func TestWhoMayNotWatchIsToldAtOnce(t *testing.T) {
-	nobody := rest.CopyConfig(config)
-	nobody.Impersonate.UserName = "nobody"
-	client, err := kubernetes.NewForConfig(nobody)
+func TestMissingWatchPermission(t *testing.T) {
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = "unprivileged"
+	client, err := kubernetes.NewForConfig(unprivileged)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = jobs.Sources(t.Context(), client, launch.New(client), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
+	_, err = jobs.Sources(t.Context(), client, launch.New(client, objects), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("want what is missing, got %v", err)
+		t.Errorf("want Forbidden, got %v", err)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Limits of what is taken over from a pod, in bytes.
+// Limits of text that comes from a pod, in bytes.
 const (
 	maxMessage = 32 << 10
 	maxLine    = 2 << 10
 	maxWord    = 128
 	maxTail    = 1 << 10
-	// tailLines is how many of the last lines of a log make a message.
+	// tailLines is how many of the last lines of a log a message has.
 	tailLines = 10
 )
 
-// tail is the last lines of a log, without those of the SDK's frames.
+// tail returns the last lines of a log, without the lines of SDK results.
 func tail(log string) string {
 	lines := strings.Split(words.Lines(words.Last(log, 4*maxTail), 4*maxTail), "\n")
 	var kept []string

@@ -21,169 +21,170 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// What is watched.
+// The watched resources.
 const (
 	watchJobs   = "Jobs"
 	watchPods   = "pods"
 	watchEvents = "events"
 )
 
-// follow starts the watches, and returns when they know what is there by now.
-// They go on until ctx is done. A user who may not watch gets an error.
-func follow(ctx context.Context, client kubernetes.Interface, plan launch.Plan, parallelism int) (*follower, error) {
-	started, refused := context.WithCancelCause(ctx)
-	f := newFollower(plan, parallelism, refused)
+// track starts the watches, which last until ctx is done, and returns when the
+// existing Jobs and pods have been listed. It returns an error when the user may
+// not watch.
+func track(ctx context.Context, client kubernetes.Interface, plan launch.Plan, parallelism int) (*tracker, error) {
+	started, denied := context.WithCancelCause(ctx)
+	t := newTracker(plan, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()
 	all := metav1.NamespaceAll
-	jobs := &mirror{
-		follower: f, what: watchJobs, example: &batchv1.Job{}, synced: make(chan struct{}),
+	jobs := &resourceWatch{
+		tracker: t, resource: watchJobs, example: &batchv1.Job{}, synced: make(chan struct{}),
 		selection: metav1.ListOptions{LabelSelector: ofRun},
-		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.BatchV1().Jobs(all).List(ctx, options)
 		},
-		watches: client.BatchV1().Jobs(all).Watch,
+		watchFunc: client.BatchV1().Jobs(all).Watch,
 	}
-	pods := &mirror{
-		follower: f, what: watchPods, example: &corev1.Pod{}, synced: make(chan struct{}),
+	pods := &resourceWatch{
+		tracker: t, resource: watchPods, example: &corev1.Pod{}, synced: make(chan struct{}),
 		selection: metav1.ListOptions{LabelSelector: ofRun},
-		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.CoreV1().Pods(all).List(ctx, options)
 		},
-		watches: client.CoreV1().Pods(all).Watch,
+		watchFunc: client.CoreV1().Pods(all).Watch,
 	}
-	events := &mirror{
-		follower: f, what: watchEvents, example: &corev1.Event{}, synced: make(chan struct{}),
+	events := &resourceWatch{
+		tracker: t, resource: watchEvents, example: &corev1.Event{}, synced: make(chan struct{}),
 		// Events have no labels, and cannot be selected by the prefix of a name.
 		selection: metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning},
-		lists: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		listFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.CoreV1().Events(all).List(ctx, options)
 		},
-		watches: client.CoreV1().Events(all).Watch,
+		watchFunc: client.CoreV1().Events(all).Watch,
 	}
-	for _, watched := range []*mirror{jobs, pods, events} {
+	for _, watched := range []*resourceWatch{jobs, pods, events} {
 		go watched.reflector(client).RunWithContext(ctx)
 	}
-	for _, needed := range []*mirror{jobs, pods} {
+	for _, required := range []*resourceWatch{jobs, pods} {
 		select {
-		case <-needed.synced:
+		case <-required.synced:
 		case <-started.Done():
-			return nil, fmt.Errorf("could not watch the %s of the run: %w", needed.what, context.Cause(started))
+			return nil, fmt.Errorf("could not watch the %s of the run: %w", required.resource, context.Cause(started))
 		}
 	}
-	return f, nil
+	return t, nil
 }
 
-// mirror shows the follower what one watch sees. It is the store of a
-// reflector, which lists again when a watch was cut or is too old; it keeps
-// nothing itself.
-type mirror struct {
-	follower  *follower
-	what      string
+// resourceWatch passes what the list and watch of one resource return on to the
+// tracker. It is the store of a reflector, which lists again when a watch was
+// interrupted or its resourceVersion expired; it stores nothing itself.
+type resourceWatch struct {
+	tracker   *tracker
+	resource  string
 	example   runtime.Object
 	selection metav1.ListOptions
-	lists     func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watches   func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	listFunc  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watchFunc func(context.Context, metav1.ListOptions) (watch.Interface, error)
 
 	// synced is closed after the first list.
 	synced chan struct{}
 	once   sync.Once
 }
 
-var _ cache.TransformingStore = (*mirror)(nil)
+var _ cache.TransformingStore = (*resourceWatch)(nil)
 
 const (
-	// backOff is between the first tries to watch again, maxBackOff the longest
-	// time between two. client-go's own is a minute, which is a good part of a
-	// run, and there are three watches only.
+	// backOff is the first delay before a watch is retried, maxBackOff the longest.
+	// client-go's default of a minute is a considerable part of a run, and there are
+	// three watches only.
 	backOff    = 500 * time.Millisecond
 	maxBackOff = 5 * time.Second
-	// pageSize bounds how much of a list is held before it is made small.
+	// pageSize bounds how many untrimmed objects of a list are held.
 	pageSize = 500
 )
 
-func (m *mirror) reflector(client kubernetes.Interface) *cache.Reflector {
-	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: m.list, WatchFuncWithContext: m.watch}, client)
-	reflector := cache.NewReflectorWithOptions(source, m.example, m, cache.ReflectorOptions{
-		Name:    "preflight " + m.what,
+func (w *resourceWatch) reflector(client kubernetes.Interface) *cache.Reflector {
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, client)
+	reflector := cache.NewReflectorWithOptions(source, w.example, w, cache.ReflectorOptions{
+		Name:    "preflight " + w.resource,
 		Backoff: &wait.Backoff{Duration: backOff, Cap: maxBackOff, Steps: 10, Factor: 2, Jitter: 0.5},
 	})
 	reflector.WatchListPageSize = pageSize
 	return reflector
 }
 
-// list asks for the newest state, and never for an older one that an API server
-// may have at hand: what it does not show is not there.
-func (m *mirror) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// list requests the most recent state, never an older one from a cache of the API
+// server: an object that it does not return does not exist.
+func (w *resourceWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
-		m.follower.begin(m.what)
+		w.tracker.listBegins(w.resource)
 	}
-	options.LabelSelector, options.FieldSelector = m.selection.LabelSelector, m.selection.FieldSelector
+	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	found, err := m.lists(ctx, options)
-	m.follower.outcome(m.what, err)
+	found, err := w.listFunc(ctx, options)
+	w.tracker.watchResult(w.resource, err)
 	if err != nil {
 		return nil, err
 	}
-	return found, meta.EachListItem(found, m.shrink)
+	return found, meta.EachListItem(found, w.trimItem)
 }
 
-// shrink makes an item of a list small where it is.
-func (m *mirror) shrink(item runtime.Object) error {
-	switch slim := m.follower.slim(item).(type) {
+// trimItem trims an item of a list in place.
+func (w *resourceWatch) trimItem(item runtime.Object) error {
+	switch trimmed := w.tracker.trim(item).(type) {
 	case *batchv1.Job:
 		if job, ok := item.(*batchv1.Job); ok {
-			*job = *slim
+			*job = *trimmed
 		}
 	case *corev1.Pod:
 		if pod, ok := item.(*corev1.Pod); ok {
-			*pod = *slim
+			*pod = *trimmed
 		}
 	case *corev1.Event:
 		if event, ok := item.(*corev1.Event); ok {
-			*event = *slim
+			*event = *trimmed
 		}
 	}
 	return nil
 }
 
-// watch may begin with all that is there, as list does.
-func (m *mirror) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// watch may begin with all existing objects, like list.
+func (w *resourceWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
-		m.follower.begin(m.what)
+		w.tracker.listBegins(w.resource)
 		options.ResourceVersion = ""
 	}
-	options.LabelSelector, options.FieldSelector = m.selection.LabelSelector, m.selection.FieldSelector
-	watching, err := m.watches(ctx, options)
-	m.follower.outcome(m.what, err)
+	options.LabelSelector, options.FieldSelector = w.selection.LabelSelector, w.selection.FieldSelector
+	watching, err := w.watchFunc(ctx, options)
+	w.tracker.watchResult(w.resource, err)
 	return watching, err
 }
 
 // Add implements cache.ReflectorStore.
-func (m *mirror) Add(object any) error { return m.Update(object) }
+func (w *resourceWatch) Add(object any) error { return w.Update(object) }
 
 // Update implements cache.ReflectorStore.
-func (m *mirror) Update(object any) error {
-	m.follower.show(m.follower.slim(object))
+func (w *resourceWatch) Update(object any) error {
+	w.tracker.update(w.tracker.trim(object))
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
-func (m *mirror) Delete(object any) error {
-	m.follower.gone(m.follower.slim(object))
+func (w *resourceWatch) Delete(object any) error {
+	w.tracker.remove(w.tracker.trim(object))
 	return nil
 }
 
-// Replace implements cache.ReflectorStore: these are all there are.
-func (m *mirror) Replace(objects []any, _ string) error {
-	m.follower.replace(m.what, objects)
-	m.once.Do(func() { close(m.synced) })
+// Replace implements cache.ReflectorStore: objects are all that exist.
+func (w *resourceWatch) Replace(objects []any, _ string) error {
+	w.tracker.replace(w.resource, objects)
+	w.once.Do(func() { close(w.synced) })
 	return nil
 }
 
-// Resync implements cache.ReflectorStore. Nothing is ever told twice.
-func (m *mirror) Resync() error { return nil }
+// Resync implements cache.ReflectorStore. Nothing has to be repeated.
+func (w *resourceWatch) Resync() error { return nil }
 
 // Transformer implements cache.TransformingStore.
-func (m *mirror) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) { return m.follower.slim(object), nil }
+func (w *resourceWatch) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) { return w.tracker.trim(object), nil }
 }

@@ -1,22 +1,21 @@
-// Package label answers: by which labels and names is everything that belongs
-// to one run found again?
+// Package label answers: which labels and names identify the objects of a run?
 //
-// The package that creates Jobs and the one that records runs both depend on
-// these names; neither depends on the other.
+// The packages that create Jobs and record runs share these names without importing
+// each other.
 package label
 
 import "strings"
 
-// Prefix begins every label and annotation of this project.
+// Prefix is the prefix of all labels and annotations of this project.
 const Prefix = "preflight.openshift.io/"
 
 // The labels of every object that a run creates, and of its pods.
 const (
-	// Run holds the ID of the run.
+	// Run is the ID of the run.
 	Run = Prefix + "run"
-	// Release holds the first 12 hex digits of the target's digest.
+	// Release is the first 12 hex digits of the target's digest.
 	Release = Prefix + "release"
-	// Component holds the component whose manifest the object comes from.
+	// Component is the component that owns the manifest of the object.
 	Component = Prefix + "component"
 )
 
@@ -25,7 +24,7 @@ const (
 	releaseDigits = 12
 )
 
-// Suffix makes the names of a run's objects unique: the first ten hex digits of
+// Suffix is the suffix of the names of a run's objects: the first ten hex digits of
 // its ID.
 func Suffix(runID string) string {
 	return first(strings.ReplaceAll(runID, "-", ""), suffixDigits)

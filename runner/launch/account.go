@@ -11,27 +11,27 @@ import (
 // Account is a ServiceAccount that checks of a plan run as.
 type Account struct {
 	Namespace, Name string
-	// Author is what the release calls it.
+	// Author is its name in the release.
 	Author string
 	// Checks are the names of the checks, sorted.
 	Checks []string
-	// Temporary is true for a copy that goes with the run.
+	// Temporary is true for a copy that is deleted with the run.
 	Temporary bool
-	// Rules are what the roles of the plan allow it.
+	// Rules are those of the plan's roles that are bound to it.
 	Rules []rbacv1.PolicyRule
-	// Known is true when nothing but Rules, and what every account may, is
-	// allowed to it: a copy that is bound to roles of the plan only.
+	// Known is true when Rules and the permissions of every ServiceAccount are all
+	// its permissions: for a copy that is bound to roles of the plan only.
 	Known bool
 }
 
-// Accounts are all identities that the checks of the plan have, each once,
-// sorted by namespace and name.
+// Accounts returns the ServiceAccounts of the plan's checks, sorted by namespace
+// and name.
 func (p Plan) Accounts() []Account {
 	byReference := map[reference]*Account{}
 	var accounts []*Account
 	for _, check := range p.Checks {
 		ref := accountOf(check)
-		ref.name = cmp.Or(ref.name, "default") // as the API server has it
+		ref.name = cmp.Or(ref.name, "default") // the default of the API server
 		found := byReference[ref]
 		if found == nil {
 			found = p.account(ref)
@@ -51,7 +51,7 @@ func (p Plan) Accounts() []Account {
 	return sorted
 }
 
-// account is what the plan says of one account.
+// account returns one ServiceAccount with its checks left out.
 func (p Plan) account(ref reference) *Account {
 	account := &Account{Namespace: ref.namespace, Name: ref.name, Author: strings.TrimSuffix(ref.name, "-"+p.Run.Suffix())}
 	for _, object := range p.Supporting {
@@ -80,7 +80,7 @@ func (p Plan) account(ref reference) *Account {
 	return account
 }
 
-// rules are those of a role that the plan brings.
+// rules returns the rules of a role of the plan; false for another role.
 func (p Plan) rules(role rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, bool) {
 	for _, object := range p.Supporting {
 		switch object := object.(type) {

@@ -25,23 +25,23 @@ func TestAccounts(t *testing.T) {
 		want    []launch.Account
 	}{
 		"Default": {
-			reason: "a Job that names none has that of its namespace", jobs: []*batchv1.Job{as("b", ""), as("a", "default")},
+			reason: "a Job without a ServiceAccount uses the default of its namespace", jobs: []*batchv1.Job{as("b", ""), as("a", "default")},
 			want: []launch.Account{{Namespace: namespace, Name: "default", Author: "default", Checks: []string{"Etcd.A", "Etcd.B"}}},
 		},
 		"Existing": {
-			reason: "nobody but the API server knows what it may do", jobs: []*batchv1.Job{as("a", "operator")},
+			reason: "the permissions of an existing ServiceAccount are unknown", jobs: []*batchv1.Job{as("a", "operator")},
 			want: []launch.Account{{Namespace: namespace, Name: "operator", Author: "operator", Checks: []string{"Etcd.A"}}},
 		},
 		"Copy": {
-			reason: "all that it may do is in the plan", jobs: []*batchv1.Job{as("a", "checker")},
+			reason: "the plan has all permissions of a copy", jobs: []*batchv1.Job{as("a", "checker")},
 			objects: []payload.Object{account("checker"), role(reading), binding("Role", "reader", subject("checker"))},
 			want: []launch.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
 				Temporary: true, Known: true, Rules: []rbacv1.PolicyRule{reading},
 			}},
 		},
-		"CopyWithARoleOfTheCluster": {
-			reason: "what view allows is up to the cluster", jobs: []*batchv1.Job{as("a", "checker")},
+		"CopyWithClusterRole": {
+			reason: "the permissions of view are unknown", jobs: []*batchv1.Job{as("a", "checker")},
 			objects: []payload.Object{
 				account("checker"), role(reading), binding("Role", "reader", subject("checker")),
 				func() payload.Object {

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// minTTL keeps a finished Job for whoever has yet to read it, also after a
-	// runner was killed. It is the last net under Cleanup.
+	// minTTL keeps a finished Job until its result is read, also by the successor of
+	// a killed runner. It deletes Jobs for which Cleanup is never called.
 	minTTL = time.Hour
-	// margin lets the runner see the end of a run's time before the Job
-	// controller deletes the pods, and with them the evidence.
+	// margin is the time between the deadline of the run and that of its Jobs, at
+	// which the Job controller deletes the pods: the runner reads their state before.
 	margin = time.Minute
-	// backoffLimit is for authors who chose none: Kubernetes' own 6 takes more
-	// than ten minutes, which is longer than a run.
+	// backoffLimit is the default: Kubernetes' default of 6 takes more than ten
+	// minutes, which is longer than a run.
 	backoffLimit = 2
-	// maxGrace is how long a pod may take to end after SIGTERM, in seconds:
-	// Kubernetes' own default, and less than a run takes to clean up.
+	// maxGrace bounds the termination grace period, in seconds: Kubernetes' default,
+	// which is shorter than a Cleanup.
 	maxGrace = 30
 )
 
-// binder makes the objects of one run.
+// binder creates the objects of one run.
 type binder struct {
 	run     Run
 	catalog catalog
 	path    string
 }
 
-// check is the check with the Job of this run.
+// check returns the check with the Job of this run.
 func (b binder) check(drafted Check) Check {
 	bound := drafted
 	bound.Job = b.job(drafted)
 	bound.Job.Annotations[AnnotationCheck] = drafted.Name
-	b.follow(bound.Job.Namespace, &bound.Job.Spec.Template.Spec)
+	b.rename(bound.Job.Namespace, &bound.Job.Spec.Template.Spec)
 	bound.needs = make([]reference, 0, len(drafted.needs))
 	for _, need := range drafted.needs {
 		bound.needs = append(bound.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
@@ -49,8 +49,8 @@ func (b binder) check(drafted Check) Check {
 	return bound
 }
 
-// job is the author's Job with what the run adds. What only a server may set,
-// and the selector that goes with it, is left out.
+// job is the author's Job with the fields of the run, without those that only the
+// API server sets.
 func (b binder) job(check Check) *batchv1.Job {
 	author := check.Job
 	job := &batchv1.Job{
@@ -71,14 +71,14 @@ func (b binder) job(check Check) *batchv1.Job {
 	if template.Spec.RestartPolicy == "" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	}
-	b.bound(&job.Spec)
-	b.equip(&template.Spec)
+	b.limit(&job.Spec)
+	b.configure(&template.Spec)
 	return job
 }
 
-// bound sees to it that the Job ends, also when nobody is there to end it, is
-// not retried in vain, and outlives its end.
-func (b binder) bound(spec *batchv1.JobSpec) {
+// limit bounds the duration of the Job, also without a runner, its retries, and
+// its TTL.
+func (b binder) limit(spec *batchv1.JobSpec) {
 	limit := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
 	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
 		spec.ActiveDeadlineSeconds = &limit
@@ -113,9 +113,9 @@ func (b binder) bound(spec *batchv1.JobSpec) {
 	}}
 }
 
-// equip gives all containers what the SDK reads, and has the kubelet keep what
-// they say at their end.
-func (b binder) equip(spec *corev1.PodSpec) {
+// configure sets the environment of the SDK in all containers, and has the kubelet
+// keep their termination messages.
+func (b binder) configure(spec *corev1.PodSpec) {
 	variables := b.environment(len(spec.Containers) + len(spec.InitContainers))
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -127,10 +127,10 @@ func (b binder) equip(spec *corev1.PodSpec) {
 	}
 }
 
-// environment is what the SDK reads. A kubelet keeps 4096 bytes of one
-// container's message and 12288 of all of a pod's (pkg/kubelet/status,
-// normalizeStatus); two containers more are allowed for, which admission may
-// inject. The SDK takes no fewer than 512.
+// environment is the environment of the SDK. A kubelet keeps 4096 bytes of a
+// container's termination message and 12288 bytes per pod (pkg/kubelet/status,
+// normalizeStatus), which two containers share that admission may inject. The
+// SDK's minimum is 512.
 func (b binder) environment(containers int) []corev1.EnvVar {
 	const perContainer, perPod, injected, least = 4096, 12288, 2, 512
 	variables := []corev1.EnvVar{
@@ -147,23 +147,24 @@ func (b binder) environment(containers int) []corev1.EnvVar {
 	return variables
 }
 
+// override appends variables to those of the author, and replaces the same names.
 func override(author, ours []corev1.EnvVar) []corev1.EnvVar {
-	taken := map[string]bool{}
+	replaced := map[string]bool{}
 	for _, variable := range ours {
-		taken[variable.Name] = true
+		replaced[variable.Name] = true
 	}
 	var variables []corev1.EnvVar
 	for _, variable := range author {
-		if !taken[variable.Name] {
+		if !replaced[variable.Name] {
 			variables = append(variables, variable)
 		}
 	}
 	return append(variables, ours...)
 }
 
-// supporting is the temporary copy of a supporting object: what the author wrote,
-// without fields that only a server sets, with references to the other copies.
-func (b binder) supporting(e *entry) payload.Object {
+// supporting returns the temporary copy of a supporting object, without fields that
+// only the API server sets, and with references to the other copies.
+func (b binder) supporting(e *supportingManifest) payload.Object {
 	switch object := e.manifest.Object.(type) {
 	case *corev1.ServiceAccount:
 		return &corev1.ServiceAccount{
@@ -189,7 +190,7 @@ func (b binder) supporting(e *entry) payload.Object {
 			Subjects: b.subjects(object.Subjects), RoleRef: b.role(object.RoleRef, ""),
 		}
 	}
-	return nil // refused by the draft
+	return nil // rejected by the draft
 }
 
 func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
@@ -201,21 +202,21 @@ func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	}
 }
 
-// subjects are those of a binding, with copies in the place of accounts of the
-// release.
+// subjects are those of a binding, with the ServiceAccounts of the release replaced
+// by their copies.
 func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
 	bound := slices.Clone(author)
 	for i := range bound {
-		if b.catalog.entries[accountOfSubject(bound[i])] != nil {
+		if b.catalog.manifests[accountOfSubject(bound[i])] != nil {
 			bound[i].Name = b.run.suffixed(bound[i].Name)
 		}
 	}
 	return bound
 }
 
-// role is that of a binding, or its copy for a role of the release.
+// role is that of a binding, or the copy of a role of the release.
 func (b binder) role(author rbacv1.RoleRef, namespace string) rbacv1.RoleRef {
-	if b.catalog.entries[roleOf(author, namespace)] != nil {
+	if b.catalog.manifests[roleOf(author, namespace)] != nil {
 		author.Name = b.run.suffixed(author.Name)
 	}
 	return author

@@ -12,34 +12,35 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Check is one Job of a release that may run.
+// Check is one Job of a release that conforms to the policy.
 type Check struct {
-	// Name is "<Component>.<JobName>" in CamelCase, unique in its release. The
-	// findings of the Job have the part before the dot in common.
+	// Name is "<Component>.<JobName>" in CamelCase, unique in its release. The names
+	// of the Job's findings start with the part before the dot.
 	Name string
-	// Component is as the release spells it, File the manifest's name.
+	// Component is the name in the release, File that of the manifest.
 	Component, File string
-	// Framed is true when the author promised a result in the SDK's form.
+	// Framed is true when the author promised a result in the SDK's format:
+	// annotation preflight.openshift.io/result: framed of the Job.
 	Framed bool
-	// Serial is true when the check must not run beside other serial checks of its
-	// component: annotation preflight.openshift.io/serial: "true" of the Job.
+	// Serial is true when the check must not run concurrently with other serial
+	// checks of its component: annotation preflight.openshift.io/serial: "true" of the Job.
 	Serial bool
-	// Job is the author's in a Draft, and ready to be created in a Plan.
+	// Job is the author's in a Draft, and the one to create in a Plan.
 	Job *batchv1.Job
 
 	// needs are the supporting objects that must exist first.
 	needs []reference
 }
 
-// Prefix is what the names of the check's own findings begin with, before a
-// dot.
+// Prefix is the part of the check's name before the dot, with which the names of
+// its findings start.
 func (c Check) Prefix() string {
 	prefix, _, _ := strings.Cut(c.Name, ".")
 	return prefix
 }
 
-// Draft is what may be run of a release: named, and held against the policy for
-// manifests. It is the same for every run.
+// Draft is the named checks of a release that conform to the policy for manifests.
+// It is the same for every run.
 type Draft struct {
 	// Checks are in the order of the manifests in the release.
 	Checks []Check
@@ -47,11 +48,11 @@ type Draft struct {
 	Refused []finding.Finding
 
 	catalog catalog
-	// path is the update path ("4.18.1,4.19.2"); empty where it is not known.
+	// path is the update path ("4.18.1,4.19.2"); empty if unknown.
 	path string
 }
 
-// Plan is what one run is going to create.
+// Plan is the objects that one run creates.
 type Plan struct {
 	Run Run
 	// Checks are in the order of the draft.
@@ -60,23 +61,23 @@ type Plan struct {
 	Supporting []payload.Object
 }
 
-// NewDraft drafts the checks of a release for a cluster at the version from. It
-// is pure, and the same input gives the same draft. Jobs that violate the policy,
-// or need a supporting object that does, are in Refused and not in Checks.
+// NewDraft returns the checks of a release for a cluster at the version from. It is
+// pure and deterministic. Jobs that violate the policy, or need a supporting object
+// that does, are in Refused and not in Checks.
 func NewDraft(from string, release *payload.Release) Draft {
 	b := builder{images: map[string]bool{}, catalog: newCatalog(release.Supporting), names: map[string]int{}, jobs: map[reference]string{}}
 	for _, image := range release.Images {
 		b.images[image] = true
 	}
 	draft := Draft{catalog: b.catalog}
-	// Only a release that lists the cluster's version is reached in one hop.
+	// The path is known only if the release can be reached directly.
 	if slices.Contains(release.Previous, from) {
 		draft.path = from + "," + release.Version
 	}
 	for _, manifest := range release.Jobs {
-		check, faults := b.check(manifest)
-		if len(faults) > 0 {
-			draft.Refused = append(draft.Refused, refusal(check, manifest.Job, faults))
+		check, violations := b.check(manifest)
+		if len(violations) > 0 {
+			draft.Refused = append(draft.Refused, rejected(check, manifest.Job, violations))
 			continue
 		}
 		draft.Checks = append(draft.Checks, check)
@@ -84,8 +85,8 @@ func NewDraft(from string, release *payload.Release) Draft {
 	return draft
 }
 
-// Bind makes the plan of one run: the names, labels and deadlines of its objects
-// follow from the run. Supporting objects that no check needs are left out.
+// Bind returns the plan of one run: the names, labels and deadlines of its objects
+// depend on the run. Supporting objects that no check needs are omitted.
 func (d Draft) Bind(run Run) Plan {
 	b := binder{run: run, catalog: d.catalog, path: d.path}
 	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}
@@ -93,7 +94,7 @@ func (d Draft) Bind(run Run) Plan {
 		plan.Checks = append(plan.Checks, b.check(check))
 	}
 	for _, ref := range d.catalog.references() {
-		plan.Supporting = append(plan.Supporting, b.supporting(d.catalog.entries[ref]))
+		plan.Supporting = append(plan.Supporting, b.supporting(d.catalog.manifests[ref]))
 	}
 	plan.prune()
 	return plan
@@ -108,9 +109,8 @@ type builder struct {
 	jobs  map[reference]string
 }
 
-// check drafts the check of one manifest. Its name is there also when it
-// violates the policy.
-func (b builder) check(manifest payload.Job) (Check, []fault) {
+// check drafts the check of one manifest. Its name is set also with violations.
+func (b builder) check(manifest payload.Job) (Check, []violation) {
 	job := manifest.Job
 	check := Check{
 		Name: b.uniqueName(manifest), Component: manifest.Component, File: manifest.File,
@@ -118,28 +118,28 @@ func (b builder) check(manifest payload.Job) (Check, []fault) {
 		Serial: job.Annotations[annotationSerial] == serialTrue,
 		Job:    job,
 	}
-	faults := jobFaults(job, b.images)
+	violations := jobViolations(job, b.images)
 	ref := reference{"Job", job.Namespace, job.Name}
 	if first, ok := b.jobs[ref]; ok {
-		faults = append(faults, fault{ruleManifest, "metadata.name", "the release has it twice, first in " + first})
+		violations = append(violations, violation{ReasonRefusedManifest, "metadata.name", "is a duplicate of the Job in " + first})
 	}
 	b.jobs[ref] = manifest.File
-	faults = located(faults, manifest.Lines)
+	violations = located(violations, manifest.Lines)
 
 	check.needs = b.catalog.closure(b.catalog.referredBy(job))
 	for _, need := range check.needs {
-		entry := b.catalog.entries[need]
-		for _, f := range located(entry.faults, entry.manifest.Lines) {
-			f.path = fmt.Sprintf("%s (%s): %s", need, entry.manifest.File, f.path)
-			faults = append(faults, f)
+		needed := b.catalog.manifests[need]
+		for _, f := range located(needed.violations, needed.manifest.Lines) {
+			f.path = fmt.Sprintf("%s (%s): %s", need, needed.manifest.File, f.path)
+			violations = append(violations, f)
 		}
 	}
-	return check, faults
+	return check, violations
 }
 
-// located says in which line of the file each fault is, where that is known.
-func located(faults []fault, lines payload.Lines) []fault {
-	found := slices.Clone(faults)
+// located adds the line of the manifest to the path of each violation, if known.
+func located(violations []violation, lines payload.Lines) []violation {
+	found := slices.Clone(violations)
 	for i := range found {
 		if line := lines.Of(found[i].path); line > 0 {
 			found[i].path += fmt.Sprintf(" (line %d)", line)
@@ -148,8 +148,7 @@ func located(faults []fault, lines payload.Lines) []fault {
 	return found
 }
 
-// uniqueName numbers the checks that would have the same name, in the order of
-// the manifests.
+// uniqueName numbers checks with the same name, in the order of the manifests.
 func (b builder) uniqueName(manifest payload.Job) string {
 	name := checkName(manifest.Component, manifest.Job.Name)
 	b.names[name]++
@@ -159,7 +158,7 @@ func (b builder) uniqueName(manifest payload.Job) string {
 	return name
 }
 
-// prune drops the supporting objects that no check needs.
+// prune removes the supporting objects that no check needs.
 func (p *Plan) prune() {
 	needed := map[reference]bool{}
 	for _, check := range p.Checks {

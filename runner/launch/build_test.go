@@ -21,10 +21,10 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
-func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
-	plan := judge(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
+func TestBindEnhancementExample(t *testing.T) {
+	plan := draft(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
 	if diff := cmp.Diff([]finding.Finding(nil), plan.Refused); diff != "" {
-		t.Fatalf("a good release is refused (-want, +got):\n%s", diff)
+		t.Fatalf("a valid release is rejected (-want, +got):\n%s", diff)
 	}
 	var documents []string
 	for _, object := range plan.Supporting {
@@ -46,7 +46,7 @@ func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("what is created changed (-want, +got); if that is intended: go test -run Enhancement -update\n%s", diff)
+		t.Errorf("created objects changed (-want, +got); to update the golden file: go test -run Enhancement -update\n%s", diff)
 	}
 }
 
@@ -59,63 +59,63 @@ func asYAML(t *testing.T, object any) string {
 	return string(data)
 }
 
-func TestBuildLeavesTheReleaseAlone(t *testing.T) {
+func TestBindDoesNotModifyRelease(t *testing.T) {
 	release, untouched := readRelease(t, "testdata/cloud-credential.yaml"), readRelease(t, "testdata/cloud-credential.yaml")
-	first := judge(aRun(), release)
+	first := draft(aRun(), release)
 	if diff := cmp.Diff(untouched.Jobs, release.Jobs); diff != "" {
-		t.Errorf("Build changed the release's Jobs (-before, +after):\n%s", diff)
+		t.Errorf("Bind changed the release's Jobs (-before, +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(untouched.Supporting, release.Supporting); diff != "" {
-		t.Errorf("Build changed the release's supporting objects (-before, +after):\n%s", diff)
+		t.Errorf("Bind changed the release's supporting objects (-before, +after):\n%s", diff)
 	}
-	second := judge(aRun(), release)
+	second := draft(aRun(), release)
 	if diff := cmp.Diff(first.Supporting, second.Supporting); diff != "" {
-		t.Errorf("the same release made another plan (-first, +second):\n%s", diff)
+		t.Errorf("the plans of the same release differ (-first, +second):\n%s", diff)
 	}
 }
 
-func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
+func TestAuthorsChoices(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(*batchv1.Job)
 		want   func(batchv1.JobSpec) bool
 	}{
 		"Deadline": {
-			reason: "the author knows how long the check takes",
+			reason: "a shorter deadline of the author is kept",
 			change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(30)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 30 },
 		},
 		"LateDeadline": {
-			reason: "nobody is there any more to read the result, and nobody may be there to end it",
+			reason: "the Job must not outlast the run",
 			change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(1_000_000)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 11*60 },
 		},
 		"ShortGrace": {
-			reason: "the author knows that the check ends fast",
+			reason: "a shorter grace period of the author is kept",
 			change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(1)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 1 },
 		},
 		"LongGrace": {
-			reason: "a pod that does not end in time would be left behind",
+			reason: "a long grace period would outlast the clean-up",
 			change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(86400)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 30 },
 		},
 		"NoDeadline": {
-			reason: "the Job outlives the run by the time it takes to read it",
+			reason: "the default deadline is that of the run and a minute",
 			want:   func(spec batchv1.JobSpec) bool { return *spec.ActiveDeadlineSeconds == 11*60 },
 		},
 		"LongTTL": {
-			reason: "longer than we need is the author's choice",
+			reason: "a longer TTL of the author is kept",
 			change: func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = new(int32(7200)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.TTLSecondsAfterFinished == 7200 },
 		},
 		"ShortTTL": {
-			reason: "a Job that deletes itself takes its result with it",
+			reason: "a Job must not be deleted before its result is read",
 			change: func(job *batchv1.Job) { job.Spec.TTLSecondsAfterFinished = new(int32(0)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.TTLSecondsAfterFinished == 3600 },
 		},
 		"Retries": {
-			reason: "the author knows whether trying again helps",
+			reason: "the backoff limit of the author is kept",
 			change: func(job *batchv1.Job) { job.Spec.BackoffLimit = new(int32(0)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.BackoffLimit == 0 },
 		},
@@ -124,25 +124,25 @@ func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
 			want:   func(spec batchv1.JobSpec) bool { return *spec.BackoffLimit == 2 },
 		},
 		"OnFailure": {
-			reason: "the API takes a podFailurePolicy with restartPolicy Never only",
+			reason: "the API accepts a podFailurePolicy with restartPolicy Never only",
 			change: func(job *batchv1.Job) { job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure },
 			want: func(spec batchv1.JobSpec) bool {
 				return spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && spec.PodFailurePolicy == nil
 			},
 		},
 		"NoRestartPolicy": {
-			reason: "the enhancement's example has none, and the API's default is not for Jobs",
+			reason: "the enhancement's example has none, and the default of the API is invalid for Jobs",
 			want: func(spec batchv1.JobSpec) bool {
 				return spec.Template.Spec.RestartPolicy == corev1.RestartPolicyNever && len(spec.PodFailurePolicy.Rules) == 2
 			},
 		},
 		"FailurePolicy": {
-			reason: "the author's policy is not mixed with ours",
+			reason: "a policy of the author replaces the default",
 			change: func(job *batchv1.Job) { job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{} },
 			want:   func(spec batchv1.JobSpec) bool { return len(spec.PodFailurePolicy.Rules) == 0 },
 		},
 		"OldServiceAccountField": {
-			reason: "the old name of the field means the same",
+			reason: "the deprecated field has the same meaning",
 			change: func(job *batchv1.Job) { job.Spec.Template.Spec.DeprecatedServiceAccount = "old" },
 			want: func(spec batchv1.JobSpec) bool {
 				return spec.Template.Spec.ServiceAccountName == "old" && spec.Template.Spec.DeprecatedServiceAccount == ""
@@ -150,7 +150,7 @@ func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := judge(aRun(), aRelease(aJob(tc.change)))
+			plan := draft(aRun(), aRelease(aJob(tc.change)))
 			if len(plan.Checks) != 1 {
 				t.Fatalf("refused: %v", plan.Refused)
 			}
@@ -161,19 +161,19 @@ func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
 	}
 }
 
-func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
+func TestResultBytesFitTerminationMessage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		containers int
 		want       string
 	}{
-		"One":   {reason: "a message has at most 4096 bytes", containers: 1, want: "4096"},
+		"One":   {reason: "a termination message has at most 4096 bytes", containers: 1, want: "4096"},
 		"Two":   {reason: "the 12288 bytes of a pod are shared, two more containers may be injected", containers: 2, want: "3072"},
-		"Eight": {reason: "all containers share", containers: 8, want: "1228"},
-		"Many":  {reason: "the SDK takes no less", containers: 40, want: "512"},
+		"Eight": {reason: "all containers share the bytes of the pod", containers: 8, want: "1228"},
+		"Many":  {reason: "512 is the minimum of the SDK", containers: 40, want: "512"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 				spec := &job.Spec.Template.Spec
 				for range tc.containers - 1 {
 					spec.InitContainers = append(spec.InitContainers, spec.Containers[0])
@@ -189,24 +189,24 @@ func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
 	}
 }
 
-func TestChecksAreToldOfThePathThatIsKnown(t *testing.T) {
+func TestUpdatePath(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		previous []string
 		want     []corev1.EnvVar
 	}{
 		"Direct": {
-			reason: "a release that can be reached from the cluster's version has nothing between them", previous: []string{"4.20.2", "4.20.3"},
+			reason: "the path of a direct update has two versions", previous: []string{"4.20.2", "4.20.3"},
 			want: []corev1.EnvVar{{Name: "PREFLIGHT_UPDATE_PATH", Value: "4.20.3,4.21.0"}},
 		},
-		"Indirect": {reason: "what is between them is not known here, and is not made up", previous: []string{"4.20.2"}},
-		"Unsaid":   {reason: "a release that says nothing of where it can be reached from has no path"},
+		"Indirect": {reason: "the path of an indirect update is unknown", previous: []string{"4.20.2"}},
+		"None":     {reason: "the path of a release without previous versions is unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := aRelease(aJob(nil))
 			release.Previous = tc.previous
 			var got []corev1.EnvVar
-			for _, variable := range judge(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
+			for _, variable := range draft(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == "PREFLIGHT_UPDATE_PATH" {
 					got = append(got, variable)
 				}
@@ -231,11 +231,11 @@ func TestNames(t *testing.T) {
 			wantCheck: "CloudCredentialOperator.CloudCredentialPreflight", wantJob: `^cloud-credential-preflight-7f3c2a9152$`,
 		},
 		"Digit": {
-			reason: "an acceptable name begins with a capital letter", component: "3scale", job: "p",
+			reason: "a valid name begins with a capital letter", component: "3scale", job: "p",
 			wantCheck: "C3scale.P", wantJob: `^p-7f3c2a9152$`,
 		},
 		"NoComponent": {
-			reason: "a manifest outside of the naming scheme still has a name", component: "", job: "p",
+			reason: "a manifest outside of the naming scheme has a name", component: "", job: "p",
 			wantCheck: "Release.P", wantJob: `^p-7f3c2a9152$`,
 		},
 		"Dots": {
@@ -243,14 +243,14 @@ func TestNames(t *testing.T) {
 			wantCheck: "Etcd.AB", wantJob: `^a\.b-7f3c2a9152$`,
 		},
 		"Long": {
-			reason: "the suffix and a hash are kept whatever is cut", component: "etcd", job: long + "x",
+			reason: "a shortened name keeps the suffix and has a hash", component: "etcd", job: long + "x",
 			wantCheck: "Etcd." + strings.Repeat("Long", 20) + "X", wantJob: `^long-[a-z-]+[a-z]-[0-9a-f]{5}-7f3c2a9152$`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := aRelease(aJob(func(job *batchv1.Job) { job.Name = tc.job }))
 			release.Jobs[0].Component = tc.component
-			check := judge(aRun(), release).Checks[0]
+			check := draft(aRun(), release).Checks[0]
 			if check.Name != tc.wantCheck {
 				t.Errorf("%s: check %q, want %q", tc.reason, check.Name, tc.wantCheck)
 			}
@@ -261,27 +261,27 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: its pods' names, like %q, do not fit a host name", tc.reason, pod)
 			}
 			for key, value := range check.Job.Labels {
-				if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-					t.Errorf("%s: label %s=%q: %v", tc.reason, key, value, problems)
+				if violations := validation.IsValidLabelValue(value); len(violations) > 0 {
+					t.Errorf("%s: label %s=%q: %v", tc.reason, key, value, violations)
 				}
 			}
 		})
 	}
 }
 
-func TestChecksThatLookAlikeStayApart(t *testing.T) {
+func TestNamesAreUnique(t *testing.T) {
 	long := strings.Repeat("long-", 20)
 	named := func(name, namespace string) *batchv1.Job {
 		return aJob(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
 	}
-	plan := judge(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
+	plan := draft(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
 	names, jobs := map[string]bool{}, map[string]bool{}
 	for _, check := range plan.Checks {
 		names[check.Name] = true
 		jobs[check.Job.Namespace+"/"+check.Job.Name] = true
 	}
 	if len(names) != 5 || len(jobs) != 5 {
-		t.Errorf("five Jobs made checks %v and Jobs %v", names, jobs)
+		t.Errorf("want five checks and Jobs, got checks %v and Jobs %v", names, jobs)
 	}
 }
 
@@ -290,12 +290,12 @@ func TestFramed(t *testing.T) {
 		reason, annotation string
 		want               bool
 	}{
-		"Promised": {reason: "the author promises a frame", annotation: "framed", want: true},
-		"Other":    {reason: "only that one word is a promise", annotation: "true"},
-		"None":     {reason: "any script may be a check"},
+		"Promised": {reason: "the author promises a result", annotation: "framed", want: true},
+		"Other":    {reason: "only the value framed is a promise", annotation: "true"},
+		"None":     {reason: "a check need not promise a result"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 				job.Annotations["preflight.openshift.io/result"] = tc.annotation
 			})))
 			if got := plan.Checks[0].Framed; got != tc.want {
@@ -305,17 +305,17 @@ func TestFramed(t *testing.T) {
 	}
 }
 
-func TestTheDeadlineOfTheRunReachesTheCheck(t *testing.T) {
+func TestDeadlineVariable(t *testing.T) {
 	run := aRun()
 	run.Deadline = run.Deadline.In(time.FixedZone("elsewhere", 3600))
-	env := judge(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
+	env := draft(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
 	if want := (corev1.EnvVar{Name: "PREFLIGHT_DEADLINE", Value: "2026-11-21T08:10:00Z"}); !slices.Contains(env, want) {
 		t.Errorf("the SDK reads UTC: want %v in %v", want, env)
 	}
 }
 
-// FuzzNames holds that whatever a payload calls things, the objects and the
-// finding can be made.
+// FuzzNames holds that any names in a payload lead to valid names of objects and
+// findings.
 func FuzzNames(f *testing.F) {
 	f.Add("cloud-credential-operator", "cloud-credential-preflight-checks")
 	f.Add("", "")
@@ -324,18 +324,18 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, component, job string) {
 		release := aRelease(aJob(func(j *batchv1.Job) { j.Name = job }))
 		release.Jobs[0].Component = component
-		plan := judge(aRun(), release)
+		plan := draft(aRun(), release)
 		for _, found := range plan.Refused {
 			if !accepted.MatchString(found.Name) {
-				t.Errorf("nobody can accept %q", found.Name)
+				t.Errorf("%q is not a valid name", found.Name)
 			}
 		}
 		for _, check := range plan.Checks {
 			if !accepted.MatchString(check.Name) {
-				t.Errorf("nobody can accept %q", check.Name)
+				t.Errorf("%q is not a valid name", check.Name)
 			}
 			if len(check.Job.Name) > 57 || len(validation.IsValidLabelValue(check.Job.Labels[label.Component])) > 0 {
-				t.Errorf("cannot be created: %q with labels %v", check.Job.Name, check.Job.Labels)
+				t.Errorf("invalid name %q or labels %v", check.Job.Name, check.Job.Labels)
 			}
 		}
 	})

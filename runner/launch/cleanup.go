@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -24,60 +23,58 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Removal is what Cleanup did. Its lists are sorted.
+// Removal is the result of Cleanup. Its lists are sorted.
 type Removal struct {
-	// Deleted was there and is gone, Left is still there.
+	// Deleted are the objects that existed and are gone, Left those that still
+	// exist.
 	Deleted, Left []preflight.Object
-	// Unseen are kinds of which it is not known whether there is anything of the
-	// run, because the user may not look. They are those of the guard, which a
-	// run does without where it may not make one.
+	// Unseen are the kinds that the user may not list, so that objects of the run may
+	// exist. Only kinds of the guard are Unseen; other kinds are an error.
 	Unseen []string
 }
 
-// rounds bounds how often Cleanup begins again, when what was under way as it
-// began has come since.
-const rounds = 3
+// maxRounds bounds how often Cleanup deletes again what was created in the
+// meantime.
+const maxRounds = 3
 
-// Cleanup deletes everything that carries the label of the run, wherever it is,
-// and waits until it is gone, pods included; the guard goes last, when nothing
-// is left to guard. Then it lists everything once more: no error means that the
-// lists were empty. It needs nothing but the ID, so it works for runs whose
-// runner was killed. It is bounded by ctx: give it one of its own, since that of
-// an interrupted run is done.
+// Cleanup deletes all objects with the label of the run, in all namespaces, and
+// waits until they are gone, pods included; the guard is deleted last. Then it
+// lists all kinds again: no error means that the lists were empty. Only the ID is
+// required, so that a run can be cleaned up whose runner was killed. Cleanup is
+// bounded by ctx, which must not be the context of an interrupted run.
 func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	if runID == "" {
-		return Removal{}, errors.New("cleaning up needs the ID of a run")
+		return Removal{}, errors.New("the ID of the run to clean up is empty")
 	}
-	s := sweep{launcher: l, runID: runID, seen: l.gone(runID), unseen: map[string]bool{}}
-	for range rounds {
-		if err := s.clean(ctx); err != nil {
-			return s.removal(), fmt.Errorf("could not delete everything of run %s: %w", runID, err)
+	s := sweep{launcher: l, runID: runID, seen: l.endedObjects(runID), unseen: map[string]bool{}}
+	for range maxRounds {
+		if err := s.deleteAll(ctx); err != nil {
+			return s.removal(), fmt.Errorf("could not delete all objects of run %s: %w", runID, err)
 		}
-		if err := s.look(ctx); err != nil {
-			return s.removal(), fmt.Errorf("could not see whether everything of run %s is gone: %w", runID, err)
+		if err := s.verify(ctx); err != nil {
+			return s.removal(), fmt.Errorf("could not verify that all objects of run %s are gone: %w", runID, err)
 		}
 		if len(s.left) == 0 {
 			return s.removal(), nil
 		}
 	}
-	return s.removal(), fmt.Errorf("could not delete everything of run %s: what was deleted is there again", runID)
+	return s.removal(), fmt.Errorf("could not delete all objects of run %s: deleted objects were created again", runID)
 }
 
-// gone is what was deleted of a run before its end.
-func (l *Launcher) gone(runID string) map[preflight.Object]bool {
+// endedObjects are the objects that End has deleted.
+func (l *Launcher) endedObjects(runID string) map[preflight.Object]bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	gone := map[preflight.Object]bool{}
-	maps.Copy(gone, l.ended[runID])
-	return gone
+	ended := map[preflight.Object]bool{}
+	maps.Copy(ended, l.ended[runID])
+	return ended
 }
 
-// Runs returns the IDs of all runs that have objects in the cluster, sorted:
-// those on their way, those that were kept, and what crashed ones left. Of a
-// kind that the user may not look at, nothing is known.
+// Runs returns the IDs of all runs that have objects in the cluster, sorted: runs
+// in progress, runs whose objects were kept, and runs that were killed. Kinds of
+// the guard that the user may not list are ignored.
 func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
 	listed, err := l.listAll(ctx, metav1.ListOptions{LabelSelector: label.Run})
 	var runs []string
@@ -90,24 +87,25 @@ func (l *Launcher) Runs(ctx context.Context) ([]string, error) {
 	return slices.Compact(runs), err
 }
 
-// listAll lists what is selected of every kind, in the order of the kinds. The
-// error leaves out kinds that the user may not look at.
+// listAll lists the selected objects of all kinds, in the order of kinds.
 func (l *Launcher) listAll(ctx context.Context, selection metav1.ListOptions) ([]remains, error) {
-	all := make([]remains, len(l.kinds))
-	questions := make([]func() error, len(l.kinds))
-	for i, k := range l.kinds {
-		questions[i] = func() (err error) {
-			all[i], err = list(ctx, k, selection)
+	all := make([]remains, len(kinds()))
+	requests := make([]func() error, len(all))
+	for i, k := range kinds() {
+		requests[i] = func() (err error) {
+			all[i], err = l.list(ctx, k, selection)
 			return err
 		}
 	}
-	return all, errors.Join(askAll(questions)...)
+	return all, errors.Join(doAll(requests)...)
 }
 
-func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
-	found := remains{kind: k, objects: map[string]payload.Object{}}
+func (l *Launcher) list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, error) {
+	found := remains{kind: k, objects: map[string]metav1.Object{}}
 	listed, err := retry.Get(ctx, func(ctx context.Context) (runtime.Object, error) {
-		listed, _, err := pager.New(k.list).ListWithAlloc(ctx, selection)
+		listed, _, err := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return l.page(ctx, k, options)
+		}).ListWithAlloc(ctx, selection)
 		return listed, err
 	})
 	switch {
@@ -123,7 +121,7 @@ func list(ctx context.Context, k kind, selection metav1.ListOptions) (remains, e
 	return found, nil
 }
 
-// sweep is one clean-up.
+// sweep is one Cleanup.
 type sweep struct {
 	launcher *Launcher
 	runID    string
@@ -138,59 +136,59 @@ func (s *sweep) selection() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: s.runID}.String()}
 }
 
-// clean deletes the kinds of the checks, and only when they are gone those of
-// their guard.
-func (s *sweep) clean(ctx context.Context) error {
+// deleteAll deletes the objects of the checks, and those of the guard when these
+// are gone.
+func (s *sweep) deleteAll(ctx context.Context) error {
 	s.left = nil
 	for _, guard := range []bool{false, true} {
-		var questions []func() error
-		for _, k := range s.launcher.kinds {
+		var requests []func() error
+		for _, k := range kinds() {
 			if k.guard == guard {
-				questions = append(questions, func() error { return s.cleanKind(ctx, k) })
+				requests = append(requests, func() error { return s.deleteKind(ctx, k) })
 			}
 		}
-		if err := errors.Join(askAll(questions)...); err != nil {
+		if err := errors.Join(doAll(requests)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cleanKind deletes what there is of one kind and waits until it is gone.
-func (s *sweep) cleanKind(ctx context.Context, k kind) error {
-	found, err := list(ctx, k, s.selection())
+// deleteKind deletes the objects of one kind and waits until they are gone.
+func (s *sweep) deleteKind(ctx context.Context, k kind) error {
+	found, err := s.launcher.list(ctx, k, s.selection())
 	if err != nil {
 		return err
 	}
-	s.note(found)
+	s.addSeen(found)
 	if len(found.objects) == 0 {
 		return nil
 	}
 	for _, namespace := range found.namespaces() {
-		if err := s.remove(ctx, k, namespace); err != nil {
-			s.leave(found)
+		if err := s.deleteCollection(ctx, k, namespace); err != nil {
+			s.addLeft(found)
 			return err
 		}
 	}
-	if err := found.wait(ctx, s.launcher.client, s.selection()); err != nil {
-		s.leave(found)
-		return fmt.Errorf("%d %ss are still there: %w", len(found.objects), k.name, err)
+	if err := s.await(ctx, found); err != nil {
+		s.addLeft(found)
+		return fmt.Errorf("%d %ss still exist: %w", len(found.objects), k.name, err)
 	}
 	return nil
 }
 
-// remove deletes what there is of one kind in a namespace. An API server gives
-// up after a minute, in which it may not get through thousands of objects; then
-// it is asked again for the others. Pods go with their Jobs: once these are on
-// their way out and make no more of them, one request deletes all pods, for which
-// the garbage collector takes several each, and may make few of them a second.
-func (s *sweep) remove(ctx context.Context, k kind, namespace string) error {
-	for _, each := range s.launcher.kinds {
+// deleteCollection deletes the objects of one kind in a namespace. The API server
+// ends the request after a minute, which may not be enough for thousands of
+// objects; it is retried then. Pods are deleted with their Jobs: once the Jobs are
+// terminating and create no more pods, one request deletes all pods, for each of
+// which the garbage collector would need several.
+func (s *sweep) deleteCollection(ctx context.Context, k kind, namespace string) error {
+	for _, each := range kinds() {
 		if each.name != k.name && (k.name != jobKind || each.name != podKind) {
 			continue
 		}
 		err := retry.Do(ctx, func(ctx context.Context) error {
-			return each.remove(ctx, namespace, foreground(), s.selection())
+			return s.launcher.objects(each, namespace).DeleteCollection(ctx, foreground(), s.selection())
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not delete %ss in namespace %q: %w", each.name, namespace, err)
@@ -199,26 +197,26 @@ func (s *sweep) remove(ctx context.Context, k kind, namespace string) error {
 	return nil
 }
 
-// look lists everything again. A kind that may not be looked at is no proof for
-// what was created of it.
-func (s *sweep) look(ctx context.Context) error {
+// verify lists all kinds again. A kind that cannot be listed is an error if the
+// run created objects of it.
+func (s *sweep) verify(ctx context.Context) error {
 	all, err := s.launcher.listAll(ctx, s.selection())
 	if err != nil {
 		return err
 	}
 	created := s.launcher.Created(s.runID)
 	for _, found := range all {
-		s.note(found)
-		s.leave(found)
+		s.addSeen(found)
+		s.addLeft(found)
 		made := slices.ContainsFunc(created, func(object preflight.Object) bool { return object.Kind == found.kind.name })
 		if found.unseen && made {
-			return fmt.Errorf("the run created a %s, and the user may not list them", found.kind.name)
+			return fmt.Errorf("the run created a %s: %w", found.kind.name, errUnseen)
 		}
 	}
 	return nil
 }
 
-func (s *sweep) note(found remains) {
+func (s *sweep) addSeen(found remains) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, object := range found.names() {
@@ -229,7 +227,7 @@ func (s *sweep) note(found remains) {
 	}
 }
 
-func (s *sweep) leave(found remains) {
+func (s *sweep) addLeft(found remains) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.left = append(s.left, found.names()...)
@@ -243,22 +241,22 @@ func (s *sweep) removal() Removal {
 	return Removal{Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
 }
 
-// foreground has an object stay until what it owns is gone.
+// foreground keeps an object until its dependents are gone.
 func foreground() metav1.DeleteOptions {
 	policy := metav1.DeletePropagationForeground
 	return metav1.DeleteOptions{PropagationPolicy: &policy}
 }
 
-// remains are the objects of one kind that are not gone yet.
+// remains are the objects of one kind that still exist.
 type remains struct {
 	kind    kind
-	objects map[string]payload.Object
-	// unseen is true when it is not known what remains.
+	objects map[string]metav1.Object
+	// unseen is true when the kind cannot be listed.
 	unseen bool
 }
 
 func (r remains) add(object runtime.Object) error {
-	item, ok := object.(payload.Object)
+	item, ok := object.(metav1.Object)
 	if !ok {
 		return fmt.Errorf("unexpected %T", object)
 	}
@@ -269,7 +267,7 @@ func (r remains) add(object runtime.Object) error {
 func (r remains) namespaces() []string {
 	var namespaces []string
 	for _, object := range r.objects {
-		if r.ownDeletion(object) {
+		if r.deletedDirectly(object) {
 			namespaces = append(namespaces, object.GetNamespace())
 		}
 	}
@@ -277,36 +275,36 @@ func (r remains) namespaces() []string {
 	return slices.Compact(namespaces)
 }
 
-// ownDeletion is false for pods that go with their Job. Only those that have
-// lost it are to be deleted themselves.
-func (r remains) ownDeletion(object payload.Object) bool {
+// deletedDirectly is false for pods that are deleted with their Job, true for pods
+// without a Job.
+func (r remains) deletedDirectly(object metav1.Object) bool {
 	return r.kind.name != podKind || metav1.GetControllerOfNoCopy(object) == nil
 }
 
-// wait returns when nothing remains. It lists and watches, through restarts of
-// the API server too.
-func (r remains) wait(ctx context.Context, api kubernetes.Interface, selection metav1.ListOptions) error {
+// await returns when none of the objects exists. It lists and watches, also
+// through restarts of the API server.
+func (s *sweep) await(ctx context.Context, r remains) error {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = selection.LabelSelector
-			return r.kind.list(ctx, options)
+			options.LabelSelector = s.selection().LabelSelector
+			return s.launcher.page(ctx, r.kind, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = selection.LabelSelector
-			return r.kind.watch(ctx, options)
+			options.LabelSelector = s.selection().LabelSelector
+			return s.launcher.watch(ctx, r.kind, options)
 		},
-	}, api)
-	gone := func(store cache.Store) (bool, error) {
+	}, s.launcher.metadata)
+	listed := func(store cache.Store) (bool, error) {
 		clear(r.objects)
 		for _, item := range store.List() {
-			if object, ok := item.(payload.Object); ok {
+			if object, ok := item.(metav1.Object); ok {
 				r.objects[object.GetNamespace()+"/"+object.GetName()] = object
 			}
 		}
 		return len(r.objects) == 0, nil
 	}
-	_, err := watchtools.UntilWithSync(ctx, source, r.any(), gone, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(payload.Object)
+	_, err := watchtools.UntilWithSync(ctx, source, &metav1.PartialObjectMetadata{}, listed, func(event watch.Event) (bool, error) {
+		object, ok := event.Object.(metav1.Object)
 		if ok && event.Type == watch.Deleted {
 			delete(r.objects, object.GetNamespace()+"/"+object.GetName())
 		}
@@ -315,26 +313,13 @@ func (r remains) wait(ctx context.Context, api kubernetes.Interface, selection m
 	return err
 }
 
-// any is an object of the kind.
-func (r remains) any() runtime.Object {
-	for _, object := range r.objects {
-		return object
-	}
-	return nil
-}
-
-// names says what remains, in no order.
+// names are the names of the objects, unsorted.
 func (r remains) names() []preflight.Object {
 	var names []preflight.Object
 	for _, object := range r.objects {
 		names = append(names, r.kind.object(object))
 	}
 	return names
-}
-
-// object names an object of the kind.
-func (k kind) object(object payload.Object) preflight.Object {
-	return preflight.Object{APIVersion: k.version, Kind: k.name, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 func compareObjects(a, b preflight.Object) int {

@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -22,28 +23,28 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// A runner that was killed after it had made the guard, and nothing else.
-func TestCleanupFindsTheGuardOfACrashedRun(t *testing.T) {
+// The runner was killed when it had created only the guard.
+func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 	plan := aPlan(newNamespace(t))
-	crashed := launch.New(api)
-	if f := crashed.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+	killed := newLauncher(t, config)
+	if f := killed.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v", f)
 	}
-	runs, err := launch.New(api).Runs(t.Context())
+	runs, err := newLauncher(t, config).Runs(t.Context())
 	if err != nil || !slices.Contains(runs, plan.Run.ID) {
-		t.Errorf("runs %v, error %v; want the one whose guard is left", runs, err)
+		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
-	removal, err := launch.New(api).Cleanup(bounded(t), plan.Run.ID)
-	if diff := cmp.Diff(launch.Removal{Deleted: crashed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 2 {
-		t.Errorf("error %v; want that policy and binding were deleted (-want, +got):\n%s", err, diff)
+	removal, err := newLauncher(t, config).Cleanup(bounded(t), plan.Run.ID)
+	if diff := cmp.Diff(launch.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 2 {
+		t.Errorf("error %v; want policy and binding deleted (-want, +got):\n%s", err, diff)
 	}
 }
 
-// As long as a pod of the run may be at work, its guard stays.
-func TestTheGuardGoesLast(t *testing.T) {
+// The guard must exist as long as a pod of the run may run.
+func TestGuardIsDeletedLast(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v", f)
 	}
@@ -68,7 +69,7 @@ func TestTheGuardGoesLast(t *testing.T) {
 		LabelSelector: label.Run + "=" + plan.Run.ID,
 	})
 	if err != nil || len(guards.Items) != 1 {
-		t.Errorf("%d guards, error %v; want that it is still there", len(guards.Items), err)
+		t.Errorf("%d guards, error %v; want the guard to exist", len(guards.Items), err)
 	}
 	release := []byte(`{"metadata":{"finalizers":null}}`)
 	if _, err := api.CoreV1().Pods(namespace).Patch(t.Context(), "busy", "application/merge-patch+json", release, metav1.PatchOptions{}); err != nil {
@@ -79,7 +80,7 @@ func TestTheGuardGoesLast(t *testing.T) {
 	}
 }
 
-// allowed is a launcher of a user who may do what is needed and nothing else.
+// allowed returns a launcher of a user with exactly these permissions.
 func allowed(t *testing.T, name string, needs access.Needs) *launch.Launcher {
 	t.Helper()
 	for _, object := range needs.Roles(name, []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}}) {
@@ -103,11 +104,11 @@ func allowed(t *testing.T, name string, needs access.Needs) *launch.Launcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The authorizer follows the roles.
+	// The authorizer lags behind the roles.
 	for ctx := bounded(t); ; {
 		err := needs.Check(ctx, client.AuthorizationV1())
 		if err == nil {
-			return launch.New(client)
+			return newLauncher(t, impersonating)
 		}
 		if ctx.Err() != nil {
 			t.Fatal(err)
@@ -129,8 +130,8 @@ func createRBAC(ctx context.Context, object runtime.Object) error {
 	return nil
 }
 
-// What a plan says that it needs is enough for all that is done with it.
-func TestWhatAPlanNeedsIsEnough(t *testing.T) {
+// The declared permissions must suffice for all operations on a plan.
+func TestDeclaredNeedsSuffice(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	drafted := planned(newRun(), release)
@@ -143,14 +144,15 @@ func TestWhatAPlanNeedsIsEnough(t *testing.T) {
 		t.Errorf("guard: %+v", f)
 	}
 	create(t, launcher, plan)
-	create(t, launcher, plan) // what is there already is looked at
+	create(t, launcher, plan) // existing objects are adopted
 	if removal, err := launcher.Cleanup(bounded(t), plan.Run.ID); err != nil || len(removal.Deleted) == 0 {
 		t.Errorf("deleted %v, left %v: %v", removal.Deleted, removal.Left, err)
 	}
 }
 
-// Nobody gives away what they do not have, and that is told before anything is.
-func TestRightsThatTheUserDoesNotHold(t *testing.T) {
+// Kubernetes lets no user grant permissions that it does not have; that must be
+// reported before objects are created.
+func TestEscalationIsReported(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	plan, needs := planned(newRun(), release), launch.NewDraft("", release).Needs()
@@ -158,26 +160,27 @@ func TestRightsThatTheUserDoesNotHold(t *testing.T) {
 	launcher := allowed(t, "stranger-of-"+namespace, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)
 	if len(findings) != 1 || findings[0].Reason != "RightsNotHeld" {
-		t.Fatalf("want one check that may not have its role, got %+v", findings)
+		t.Fatalf("want one finding for the role, got %+v", findings)
 	}
-	if err := launch.Ungrantable(findings); err == nil {
-		t.Error("it is not an error")
+	var escalation *launch.EscalationError
+	if err := launch.Ungrantable(findings); !errors.As(err, &escalation) || len(escalation.Denied) != 1 {
+		t.Errorf("want an EscalationError with one cause, got %v", err)
 	}
 	if err := launch.Ungrantable(nil); err != nil {
-		t.Errorf("nothing is wrong, but %v", err)
+		t.Errorf("want no error without findings, got %v", err)
 	}
 }
 
-// Whoever may not look at guards cleans up all the same, and is told that there
-// may be one.
-func TestGuardsThatMayNotBeLookedAt(t *testing.T) {
+// A user who may not list guards can clean up, and is informed that a guard may
+// exist.
+func TestUnseenGuards(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
-	if f := launch.New(api).Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+	if f := newLauncher(t, config).Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v", f)
 	}
 	t.Cleanup(func() {
-		if removal, err := launch.New(api).Cleanup(context.Background(), plan.Run.ID); err != nil || len(removal.Deleted) != 2 {
+		if removal, err := newLauncher(t, config).Cleanup(context.Background(), plan.Run.ID); err != nil || len(removal.Deleted) != 2 {
 			t.Errorf("deleted %v: %v", removal.Deleted, err)
 		}
 	})
@@ -191,16 +194,15 @@ func TestGuardsThatMayNotBeLookedAt(t *testing.T) {
 	}
 }
 
-// The end of a run is often when maintenance begins: an API server that restarts
-// must not be why something is left.
-func TestCleanupInsists(t *testing.T) {
+// An API server that restarts must not prevent the deletion of objects.
+func TestCleanupRetries(t *testing.T) {
 	for name, fault := range map[string]faults.Fault{
 		"LostBefore": faults.Lossy(faults.Before), "LostAfter": faults.Lossy(faults.After),
 		"Unavailable": faults.Unavailable(3), "Busy": faults.Busy(3),
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := aPlan(newNamespace(t))
-			direct := launch.New(api)
+			direct := newLauncher(t, config)
 			if f := direct.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 				t.Fatalf("guard: %+v", f)
 			}
@@ -209,10 +211,9 @@ func TestCleanupInsists(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(proxy.Close)
-			client := kubernetes.NewForConfigOrDie(&rest.Config{Host: proxy.URL, QPS: -1})
-			removal, err := launch.New(client).Cleanup(bounded(t), plan.Run.ID)
+			removal, err := newLauncher(t, &rest.Config{Host: proxy.URL, QPS: -1}).Cleanup(bounded(t), plan.Run.ID)
 			if diff := cmp.Diff(direct.Created(plan.Run.ID), removal.Deleted); diff != "" || err != nil {
-				t.Errorf("error %v; want everything gone, though each request may be lost or refused (-want, +got):\n%s", err, diff)
+				t.Errorf("error %v; want all objects deleted although requests are lost or rejected (-want, +got):\n%s", err, diff)
 			}
 		})
 	}

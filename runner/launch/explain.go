@@ -11,88 +11,185 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Explain makes a finding of an error that kept a check from being started: the
-// cause in the API server's own words, and what to do about it. It is always
-// Unknown, for nothing was looked at.
+// ReasonNamespaceMissing is reported for a check whose namespace does not exist. A
+// preflight creates no namespaces.
+//
+// Cause: the component is new in the target release, or disabled in this cluster.
+//
+// Remedy: accept the finding, or create the namespace: `oc create namespace NAME`.
+const ReasonNamespaceMissing finding.Reason = "NamespaceMissing"
+
+// ReasonNamespaceTerminating is reported for a check whose namespace is being
+// deleted.
+//
+// Cause: the namespace was deleted, and some object in it has a finalizer.
+//
+// Remedy: wait until the namespace is gone, or read what delays it: `oc get
+// namespace NAME -o yaml`.
+const ReasonNamespaceTerminating finding.Reason = "NamespaceTerminating"
+
+// ReasonServiceAccountMissing is reported for a check whose ServiceAccount does
+// not exist.
+//
+// Cause: the release expects the ServiceAccount to exist in the cluster.
+//
+// Remedy: create the ServiceAccount: `oc -n NAMESPACE get serviceaccounts`.
+const ReasonServiceAccountMissing finding.Reason = "ServiceAccountMissing"
+
+// ReasonQuotaExceeded is reported for a check that the quota of its namespace does
+// not allow.
+//
+// Cause: the quota is used up.
+//
+// Remedy: increase the quota or delete finished Jobs: `oc -n NAMESPACE describe
+// quota`.
+const ReasonQuotaExceeded finding.Reason = "QuotaExceeded"
+
+// ReasonAdmissionDenied is reported for a check that an admission policy or webhook
+// denies.
+//
+// Cause: the policy or webhook that the message names.
+//
+// Remedy: check it: `oc get
+// validatingadmissionpolicies,validatingwebhookconfigurations`.
+const ReasonAdmissionDenied finding.Reason = "AdmissionDenied"
+
+// ReasonRightsNotHeld is reported for a check whose roles grant permissions that
+// the user of the preflight does not have.
+//
+// Cause: Kubernetes allows no user to grant permissions that it does not have.
+//
+// Remedy: run the preflight as a user with these permissions; "auth" prints a role.
+const ReasonRightsNotHeld finding.Reason = "RightsNotHeld"
+
+// ReasonInvalidManifest is reported for a check whose manifest the API server
+// rejects.
+//
+// Cause: the manifest is invalid, or uses an API that this cluster does not have.
+//
+// Remedy: report it to the owners of the component.
+const ReasonInvalidManifest finding.Reason = "InvalidManifest"
+
+// ReasonAPIUnavailable is reported for a check that was not started because the
+// API server did not respond.
+//
+// Cause: the API server is down, restarts, or is overloaded.
+//
+// Remedy: check it with `oc get --raw '/readyz?verbose'`, then run the preflight
+// again.
+const ReasonAPIUnavailable finding.Reason = "APIUnavailable"
+
+// ReasonNotStarted is reported for a check whose Job was not created.
+//
+// Cause: the message has it: an error of the API server, or other checks that did
+// not end before the deadline of the run.
+//
+// Remedy: fix what the message names, or raise the timeout or the parallelism, then
+// run the preflight again.
+const ReasonNotStarted finding.Reason = "NotStarted"
+
+// Explain returns the Unknown finding for an error that kept a check from being
+// started: the error of the API server, and the remedy.
 func Explain(check Check, err error) finding.Finding {
-	reason, remedy := cause(check, err)
-	return finding.Finding{Finding: preflight.Finding{
-		Name:        check.Name,
-		Outcome:     preflight.Unknown,
-		Reason:      reason,
-		Message:     err.Error(),
-		Remediation: remedy,
-		Objects:     []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name}},
-	}, Source: finding.SourceJob, Blocks: true, Job: &finding.Job{Namespace: check.Job.Namespace, Name: check.Job.Name}}
+	f := classify(check, err).Named(check.Name).From(finding.SourceJob).
+		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name})
+	f.Job = &finding.Job{Namespace: check.Job.Namespace, Name: check.Job.Name}
+	return f
 }
 
-// cause sorts the errors of the API server. What is refused by admission has
-// the status codes of its plugin's choice, so the text must tell.
-func cause(check Check, err error) (reason, remedy string) {
+// classify returns the finding for an error of the API server. Admission plugins
+// choose their own status codes, so some are recognized by their text.
+func classify(check Check, err error) finding.Finding {
 	namespace := check.Job.Namespace
 	text := err.Error()
+	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "Interrupted", "Run the preflight again and let it finish."
+		return unknown(collector.ReasonInterrupted).Remedy("Run the preflight again and let it finish.").Do(finding.Retry(""))
 	case errors.Is(err, context.DeadlineExceeded):
-		return "Timeout", "Run the preflight again with a longer --timeout."
+		return unknown(collector.ReasonTimeout).Remedy("Run the preflight again with a longer timeout.").Do(finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
-		return "NamespaceMissing", fmt.Sprintf("The check wants to run in a namespace that this cluster does not have, and a preflight creates none. "+
-			"If component %q is new or disabled here, accept the check: --accept %s; else: oc create namespace %s", check.Component, check.Name, namespace)
+		return unknown(ReasonNamespaceMissing).
+			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
+			Do(finding.Accept(check.Name), finding.Run("oc create namespace %s", namespace))
 	case apierrors.IsNotFound(err) && missingKind(err) == "serviceaccounts":
-		return "ServiceAccountMissing", fmt.Sprintf("The release expects the ServiceAccount to be in the cluster already. See: oc -n %s get serviceaccounts", namespace)
+		return unknown(ReasonServiceAccountMissing).
+			Remedy("Create the ServiceAccount, which the release expects to exist in namespace %s.", namespace).
+			Do(finding.Run("oc -n %s get serviceaccounts", namespace))
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return "NamespaceTerminating", fmt.Sprintf("Wait until the namespace is gone, or see what holds it: oc get namespace %s -o yaml", namespace)
+		return unknown(ReasonNamespaceTerminating).
+			Remedy("Wait until the namespace is gone, or find out what delays its deletion.").
+			Do(finding.Run("oc get namespace %s -o yaml", namespace))
 	case strings.Contains(text, "exceeded quota"):
-		return "QuotaExceeded", fmt.Sprintf("Make room in the quota, or delete finished Jobs: oc -n %s describe quota", namespace)
+		return unknown(ReasonQuotaExceeded).Remedy("Increase the quota, or delete finished Jobs.").Do(finding.Run("oc -n %s describe quota", namespace))
 	case strings.Contains(text, "denied"):
-		return "AdmissionDenied", "See the policy or webhook that the message names: oc get validatingadmissionpolicies,validatingwebhookconfigurations"
-	case apierrors.IsForbidden(err) && strings.Contains(text, beyondOwnRights):
-		return reasonUngrantable, "Run the preflight as a user who may read what the release's checks read; a role for that: oc preflight auth run --to VERSION"
-	case apierrors.IsForbidden(err):
-		return "Forbidden", "Run the preflight as a user who may do what the message says: oc auth can-i --list -n " + namespace
-	case apierrors.IsUnauthorized(err):
-		return "Unauthorized", "Log in again: oc login"
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return "InvalidManifest", fmt.Sprintf("Report it to the owners of component %q: this cluster does not take %s.", check.Component, check.File)
-	case retry.Temporary(err):
-		return "APIUnavailable", "See whether the API server is well, then run the preflight again: oc get --raw /readyz?verbose"
+		return unknown(ReasonAdmissionDenied).Remedy("Check the policy or webhook that the message names.").
+			Do(finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations"))
 	}
-	return "NotStarted", "Put right what the message names, then run the preflight again."
+	return classifyStatus(check, err)
 }
 
-const (
-	// reasonUngrantable is the reason of checks whose roles allow what the user
-	// may not do.
-	reasonUngrantable = "RightsNotHeld"
-	// beyondOwnRights is in what the API server says then (Kubernetes
-	// pkg/registry/rbac/validation).
-	beyondOwnRights = "attempting to grant RBAC permissions not currently held"
-)
+// classifyStatus returns the finding for the status code of an error.
+func classifyStatus(check Check, err error) finding.Finding {
+	text := err.Error()
+	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
+	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(text, escalationDenied):
+		return unknown(ReasonRightsNotHeld).
+			Remedy("Run the preflight as a user with the permissions that the checks of the release need.").
+			Do(finding.Roles())
+	case apierrors.IsForbidden(err):
+		return unknown(collector.ReasonForbidden).Remedy("Run the preflight as a user with the permission that the message names.").
+			Do(finding.Roles(), finding.Run("oc auth can-i --list -n %s", check.Job.Namespace))
+	case apierrors.IsUnauthorized(err):
+		return unknown(collector.ReasonUnauthorized).Remedy("Log in again.").Do(finding.Run("oc login"))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return unknown(ReasonInvalidManifest).
+			Remedy("Report it to the owners of component %q: the API server of this cluster rejects %s.", check.Component, check.File)
+	case retry.Temporary(err):
+		return unknown(ReasonAPIUnavailable).Remedy("Check the API server, then run the preflight again.").
+			Do(finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry(""))
+	}
+	return unknown(ReasonNotStarted).Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
+}
 
-// Ungrantable is an error for findings of Validate that say that the user may
-// not give checks the rights that the release has for them. It is nil where none
-// does.
+// escalationDenied is part of the API server's error for an RBAC escalation
+// (Kubernetes pkg/registry/rbac/validation).
+const escalationDenied = "attempting to grant RBAC permissions not currently held"
+
+// EscalationError means that the user may not grant the checks of a release their
+// permissions.
+type EscalationError struct {
+	// Denied are the distinct errors of the API server, shortened.
+	Denied []string
+}
+
+func (e *EscalationError) Error() string {
+	return "the user may not grant the checks of the release their permissions: " + strings.Join(e.Denied, "; ")
+}
+
+// Ungrantable returns an [EscalationError] with the findings of Validate that have
+// [ReasonRightsNotHeld]; nil if none has.
 func Ungrantable(findings []finding.Finding) error {
 	var texts []string
 	for _, f := range findings {
-		if text := fewLines(f.Message); f.Reason == reasonUngrantable && !slices.Contains(texts, text) {
+		if text := firstLines(f.Message); f.Reason == string(ReasonRightsNotHeld) && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
 	if len(texts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("you may not give the checks of the release what they need; a role with all of it: oc preflight auth run --to VERSION: %s", strings.Join(texts, "; "))
+	return &EscalationError{Denied: texts}
 }
 
-// fewLines is the beginning of a message that has a line for every rule.
-func fewLines(text string) string {
+// firstLines is the beginning of a message with a line per rule.
+func firstLines(text string) string {
 	const most = 5
 	lines := strings.Split(text, "\n")
 	if more := len(lines) - most; more > 0 {
@@ -101,7 +198,7 @@ func fewLines(text string) string {
 	return strings.Join(lines, " ")
 }
 
-// missingKind is the resource that a NotFound error is about.
+// missingKind is the resource of a NotFound error; empty for others.
 func missingKind(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

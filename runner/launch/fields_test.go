@@ -17,101 +17,100 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The verdicts of testdata/fields.txt.
+// The rules of testdata/fields.txt.
 const (
-	fieldAllowed  = "allowed"  // whatever the author says is kept
-	fieldReplaced = "replaced" // the runner has the last word
-	fieldJudged   = "judged"   // it depends on the value; a row of jobsThatMayNotRun has one that is refused
-	fieldRefused  = "refused"  // any value is refused, and what is below it with it
+	fieldAllowed  = "allowed"  // the author's value is kept
+	fieldReplaced = "replaced" // the runner replaces the value
+	fieldJudged   = "judged"   // some values are rejected; a row of violatingJobs has one
+	fieldRefused  = "refused"  // all values are rejected, and the fields below
 )
 
-// leaf is a field of a Job's spec that is judged as a whole.
+// leaf is a field of a Job's spec with one rule.
 type leaf struct {
-	// key is the type of Kubernetes' API and the field in it.
+	// key is the name of the API type and of its field.
 	key string
-	// path is as in a manifest, with index 0 for lists.
+	// path is the path in a manifest, with index 0 for lists.
 	path string
-	// in is the field of a Job, with all that leads to it.
+	// in returns the field of a Job, and creates the fields above it.
 	in func(*batchv1.Job) reflect.Value
 }
 
-// TestEveryFieldOfAJobIsJudged holds the policy against the types of the API: a
-// field that a later Kubernetes brings fails it, until somebody has decided and
-// written down what a preflight may do with it.
-func TestEveryFieldOfAJobIsJudged(t *testing.T) {
-	verdicts := readVerdicts(t)
+// TestEveryFieldHasRule compares the policy with the types of the API: a new field
+// of a later Kubernetes version fails it until a rule is added.
+func TestEveryFieldHasRule(t *testing.T) {
+	rules := readRules(t)
 	known := map[string]bool{}
-	for _, field := range leaves(verdicts) {
+	for _, field := range leaves(rules) {
 		known[field.key] = true
-		verdict := verdicts[field.key]
-		if *updateGolden && verdict == "" {
-			verdicts[field.key] = observedVerdict(field)
+		rule := rules[field.key]
+		if *updateGolden && rule == "" {
+			rules[field.key] = observedRule(field)
 			continue
 		}
-		t.Run(field.path, func(t *testing.T) { judged(t, field, verdict) })
+		t.Run(field.path, func(t *testing.T) { testRule(t, field, rule) })
 	}
-	for key := range verdicts {
+	for key := range rules {
 		if !known[key] {
-			t.Errorf("testdata/fields.txt judges %s, which is no field, or below one that is refused", key)
+			t.Errorf("testdata/fields.txt has a rule for %s, which is no field, or below a refused one", key)
 		}
 	}
 	if *updateGolden {
-		writeVerdicts(t, verdicts)
+		writeRules(t, rules)
 	}
 }
 
-func judged(t *testing.T, field leaf, verdict string) {
+func testRule(t *testing.T, field leaf, rule string) {
 	t.Helper()
-	refusals, kept := build(field)
-	refused := len(refusals) > 0
-	switch verdict {
+	messages, kept := build(field)
+	refused := len(messages) > 0
+	switch rule {
 	case fieldAllowed:
 		if refused || !kept {
-			t.Errorf("it is allowed, but kept is %t and refused: %v", kept, refusals)
+			t.Errorf("want the value kept; kept is %t, violations %v", kept, messages)
 		}
 	case fieldReplaced:
 		if refused || kept {
-			t.Errorf("the runner replaces it, but kept is %t and refused: %v", kept, refusals)
+			t.Errorf("want the value replaced; kept is %t, violations %v", kept, messages)
 		}
 	case fieldRefused:
-		if !refused || !strings.Contains(refusals[0], field.path+": ") {
-			t.Errorf("it is refused, but what is said is %q", refusals)
+		if !refused || !strings.Contains(messages[0], field.path+": ") {
+			t.Errorf("want a violation of the field, got %q", messages)
 		}
 	case fieldJudged:
-		path := strings.Replace(field.path, ".initContainers[", ".containers[", 1) // judged alike
-		for _, row := range jobsThatMayNotRun() {
+		path := strings.Replace(field.path, ".initContainers[", ".containers[", 1) // the rules are the same
+		for _, row := range violatingJobs() {
 			if strings.HasPrefix(row.wantPath, path) {
 				return
 			}
 		}
-		t.Error("no row of jobsThatMayNotRun shows which values are refused")
+		t.Error("no row of violatingJobs has a rejected value")
 	default:
-		t.Errorf("%s is neither allowed nor refused: decide what a preflight may do with it, and write it into testdata/fields.txt", field.key)
+		t.Errorf("%s has no rule: add one to testdata/fields.txt", field.key)
 	}
 }
 
-// build makes a plan of a Job that has the field, and says whether it is still
-// what the author chose.
-func build(field leaf) (refusals []string, kept bool) {
+// build returns the violations of a Job with a value in the field, and whether the
+// plan keeps that value.
+func build(field leaf) (violations []string, kept bool) {
 	job := aJob(nil)
 	place := field.in(job)
-	chosen := something(place.Type())
+	chosen := nonZero(place.Type())
 	place.Set(chosen)
 	complete(job)
-	plan := judge(aRun(), aRelease(job))
+	plan := draft(aRun(), aRelease(job))
 	for _, f := range plan.Refused {
-		refusals = append(refusals, f.Message)
+		violations = append(violations, f.Message)
 	}
 	for _, check := range plan.Checks {
 		kept = reflect.DeepEqual(field.in(check.Job).Interface(), chosen.Interface())
 	}
-	return refusals, kept
+	return violations, kept
 }
 
-func observedVerdict(field leaf) string {
-	refusals, kept := build(field)
+func observedRule(field leaf) string {
+	violations, kept := build(field)
 	switch {
-	case len(refusals) > 0:
+	case len(violations) > 0:
 		return fieldRefused
 	case kept:
 		return fieldAllowed
@@ -119,7 +118,7 @@ func observedVerdict(field leaf) string {
 	return fieldReplaced
 }
 
-// complete adds what the field alone would be refused without.
+// complete adds the other fields that a valid manifest with the field requires.
 func complete(job *batchv1.Job) {
 	spec := &job.Spec.Template.Spec
 	for i := range spec.InitContainers {
@@ -136,9 +135,8 @@ func complete(job *batchv1.Job) {
 	}
 }
 
-// leaves are all fields of a Job's spec. Nothing is looked for below one that is
-// refused.
-func leaves(verdicts map[string]string) []leaf {
+// leaves are all fields of a Job's spec, without those below a refused one.
+func leaves(rules map[string]string) []leaf {
 	var all []leaf
 	var walk func(reflect.Type, string, func(*batchv1.Job) reflect.Value)
 	walk = func(kind reflect.Type, path string, in func(*batchv1.Job) reflect.Value) {
@@ -148,11 +146,11 @@ func leaves(verdicts map[string]string) []leaf {
 			field := leaf{key: kind.Name() + "." + name, path: path + "." + name, in: func(job *batchv1.Job) reflect.Value {
 				return in(job).Field(i)
 			}}
-			if name == "" { // what is embedded is not seen in a manifest
+			if name == "" { // embedded structs have no name in a manifest
 				field.key, field.path = "", path
 			}
 			below, found := structure(member.Type)
-			if !found || verdicts[field.key] == fieldRefused {
+			if !found || rules[field.key] == fieldRefused {
 				all = append(all, field)
 				continue
 			}
@@ -166,7 +164,7 @@ func leaves(verdicts map[string]string) []leaf {
 	return all
 }
 
-// structure is the struct of the API that a type is made of, if it is.
+// structure is the API struct of a type; false if it has none.
 func structure(kind reflect.Type) (reflect.Type, bool) {
 	for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice {
 		kind = kind.Elem()
@@ -174,7 +172,7 @@ func structure(kind reflect.Type) (reflect.Type, bool) {
 	return kind, kind.Kind() == reflect.Struct && !strings.HasPrefix(kind.PkgPath(), "k8s.io/apimachinery/")
 }
 
-// enter is the struct in a value, which is made where there is none.
+// enter returns the struct of a value, and creates a missing one.
 func enter(value reflect.Value) reflect.Value {
 	if value.Kind() == reflect.Pointer {
 		if value.IsNil() {
@@ -191,8 +189,8 @@ func enter(value reflect.Value) reflect.Value {
 	return value
 }
 
-// something is a value of the type that is not the zero value.
-func something(kind reflect.Type) reflect.Value {
+// nonZero is a value of the type other than the zero value.
+func nonZero(kind reflect.Type) reflect.Value {
 	value := reflect.New(kind).Elem()
 	switch kind {
 	case reflect.TypeFor[resource.Quantity]():
@@ -215,41 +213,41 @@ func something(kind reflect.Type) reflect.Value {
 		value.SetInt(1)
 	case is == reflect.Pointer:
 		value.Set(reflect.New(kind.Elem()))
-		value.Elem().Set(something(kind.Elem()))
+		value.Elem().Set(nonZero(kind.Elem()))
 	case is == reflect.Slice:
-		value.Set(reflect.Append(value, something(kind.Elem())))
+		value.Set(reflect.Append(value, nonZero(kind.Elem())))
 	case is == reflect.Map:
 		value.Set(reflect.MakeMap(kind))
-		value.SetMapIndex(something(kind.Key()), something(kind.Elem()))
-	default: // a struct that is refused as a whole
+		value.SetMapIndex(nonZero(kind.Key()), nonZero(kind.Elem()))
+	default: // a struct with one rule
 	}
 	return value
 }
 
-const verdictFile = "testdata/fields.txt"
+const ruleFile = "testdata/fields.txt"
 
-func readVerdicts(t *testing.T) map[string]string {
+func readRules(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(verdictFile)
+	text, err := os.ReadFile(ruleFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts := map[string]string{}
+	rules := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
-			verdicts[words[1]] = words[0]
+			rules[words[1]] = words[0]
 		}
 	}
-	return verdicts
+	return rules
 }
 
-func writeVerdicts(t *testing.T, verdicts map[string]string) {
+func writeRules(t *testing.T, rules map[string]string) {
 	t.Helper()
 	text := "# What a preflight may do with each field of a Job. See fields_test.go.\n"
-	for _, key := range slices.Sorted(maps.Keys(verdicts)) {
-		text += fmt.Sprintf("%-8s %s\n", verdicts[key], key)
+	for _, key := range slices.Sorted(maps.Keys(rules)) {
+		text += fmt.Sprintf("%-8s %s\n", rules[key], key)
 	}
-	if err := os.WriteFile(verdictFile, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(ruleFile, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

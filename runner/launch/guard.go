@@ -8,17 +8,30 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
-const (
-	ReasonReadOnly        finding.Reason = "ReadOnly"
-	ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
-)
+// ReasonReadOnly is reported when the API server denies writes of the run's pods.
+//
+// Cause: the admission policy of the run is in effect.
+//
+// Remedy: none needed.
+const ReasonReadOnly finding.Reason = "ReadOnly"
+
+// ReasonNoReadOnlyGuard is reported when the checks run without the admission
+// policy that denies their writes.
+//
+// Cause: Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not
+// create one, or it was not in effect in time.
+//
+// Remedy: fix what the message names, and grant the ServiceAccounts of the checks
+// no more than read access.
+const ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
 
 const (
 	admissionVersion = "admissionregistration.k8s.io/v1"
@@ -26,32 +39,31 @@ const (
 	bindingKind      = "ValidatingAdmissionPolicyBinding"
 )
 
-// Guard has the API server deny every write that comes from a pod of the run,
-// whatever its ServiceAccount may do; only reviews of permissions and tokens,
-// which change nothing, are let through. The pods are recognized by the name
-// that the API server itself puts into the identity of their tokens
-// (authentication.kubernetes.io/pod-name), so the guard does not reach what a
-// check does with other credentials.
+// Guard makes the API server deny every write of the run's pods, regardless of the
+// permissions of their ServiceAccounts, except reviews of permissions and tokens,
+// which store nothing. The pods are identified by the pod name in the identity of
+// their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply
+// to other credentials.
 //
-// API servers look for new policies once a second only, so Guard waits until the
-// one that answers denies a probe: a Job of the plan under another name, dry-run.
-// The others of the cluster have the policy within about a second of it.
+// API servers load new policies once a second, so Guard waits until one of them
+// denies a probe: a Job of the plan under another name, as a dry run. The others
+// have the policy within about a second.
 //
-// The finding is a Warn where the cluster has no such API (Kubernetes before
-// 1.30), the caller may not use it, or it is not in effect within guardTime: the
-// checks run without the guard then. The plan has at least one check.
+// The finding is a Warn if the cluster has no such API (Kubernetes before 1.30), the
+// user may not use it, or it is not in effect within 10 seconds: the checks run
+// without the guard then. The plan must have at least one check.
 func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 	policy, binding := guardPolicy(plan.Run), guardBinding(plan.Run)
 	for _, step := range []func() error{
 		func() error { return l.create(ctx, policy) },
 		func() error { return l.create(ctx, binding) },
-		func() error { return l.guarded(ctx, plan) },
+		func() error { return l.awaitGuard(ctx, plan) },
 	} {
 		if err := step(); err != nil {
-			return unguarded(err)
+			return notGuarded(err)
 		}
 	}
-	return finding.Pass(ReasonReadOnly, "writes of the run's pods are denied by %s %s", policyKind, policy.Name).
+	return finding.Pass(ReasonReadOnly, "%s %s denies writes of the run's pods", policyKind, policy.Name).
 		Named(guardName).
 		From(finding.SourceJob)
 }
@@ -59,14 +71,14 @@ func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 const (
 	// guardName is the name of the guard's finding.
 	guardName = "ReadOnlyGuard"
-	// guardTime bounds the wait for the guard, probeInterval is how often it is
-	// tried meanwhile.
+	// guardTime bounds the wait for the guard, probeInterval is the time between two
+	// probes.
 	guardTime     = 10 * time.Second
 	probeInterval = 50 * time.Millisecond
 )
 
-// guarded waits until the guard denies its probe.
-func (l *Launcher) guarded(ctx context.Context, plan Plan) error {
+// awaitGuard waits until the guard denies its probe.
+func (l *Launcher) awaitGuard(ctx context.Context, plan Plan) error {
 	probe := plan.Checks[0].Job.DeepCopy()
 	probe.Name = guardProbe(plan.Run)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
@@ -76,7 +88,7 @@ func (l *Launcher) guarded(ctx context.Context, plan Plan) error {
 		if err != nil && strings.Contains(err.Error(), probeDenied) {
 			return true, nil
 		}
-		last = cmp.Or(err, errors.New("the API server lets the guard's probe pass"))
+		last = cmp.Or(err, errors.New("the API server accepts the probe of the guard"))
 		return false, nil
 	})
 	if err != nil {
@@ -85,20 +97,20 @@ func (l *Launcher) guarded(ctx context.Context, plan Plan) error {
 	return nil
 }
 
-// guardProbe names the Job that the guard denies to everybody. It is never
-// created: the probe is a dry run.
+// guardProbe is the name of the Job that the guard denies to every user. The Job is
+// never created: the probe is a dry run.
 func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
 
-// probeDenied is what the guard says to its probe.
+// probeDenied is the message with which the guard denies its probe.
 const probeDenied = "the guard of this preflight is in effect"
 
-func unguarded(err error) finding.Finding {
-	f := finding.Warn(ReasonNoReadOnlyGuard, "nothing but their own permissions keeps the checks from writing: %s", err.Error()).
+func notGuarded(err error) finding.Finding {
+	f := finding.Warn(ReasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
 		Named(guardName).
 		From(finding.SourceJob).
-		Remedy("See what the message names. The checks' ServiceAccounts should be allowed to read only.")
+		Remedy("Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.")
 	if apierrors.IsNotFound(err) {
-		f.Remediation = "Kubernetes has " + policyKind + " from 1.30 on. Until then, allow the checks' ServiceAccounts to read only."
+		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", policyKind)
 	}
 	return f
 }
@@ -117,7 +129,7 @@ func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	const podName = "authentication.kubernetes.io/pod-name"
 	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.name == '%s'", guardProbe(run))
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		// A guard that cannot be evaluated must not stop the cluster.
+		// A guard that cannot be evaluated must not block the requests of the cluster.
 		FailurePolicy: new(admissionregistrationv1.Ignore),
 		MatchConstraints: &admissionregistrationv1.MatchResources{
 			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{

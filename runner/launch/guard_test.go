@@ -17,19 +17,19 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// aPlan has one check, of a run of its own.
+// aPlan returns a plan with one check.
 func aPlan(namespace string) launch.Plan {
 	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
 }
 
-// What the guard denies is held on real pods, in test/e2e.
-func TestGuardGoesWithItsRun(t *testing.T) {
+// The denials of the guard are tested with real pods in test/e2e.
+func TestGuardIsDeletedWithRun(t *testing.T) {
 	plan := aPlan(newNamespace(t))
 	run := plan.Run
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	f := launcher.Guard(t.Context(), plan)
 	if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" {
-		t.Fatalf("guard: %+v, want that it is in place", f)
+		t.Fatalf("guard: %+v, want a pass", f)
 	}
 	policies := api.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	ours := metav1.ListOptions{LabelSelector: label.Run + "=" + run.ID}
@@ -45,19 +45,19 @@ func TestGuardGoesWithItsRun(t *testing.T) {
 	}
 }
 
-// API servers look for new policies once a second: a check that is fast must not
-// be faster than its guard.
-func TestGuardIsInEffectOnceItIsTold(t *testing.T) {
+// API servers load new policies once a second: a fast check must not run before its
+// guard is in effect.
+func TestGuardIsInEffect(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	t.Cleanup(func() {
 		if left, err := launcher.Cleanup(context.Background(), plan.Run.ID); err != nil {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
 	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v, want that it is in place", f)
+		t.Fatalf("guard: %+v, want a pass", f)
 	}
 	for name, tc := range map[string]struct {
 		reason, pod string
@@ -85,12 +85,11 @@ func TestGuardIsInEffectOnceItIsTold(t *testing.T) {
 	}
 }
 
-// A policy that cannot be compiled would be ignored: the API server says so in
-// the status.
-func TestGuardIsUnderstood(t *testing.T) {
+// A policy that cannot be compiled is ignored; the status has the errors.
+func TestGuardCompiles(t *testing.T) {
 	plan := aPlan(newNamespace(t))
 	run := plan.Run
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	launcher.Guard(t.Context(), plan)
 	t.Cleanup(func() {
 		if left, err := launcher.Cleanup(t.Context(), run.ID); err != nil {
@@ -116,13 +115,13 @@ func TestGuardIsUnderstood(t *testing.T) {
 	t.Error("the API server never checked the policy")
 }
 
-func TestWithoutTheGuardThereIsAWarning(t *testing.T) {
+func TestMissingGuardIsWarning(t *testing.T) {
 	namespace := newNamespace(t)
 	f := as(t, namespace).Guard(t.Context(), aPlan(namespace))
 	if f.Outcome != preflight.Warn || f.Reason != "NoReadOnlyGuard" || f.Remediation == "" {
 		t.Errorf("guard: %+v, want a warning with a remedy", f)
 	}
 	if !strings.Contains(f.Message, "validatingadmissionpolicies") {
-		t.Errorf("the message %q does not say what is missing", f.Message)
+		t.Errorf("the message %q lacks the missing permission", f.Message)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -20,44 +21,49 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// errVanished means that an object was in the way, and has just gone.
-var errVanished = errors.New("there was one of that name, which has just gone")
+// errVanished means that an existing object of the name was deleted before it was
+// read.
+var errVanished = errors.New("an object of that name existed and has just been deleted")
 
-// parallel bounds the requests that are under way at one time.
-const parallel = 32
+// maxParallel bounds the concurrent requests.
+const maxParallel = 32
 
-// Launcher takes plans to one cluster.
+// Launcher creates and deletes the objects of runs in one cluster. Its methods may
+// be called concurrently.
 type Launcher struct {
-	client kubernetes.Interface
-	kinds  []kind
-	// starting bounds the Jobs that are being created at one time: thousands of
-	// requests at once take memory here, and no less time there.
+	client   kubernetes.Interface
+	metadata metadata.Interface
+	// starting bounds the Jobs that are created concurrently: thousands of
+	// concurrent requests would use memory without being faster.
 	starting chan struct{}
 
 	mutex sync.Mutex
-	// created is what was created or adopted, ended what of it End has deleted,
-	// present what Resume has found: each by the ID of the run.
+	// created are the objects that were created or adopted, ended those of them that
+	// End has deleted, present those that Resume has found; by the ID of the run.
 	created, ended, present objectSets
 }
 
 // objectSets are sets of objects by the ID of a run.
 type objectSets map[string]map[preflight.Object]bool
 
-// New makes a Launcher. The client should have no rate limit of its own
+// New returns a Launcher. The clients should have no rate limit
 // (rest.Config.QPS -1): the requests of a run are few and bounded.
-func New(client kubernetes.Interface) *Launcher {
-	return &Launcher{client: client, kinds: kindsOf(client), starting: make(chan struct{}, parallel), created: objectSets{}, ended: objectSets{}, present: objectSets{}}
+func New(client kubernetes.Interface, objects metadata.Interface) *Launcher {
+	return &Launcher{
+		client: client, metadata: objects, starting: make(chan struct{}, maxParallel),
+		created: objectSets{}, ended: objectSets{}, present: objectSets{},
+	}
 }
 
-// Created is what this Launcher has created for a run or taken over, sorted.
-// The pods, which Kubernetes makes of Jobs, are not among it.
+// Created returns the objects that this Launcher has created or adopted for a run,
+// sorted. The pods, which Kubernetes creates, are not included.
 func (l *Launcher) Created(runID string) []preflight.Object {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return slices.SortedFunc(maps.Keys(l.created[runID]), compareObjects)
 }
 
-// note adds an object to one of the sets that a Launcher has for each run.
+// note adds an object to one of the sets.
 func (l *Launcher) note(sets objectSets, runID string, object preflight.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -67,42 +73,42 @@ func (l *Launcher) note(sets objectSets, runID string, object preflight.Object) 
 	sets[runID][object] = true
 }
 
-// Resume looks for what another runner has created for a run, with one request
-// per kind, so that Validate, Guard and Prepare need not ask about each of these
-// objects. It is not needed for them to adopt what is there: it saves requests.
+// Resume lists the objects that another runner has created for a run, with one
+// request per kind, so that Validate, Guard and Prepare send no request for each.
+// It is optional: existing objects are adopted without it.
 func (l *Launcher) Resume(ctx context.Context, runID string) error {
-	var found []remains
+	var listed []remains
 	err := retry.Do(ctx, func(ctx context.Context) (err error) {
-		found, err = l.listAll(ctx, metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()})
+		listed, err = l.listAll(ctx, metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("could not see what run %s has in the cluster: %w", runID, err)
+		return fmt.Errorf("could not list the objects of run %s: %w", runID, err)
 	}
-	for _, there := range found {
-		for _, object := range there.objects {
-			if there.kind.name == podKind || object.GetDeletionTimestamp() != nil {
+	for _, found := range listed {
+		for _, object := range found.objects {
+			if found.kind.name == podKind || object.GetDeletionTimestamp() != nil {
 				continue
 			}
-			l.note(l.created, runID, there.kind.object(object))
-			l.note(l.present, runID, there.kind.object(object))
+			l.note(l.created, runID, found.kind.object(object))
+			l.note(l.present, runID, found.kind.object(object))
 		}
 	}
 	return nil
 }
 
-// there is true for an object that Resume has found.
-func (l *Launcher) there(k kind, object payload.Object) bool {
+// isPresent is true for an object that Resume has found.
+func (l *Launcher) isPresent(k kind, object payload.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.present[object.GetLabels()[label.Run]][k.object(object)]
 }
 
-// Prepare creates the supporting objects of the plan. What a killed run of the
-// same ID has left is taken over. The error names every object that could not
-// be created.
+// Prepare creates the supporting objects of the plan. Objects that a killed
+// runner of the same run has created are adopted. The error names every object
+// that could not be created.
 func (l *Launcher) Prepare(ctx context.Context, plan Plan) error {
-	// A binding is refused to most users unless its role is there.
+	// The API server rejects a binding from most users unless its role exists.
 	var roles, bindings []payload.Object
 	for _, object := range plan.Supporting {
 		if rank(referenceTo(object).kind) > 0 {
@@ -115,33 +121,33 @@ func (l *Launcher) Prepare(ctx context.Context, plan Plan) error {
 }
 
 func (l *Launcher) createAll(ctx context.Context, objects []payload.Object) error {
-	questions := make([]func() error, len(objects))
+	requests := make([]func() error, len(objects))
 	for i, object := range objects {
-		questions[i] = func() error { return l.create(ctx, object) }
+		requests[i] = func() error { return l.create(ctx, object) }
 	}
-	return errors.Join(askAll(questions)...)
+	return errors.Join(doAll(requests)...)
 }
 
-// askAll calls all functions, at most parallel at one time, and returns what
-// they returned, in their order.
-func askAll(questions []func() error) []error {
-	answers := make([]error, len(questions))
-	slots := make(chan struct{}, parallel)
+// doAll calls all functions, at most maxParallel concurrently, and returns their
+// errors in the same order.
+func doAll(requests []func() error) []error {
+	errs := make([]error, len(requests))
+	slots := make(chan struct{}, maxParallel)
 	var pending sync.WaitGroup
-	for i, question := range questions {
+	for i, request := range requests {
 		slots <- struct{}{}
 		pending.Go(func() {
 			defer func() { <-slots }()
-			answers[i] = question()
+			errs[i] = request()
 		})
 	}
 	pending.Wait()
-	return answers
+	return errs
 }
 
-// Start creates the Job of one check, or takes over the one that this run had
-// already created. It tries again, until ctx is done, while the API server
-// cannot be reached or has no time. Explain makes a finding of its errors.
+// Start creates the Job of one check, or adopts the one that this run has already
+// created. It retries, until ctx is done, while the API server is unreachable or
+// overloaded. Explain converts its errors into findings.
 func (l *Launcher) Start(ctx context.Context, check Check) error {
 	select {
 	case l.starting <- struct{}{}:
@@ -153,21 +159,23 @@ func (l *Launcher) Start(ctx context.Context, check Check) error {
 	return l.create(ctx, check.Job)
 }
 
-// End deletes the Job of one check, and its pods with it: the Job is there until
-// they are gone, which End does not wait for. No error means that it is there no
-// more, or about to go. It tries again like Start.
+// End deletes the Job of one check with its pods: the Job exists until they are
+// gone, which End does not wait for. No error means that the Job is gone or
+// terminating. It retries like Start.
 func (l *Launcher) End(ctx context.Context, check Check) error {
-	k, err := l.kindOf(check.Job)
+	k, err := kindOf(check.Job)
 	if err != nil {
 		return err
 	}
 	l.forget(check.Job)
-	// What cleans up may delete one too: no permission more is needed.
-	only := metav1.ListOptions{
+	// Cleanup has this permission already, delete would be another.
+	selection := metav1.ListOptions{
 		LabelSelector: labels.Set{label.Run: check.Job.Labels[label.Run]}.String(),
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, check.Job.Name).String(),
 	}
-	err = retry.Do(ctx, func(ctx context.Context) error { return k.remove(ctx, check.Job.Namespace, foreground(), only) })
+	err = retry.Do(ctx, func(ctx context.Context) error {
+		return l.objects(k, check.Job.Namespace).DeleteCollection(ctx, foreground(), selection)
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("could not delete %s: %w", referenceTo(check.Job), err)
 	}
@@ -175,9 +183,9 @@ func (l *Launcher) End(ctx context.Context, check Check) error {
 	return nil
 }
 
-// forget has an object looked for again.
+// forget removes an object from those that Resume has found.
 func (l *Launcher) forget(object payload.Object) {
-	if k, err := l.kindOf(object); err == nil {
+	if k, err := kindOf(object); err == nil {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		delete(l.present[object.GetLabels()[label.Run]], k.object(object))
@@ -185,15 +193,15 @@ func (l *Launcher) forget(object payload.Object) {
 }
 
 func (l *Launcher) create(ctx context.Context, object payload.Object) error {
-	k, err := l.kindOf(object)
+	k, err := kindOf(object)
 	if err != nil {
 		return err
 	}
-	if l.there(k, object) {
+	if l.isPresent(k, object) {
 		return nil
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		return l.orAdopt(ctx, k, object, k.create(ctx, object, metav1.CreateOptions{}))
+		return l.orAdopt(ctx, k, object, l.post(ctx, k, object, metav1.CreateOptions{}))
 	})
 	if err != nil {
 		return fmt.Errorf("could not create %s: %w", referenceTo(object), err)
@@ -202,32 +210,31 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	return nil
 }
 
-// orAdopt is the error of a request to create an object; none where the object
-// is there and this run's. Admission comes before the API server looks whether
-// there is one of the name: the quota of a namespace may be used up by just the
-// object that is asked for.
-func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, refusal error) error {
-	if refusal == nil || retry.Temporary(refusal) {
-		return refusal
+// orAdopt returns the error of a request to create an object; nil if the object
+// exists and belongs to the run. Admission precedes the check for an existing
+// object: a quota may be used up by the object itself.
+func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, rejection error) error {
+	if rejection == nil || retry.Temporary(rejection) {
+		return rejection
 	}
 	err := l.adopt(ctx, k, object)
-	if err == nil || retry.Temporary(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(refusal) {
+	if err == nil || retry.Temporary(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(rejection) {
 		return err
 	}
-	return refusal
+	return rejection
 }
 
-// adopt takes over an object of this run. One of the same name that is not this
-// run's, or is on its way out, is an error.
+// adopt returns nil if the existing object of the name belongs to the run and is
+// not being deleted.
 func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) error {
-	found, err := k.get(ctx, object.GetNamespace(), object.GetName())
+	found, err := l.objects(k, object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return retry.Mark(errVanished)
 	case err != nil:
 		return err
 	case found.GetLabels()[label.Run] != object.GetLabels()[label.Run]:
-		return errors.New("there is one of that name which does not belong to this run")
+		return errors.New("an object of that name exists and does not belong to this run")
 	case found.GetDeletionTimestamp() != nil:
 		return errors.New("this run had created it already, and it is being deleted")
 	}

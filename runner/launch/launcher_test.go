@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -26,14 +25,14 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// newRun is a run of its own, so that tests do not meet.
+// newRun returns a run with a unique ID.
 func newRun() launch.Run {
 	run := aRun()
 	run.ID = uuid.NewString()
 	return run
 }
 
-// newNamespace is deleted after the test.
+// newNamespace creates a namespace, which is deleted after the test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -50,7 +49,7 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// aFullRelease brings an account with its rights for one of two Jobs.
+// aFullRelease has two Jobs, one of them with a ServiceAccount and its roles.
 func aFullRelease(namespace string) *payload.Release {
 	release := aRelease(
 		aJob(func(job *batchv1.Job) {
@@ -80,9 +79,9 @@ func aFullRelease(namespace string) *payload.Release {
 	return release
 }
 
-func TestARunLeavesNothingBehind(t *testing.T) {
+func TestCleanupDeletesAllObjects(t *testing.T) {
 	namespace := newNamespace(t)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	run, other := newRun(), newRun()
 	ids := []string{run.ID, other.ID}
 	plan := planned(run, aFullRelease(namespace))
@@ -90,7 +89,7 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 
 	findings, plan := launcher.Validate(t.Context(), plan)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
-		t.Fatalf("a good plan is refused (-want, +got):\n%s", diff)
+		t.Fatalf("a valid plan is rejected (-want, +got):\n%s", diff)
 	}
 	if got := residue(t, run.ID); len(got) > 0 {
 		t.Fatalf("validation left %v", got)
@@ -108,13 +107,13 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 			t.Errorf("clean-up left %v: %v", removal.Left, err)
 		}
 		if diff := cmp.Diff(created, slices.DeleteFunc(removal.Deleted, isPod)); diff != "" || len(created) != 8 {
-			t.Errorf("what was deleted is not what was created (-created, +deleted):\n%s", diff)
+			t.Errorf("deleted objects differ from created ones (-created, +deleted):\n%s", diff)
 		}
 		if got := residue(t, id); len(got) > 0 {
-			t.Errorf("clean-up says that nothing is left, but there is %v", got)
+			t.Errorf("clean-up reported no error, but these objects exist: %v", got)
 		}
 		if i == 0 && len(residue(t, other.ID)) == 0 {
-			t.Error("clean-up of one run took the other's objects")
+			t.Error("clean-up of one run deleted objects of the other")
 		}
 	}
 }
@@ -145,7 +144,7 @@ func create(t *testing.T, launcher *launch.Launcher, plan launch.Plan) {
 	})
 }
 
-// residue is what the API server has of a run, pods excepted.
+// residue returns the kinds of the existing objects of a run, without pods.
 func residue(t *testing.T, id string) []string {
 	t.Helper()
 	options := metav1.ListOptions{LabelSelector: label.Run + "=" + id}
@@ -175,7 +174,7 @@ func residue(t *testing.T, id string) []string {
 	return names
 }
 
-func TestCleanupTakesPodsThatLostTheirJob(t *testing.T) {
+func TestCleanupDeletesPodsWithoutJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
@@ -185,16 +184,16 @@ func TestCleanupTakesPodsThatLostTheirJob(t *testing.T) {
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := launch.New(api).Cleanup(bounded(t), run.ID); err != nil {
+	if left, err := newLauncher(t, config).Cleanup(bounded(t), run.ID); err != nil {
 		t.Errorf("clean-up left %v: %v", left, err)
 	}
 	pods, err := api.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(pods.Items) > 0 {
-		t.Errorf("the pod is still there: %v", err)
+		t.Errorf("the pod still exists: %v", err)
 	}
 }
 
-// waitForDefaultAccount waits for the controller that makes pods possible.
+// waitForDefaultAccount waits for the ServiceAccount that pods require.
 func waitForDefaultAccount(t *testing.T, namespace string) {
 	t.Helper()
 	watch, err := api.CoreV1().ServiceAccounts(namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=default"})
@@ -209,7 +208,7 @@ func waitForDefaultAccount(t *testing.T, namespace string) {
 	}
 }
 
-func TestCleanupSaysWhatIsLeft(t *testing.T) {
+func TestCleanupReturnsRemainingObjects(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: "stuck", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}, Finalizers: []string{"example.com/stuck"},
@@ -225,20 +224,20 @@ func TestCleanupSaysWhatIsLeft(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	removal, err := launch.New(api).Cleanup(ctx, run.ID)
+	removal, err := newLauncher(t, config).Cleanup(ctx, run.ID)
 	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "stuck"}}
 	if diff := cmp.Diff(launch.Removal{Left: want}, removal); diff != "" || err == nil {
-		t.Errorf("what somebody else holds is not named (-want, +got), error %v:\n%s", err, diff)
+		t.Errorf("an object with a finalizer is not reported (-want, +got), error %v:\n%s", err, diff)
 	}
 }
 
-func TestCleanupWantsAnID(t *testing.T) {
-	if _, err := launch.New(api).Cleanup(t.Context(), ""); err == nil {
-		t.Error("without an ID it would be anybody's objects")
+func TestCleanupRequiresID(t *testing.T) {
+	if _, err := newLauncher(t, config).Cleanup(t.Context(), ""); err == nil {
+		t.Error("want an error without an ID")
 	}
 }
 
-func TestValidateRefuses(t *testing.T) {
+func TestValidateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		arrange    func(t *testing.T, namespace string) launch.Plan
@@ -254,7 +253,7 @@ func TestValidateRefuses(t *testing.T) {
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
 		"NamespaceTerminating": {
-			reason: "a namespace on its way out takes nothing",
+			reason: "a terminating namespace accepts no objects",
 			arrange: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				terminate(t, namespace)
@@ -263,7 +262,7 @@ func TestValidateRefuses(t *testing.T) {
 			wantReason: "NamespaceTerminating", wantInText: "because it is being terminated", wantRemedy: "oc get namespace",
 		},
 		"Quota": {
-			reason: "no room for one Job more",
+			reason: "the quota is used up",
 			arrange: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				fill(t, namespace)
@@ -272,7 +271,7 @@ func TestValidateRefuses(t *testing.T) {
 			wantReason: "QuotaExceeded", wantInText: "exceeded quota: full", wantRemedy: "describe quota",
 		},
 		"ServiceAccountMissing": {
-			reason: "an account that the release does not bring must be there",
+			reason: "a ServiceAccount that is not in the release must exist",
 			arrange: func(_ *testing.T, namespace string) launch.Plan {
 				release := aFullRelease(namespace)
 				release.Supporting = nil
@@ -284,7 +283,7 @@ func TestValidateRefuses(t *testing.T) {
 			wantReason: "ServiceAccountMissing", wantInText: `serviceaccounts "absent" not found`, wantRemedy: "get serviceaccounts",
 		},
 		"Invalid": {
-			reason: "the API server knows best what a Job is",
+			reason: "the API server validates the Job",
 			arrange: func(_ *testing.T, namespace string) launch.Plan {
 				release := aFullRelease(namespace)
 				for _, manifest := range release.Jobs {
@@ -294,8 +293,8 @@ func TestValidateRefuses(t *testing.T) {
 			},
 			wantReason: "InvalidManifest", wantInText: "restartPolicy", wantRemedy: "Report it",
 		},
-		"Taken": {
-			reason: "an object of another kind cannot be created",
+		"UnknownKind": {
+			reason: "an object of an unknown kind cannot be created",
 			arrange: func(_ *testing.T, namespace string) launch.Plan {
 				plan := planned(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
@@ -303,12 +302,12 @@ func TestValidateRefuses(t *testing.T) {
 				}
 				return plan
 			},
-			wantReason: "NotStarted", wantInText: `"Pet"`, wantRemedy: "Put right",
+			wantReason: "NotStarted", wantInText: `"Pet"`, wantRemedy: "Fix what",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := tc.arrange(t, newNamespace(t))
-			findings, valid := launch.New(api).Validate(t.Context(), plan)
+			findings, valid := newLauncher(t, config).Validate(t.Context(), plan)
 			if len(valid.Checks) > 0 || len(valid.Supporting) > 0 || len(findings) != len(plan.Checks) || len(findings) == 0 {
 				t.Fatalf("%s: want a finding for each of %d checks and nothing to run, got %d checks, %d objects and findings %+v",
 					tc.reason, len(plan.Checks), len(valid.Checks), len(valid.Supporting), findings)
@@ -318,17 +317,17 @@ func TestValidateRefuses(t *testing.T) {
 					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, f.Outcome, f.Reason, f.Message)
 				}
 				if !strings.Contains(f.Message, tc.wantInText) {
-					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, f.Message)
+					t.Errorf("%s: the message lacks %q: %q", tc.reason, tc.wantInText, f.Message)
 				}
-				if !strings.Contains(f.Remediation, tc.wantRemedy) {
-					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, f.Remediation)
+				if !strings.Contains(remedyOf(f), tc.wantRemedy) {
+					t.Errorf("%s: the remedy lacks %q: %q", tc.reason, tc.wantRemedy, remedyOf(f))
 				}
 			}
 		})
 	}
 }
 
-// terminate has a namespace hang in its deletion.
+// terminate deletes a namespace that a finalizer keeps.
 func terminate(t *testing.T, namespace string) {
 	t.Helper()
 	holder := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "holder", Namespace: namespace, Finalizers: []string{"example.com/held"}}}
@@ -346,7 +345,7 @@ func terminate(t *testing.T, namespace string) {
 	})
 }
 
-// fill gives a namespace a quota that is used up.
+// fill creates a quota that is used up.
 func fill(t *testing.T, namespace string) {
 	t.Helper()
 	jobs := corev1.ResourceName("count/jobs.batch")
@@ -362,19 +361,18 @@ func fill(t *testing.T, namespace string) {
 	if _, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), full, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Admission holds to what the quota controller wrote into the status, once it
-	// has seen that.
+	// Admission uses the status of the quota, which the quota controller writes.
 	for event := range watch.ResultChan() {
 		if quota, ok := event.Object.(*corev1.ResourceQuota); ok && len(quota.Status.Hard) > 0 {
-			awaitRefusal(t, namespace)
+			awaitRejection(t, namespace)
 			return
 		}
 	}
-	t.Fatal("the quota was never in force")
+	t.Fatal("the quota has no status")
 }
 
-// awaitRefusal returns when the API server takes no Job any more.
-func awaitRefusal(t *testing.T, namespace string) {
+// awaitRejection returns when the API server rejects further Jobs.
+func awaitRejection(t *testing.T, namespace string) {
 	t.Helper()
 	probe := aJob(func(job *batchv1.Job) { job.Namespace = namespace })
 	probe.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -390,20 +388,20 @@ func awaitRefusal(t *testing.T, namespace string) {
 	}
 }
 
-func TestValidateKeepsWhatIsGood(t *testing.T) {
+func TestValidateKeepsValidChecks(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	release.Jobs[1].Job.Namespace = "not-there"
-	findings, valid := launch.New(api).Validate(t.Context(), planned(newRun(), release))
+	findings, valid := newLauncher(t, config).Validate(t.Context(), planned(newRun(), release))
 	if len(findings) != 1 || findings[0].Name != "Etcd.Plain" {
-		t.Errorf("want one finding about the check that cannot be, got %+v", findings)
+		t.Errorf("want one finding for the check that cannot be created, got %+v", findings)
 	}
 	if len(valid.Checks) != 1 || valid.Checks[0].Name != "Etcd.EtcdPreflight" || len(valid.Supporting) != 6 {
-		t.Errorf("want the other check with all it needs, got %d checks and %d objects", len(valid.Checks), len(valid.Supporting))
+		t.Errorf("want the other check with all supporting objects, got %d checks and %d objects", len(valid.Checks), len(valid.Supporting))
 	}
 }
 
-// as is a user of the cluster that may do this much.
+// as returns a launcher of a user with these permissions.
 func as(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *launch.Launcher {
 	t.Helper()
 	user := "user-of-" + namespace
@@ -421,16 +419,12 @@ func as(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *launch.Laun
 	}
 	impersonating := rest.CopyConfig(config)
 	impersonating.Impersonate.UserName = user
-	client, err := kubernetes.NewForConfig(impersonating)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return launch.New(client)
+	return newLauncher(t, impersonating)
 }
 
 func ignore[T any](_ T, err error) error { return err }
 
-func TestAUserWhoMayNotIsTold(t *testing.T) {
+func TestMissingPermission(t *testing.T) {
 	namespace := newNamespace(t)
 	findings, valid := as(t, namespace).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	if len(valid.Checks) > 0 || len(findings) != 2 {
@@ -438,24 +432,24 @@ func TestAUserWhoMayNotIsTold(t *testing.T) {
 	}
 	for _, f := range findings {
 		if f.Reason != "Forbidden" || !strings.Contains(f.Message, "cannot create resource") {
-			t.Errorf("want what is missing, got %s: %s", f.Reason, f.Message)
+			t.Errorf("want the missing permission, got %s: %s", f.Reason, f.Message)
 		}
 	}
 }
 
-func TestPrepareNamesAllThatFailed(t *testing.T) {
+func TestPrepareReportsAllErrors(t *testing.T) {
 	namespace := newNamespace(t)
 	err := as(t, namespace).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
-			t.Errorf("the %s is not named in: %v", want, err)
+			t.Errorf("the %s is missing in the error: %v", want, err)
 		}
 	}
 }
 
-func TestStartTakesOverItsOwnJob(t *testing.T) {
+func TestStartAdoptsJobOfRun(t *testing.T) {
 	namespace := newNamespace(t)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	before, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
@@ -465,41 +459,46 @@ func TestStartTakesOverItsOwnJob(t *testing.T) {
 	create(t, launcher, plan)
 	after, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
 	if err != nil || before.UID != after.UID {
-		t.Errorf("the Job of a killed runner was not taken over: %v", err)
+		t.Errorf("the Job of a killed runner was not adopted: %v", err)
 	}
 }
 
-func TestStartLeavesForeignJobsAlone(t *testing.T) {
+func TestStartRejectsForeignJob(t *testing.T) {
 	namespace := newNamespace(t)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
 	check := plan.Checks[1]
-	squatter := check.Job.DeepCopy()
-	squatter.Labels[label.Run] = "another"
-	if _, err := api.BatchV1().Jobs(namespace).Create(t.Context(), squatter, metav1.CreateOptions{}); err != nil {
+	foreign := check.Job.DeepCopy()
+	foreign.Labels[label.Run] = "another"
+	if _, err := api.BatchV1().Jobs(namespace).Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	err := launcher.Start(t.Context(), check)
 	if err == nil {
-		t.Fatal("a Job that is not of this run would have answered for it")
+		t.Fatal("want an error for a Job of another run")
 	}
 	if f := launch.Explain(check, err); f.Reason != "NotStarted" || !strings.Contains(f.Message, "does not belong to this run") {
-		t.Errorf("the cause is not told: %+v", f)
+		t.Errorf("want the cause, got %+v", f)
 	}
 }
 
-func TestStartEndsWithItsContext(t *testing.T) {
+func TestStartStopsWithContext(t *testing.T) {
 	unreachable := rest.CopyConfig(config)
 	unreachable.Host = "https://127.0.0.1:1"
-	client, err := kubernetes.NewForConfig(unreachable)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	check := planned(newRun(), aRelease(aJob(nil))).Checks[0]
-	err = launch.New(client).Start(ctx, check)
+	err := newLauncher(t, unreachable).Start(ctx, check)
 	if f := launch.Explain(check, err); f.Reason != "APIUnavailable" {
-		t.Errorf("want what stood in the way, got %+v", f)
+		t.Errorf("want APIUnavailable, got %+v", f)
 	}
+}
+
+// remedyOf is the remedy of a finding with its commands.
+func remedyOf(f finding.Finding) string {
+	text := f.Remediation
+	for _, action := range f.Actions {
+		text += "; " + action.Command
+	}
+	return text
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// TestRefusedNamesFileAndLine has the manifests read as a release's are.
-func TestRefusedNamesFileAndLine(t *testing.T) {
+// The manifests are read like those of a release.
+func TestViolationsHaveFileAndLine(t *testing.T) {
 	release, err := payload.ReadManifests(map[string][]byte{
 		"0000_50_a_job.yaml": []byte(`---
 apiVersion: batch/v1
@@ -52,7 +52,7 @@ subjects: [{kind: ServiceAccount, name: account, namespace: ns}]
 	if err != nil || len(release.Problems) > 0 {
 		t.Fatalf("%v, %+v", err, release.Problems)
 	}
-	plan := judge(launch.Run{ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9", Target: update.Release{Version: "4.21.3"}}, release)
+	plan := draft(launch.Run{ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9", Target: update.Release{Version: "4.21.3"}}, release)
 	if len(plan.Refused) != 1 {
 		t.Fatalf("refused %+v, want the Job", plan.Refused)
 	}
@@ -63,7 +63,7 @@ subjects: [{kind: ServiceAccount, name: account, namespace: ns}]
 		`Role "role" in namespace "ns" (0000_50_a_rbac.yaml): rules[0].verbs (line 11): `,
 	} {
 		if message := plan.Refused[0].Message; !strings.Contains(message, want) {
-			t.Errorf("%q does not say %q", message, want)
+			t.Errorf("%q lacks %q", message, want)
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -27,4 +29,18 @@ func TestMain(m *testing.M) {
 		}
 		api = client
 	}, cluster.ControlPlaneOnly())
+}
+
+// newLauncher returns a Launcher with the clients of a configuration.
+func newLauncher(t *testing.T, config *rest.Config) *launch.Launcher {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return launch.New(client, objects)
 }

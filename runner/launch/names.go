@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// maxName is as long as a Job's name can be for the names of its pods,
-	// which get six characters more, to fit the 63 of a host name. Longer ones
-	// would have the Job controller cut off what makes them recognizable.
+	// maxName bounds the name of a Job so that the names of its pods, which are six
+	// characters longer, fit the 63 of a host name. The Job controller would cut off
+	// the suffix of longer names.
 	maxName = 57
-	// hashDigits keep names apart that are cut.
+	// hashDigits is the length of the hash in a shortened name.
 	hashDigits = 5
-	// maxLabelValue is the limit of k8s.io/apimachinery/pkg/util/validation.
+	// maxLabelValue is that of k8s.io/apimachinery/pkg/util/validation.
 	maxLabelValue = 63
 )
 
-// suffixed is the author's name with the suffix of the run. A name that is too
-// long is cut, and gets a hash of the whole so that two that begin alike stay
-// two.
+// suffixed is the author's name with the suffix of the run. A name that is too long
+// is shortened, with a hash of the whole name so that it stays unique.
 func (r Run) suffixed(name string) string {
 	suffix := "-" + r.Suffix()
 	if len(name)+len(suffix) <= maxName {
@@ -31,7 +30,7 @@ func (r Run) suffixed(name string) string {
 	return strings.TrimRight(head(name, maxName-len(suffix)), "-.") + suffix
 }
 
-// labelValue makes text a valid label value, losing what is not allowed in one.
+// labelValue is text without the characters that a label value may not have.
 func labelValue(text string) string {
 	kept := strings.Map(func(r rune) rune {
 		if isWord(r) || strings.ContainsRune("-_.", r) {
@@ -42,8 +41,8 @@ func labelValue(text string) string {
 	return strings.Trim(head(kept, maxLabelValue), "-_.")
 }
 
-// checkName is "<Component>.<JobName>", the form of the names that
-// ClusterVersion's acceptRisks takes: ^[A-Z][A-Za-z0-9.-]*$.
+// checkName is "<Component>.<JobName>", a valid name for the acceptRisks of
+// ClusterVersion: ^[A-Z][A-Za-z0-9.-]*$.
 func checkName(component, job string) string {
 	prefix := camelCase(component)
 	switch {

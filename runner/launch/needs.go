@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// Needs are the permissions to validate, create and delete what is drafted, but
-// for the guard. A run needs all of ListNeeds besides.
+// Needs are the permissions to validate, create and delete the objects of the
+// draft, without the guard. A run needs ListNeeds in addition.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[reference]bool{}
@@ -25,7 +25,7 @@ func (d Draft) Needs() access.Needs {
 		}
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(used), compareReferences) {
-		needs.Required = append(needs.Required, making(ref.kind, ref.namespace)...)
+		needs.Required = append(needs.Required, creating(ref.kind, ref.namespace)...)
 		needs.Given = append(needs.Given, d.given(ref)...)
 	}
 	return needs
@@ -34,13 +34,13 @@ func (d Draft) Needs() access.Needs {
 // JobNeeds are the permissions to create a Job in a namespace, to follow it and
 // to delete it.
 func JobNeeds(namespace string) access.Needs {
-	return access.Needs{Required: slices.Concat(making(jobKind, namespace), making(podKind, namespace))}
+	return access.Needs{Required: slices.Concat(creating(jobKind, namespace), creating(podKind, namespace))}
 }
 
-// given is what a supporting object grants: the rules of a role, or the right to
-// bind a role of the cluster.
+// given are the permissions that a supporting object grants: the rules of a role,
+// or the permission to bind a role of the cluster.
 func (d Draft) given(ref reference) []access.Given {
-	switch object := d.catalog.entries[ref].manifest.Object.(type) {
+	switch object := d.catalog.manifests[ref].manifest.Object.(type) {
 	case *rbacv1.Role:
 		return given(ref.namespace, object.Rules)
 	case *rbacv1.ClusterRole:
@@ -53,9 +53,8 @@ func (d Draft) given(ref reference) []access.Given {
 	return nil
 }
 
-// AnyNeeds is Plan.Needs for every plan that there may be: it is not known in
-// which namespaces the Jobs of a release are. What the roles of a release allow
-// is not known either.
+// AnyNeeds are the Needs of any draft, for all namespaces. The permissions that the
+// roles of a release grant are not included, since they are unknown.
 func AnyNeeds() access.Needs {
 	needs := access.Needs{
 		Required: []access.Request{{Verb: "get", Resource: "serviceaccounts"}},
@@ -63,38 +62,37 @@ func AnyNeeds() access.Needs {
 			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: knownRoles(),
 		}}},
 	}
-	for _, k := range kindsOf(nil) {
+	for _, k := range kinds() {
 		if !k.guard {
-			needs.Required = append(needs.Required, making(k.name, "")...)
+			needs.Required = append(needs.Required, creating(k.name, "")...)
 		}
 	}
 	return needs
 }
 
-// ListNeeds is what it takes to find what runs have in the cluster: Launcher.Runs
-// lists everything, and so does the end of each run.
+// ListNeeds are the permissions to list the objects of runs in the cluster, as
+// Launcher.Runs and the end of each run do.
 func ListNeeds() access.Needs { return everyKind("list") }
 
-// CleanupNeeds is what it takes to clean up after any run.
+// CleanupNeeds are the permissions to clean up any run.
 func CleanupNeeds() access.Needs { return everyKind("list", "watch", "deletecollection") }
 
-// GuardNeeds is what Launcher.Guard takes, and to delete it again.
+// GuardNeeds are the permissions to create and delete the guard.
 func GuardNeeds() access.Needs {
 	var needs access.Needs
-	for _, k := range kindsOf(nil) {
+	for _, k := range kinds() {
 		if k.guard {
-			needs.Optional = append(needs.Optional, access.Verbs(k.about(), "create", "get", "list", "watch", "deletecollection")...)
+			needs.Optional = append(needs.Optional, access.Verbs(k.request(), "create", "get", "list", "watch", "deletecollection")...)
 		}
 	}
 	return needs
 }
 
-// everyKind is these verbs about all kinds, of which a user may go without those
-// of the guard.
+// everyKind are these verbs on all kinds; those of the guard are optional.
 func everyKind(verbs ...string) access.Needs {
 	var needs access.Needs
-	for _, k := range kindsOf(nil) {
-		requests := access.Verbs(k.about(), verbs...)
+	for _, k := range kinds() {
+		requests := access.Verbs(k.request(), verbs...)
 		if k.guard {
 			needs.Optional = append(needs.Optional, requests...)
 			continue
@@ -104,17 +102,17 @@ func everyKind(verbs ...string) access.Needs {
 	return needs
 }
 
-// making is what it takes to create objects of a kind in a namespace, to find
-// out whose an object is that is there already, and to delete them and wait
-// until they are gone. Pods are made by others.
-func making(name, namespace string) []access.Request {
+// creating are the permissions to create objects of a kind in a namespace, to adopt
+// existing ones, and to delete them and wait until they are gone. Pods are created
+// by Kubernetes.
+func creating(name, namespace string) []access.Request {
 	var requests []access.Request
-	for _, k := range kindsOf(nil) {
+	for _, k := range kinds() {
 		if k.name != name {
 			continue
 		}
-		requests = append(requests, access.Verbs(k.about(), "watch")...) // in all namespaces at once
-		in := k.about()
+		requests = append(requests, access.Verbs(k.request(), "watch")...) // in all namespaces at once
+		in := k.request()
 		in.Namespace = namespace
 		requests = append(requests, access.Verbs(in, "deletecollection")...)
 		if name != podKind {
@@ -132,10 +130,10 @@ func given(namespace string, rules []rbacv1.PolicyRule) []access.Given {
 	return all
 }
 
-// binding is the right to bind a role of the cluster. A role of the release may be
-// bound by a user who has its rules.
+// binding is the permission to bind a role of the cluster. A role of the release
+// may be bound by a user who has its rules.
 func (d Draft) binding(namespace string, role rbacv1.RoleRef) []access.Given {
-	if d.catalog.entries[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(knownRoles(), role.Name) {
+	if d.catalog.manifests[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(knownRoles(), role.Name) {
 		return nil
 	}
 	return []access.Given{{Namespace: namespace, Rule: rbacv1.PolicyRule{

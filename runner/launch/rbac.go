@@ -8,27 +8,27 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// ruleFaults hold the rules of a role to reading, and to asking the API server
-// what somebody may do. A verb is not all there is to it: "get" on pods/exec or
-// nodes/proxy opens a connection that can do anything.
-func ruleFaults(rules []rbacv1.PolicyRule) []fault {
-	var faults []fault
+// ruleViolations reject rules that grant more than read access and reviews of
+// permissions. The verbs do not suffice: "get" on pods/exec or nodes/proxy opens a
+// connection that can execute commands.
+func ruleViolations(rules []rbacv1.PolicyRule) []violation {
+	var violations []violation
 	for i, rule := range rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		if verb, ok := writingVerb(rule); ok {
-			faults = append(faults, fault{ruleRBAC, path + ".verbs", fmt.Sprintf("%q is not reading: a preflight may get, list and watch", verb)})
+			violations = append(violations, violation{ReasonRefusedRBAC, path + ".verbs", fmt.Sprintf("%q is not read access: a preflight may get, list and watch", verb)})
 		}
 		if slices.Contains(rule.NonResourceURLs, "*") {
-			faults = append(faults, fault{ruleRBAC, path + ".nonResourceURLs", `"*" is everything that the API server serves, its profiles included: name the paths to read`})
+			violations = append(violations, violation{ReasonRefusedRBAC, path + ".nonResourceURLs", `"*" includes all paths of the API server, such as its profiles: name the paths to read`})
 		}
 		if resource, ok := connectingResource(rule); ok {
-			faults = append(faults, fault{
-				ruleRBAC, path + ".resources",
-				fmt.Sprintf("%q in API groups %q reaches into running pods and nodes: name the resources to read", resource, rule.APIGroups),
+			violations = append(violations, violation{
+				ReasonRefusedRBAC, path + ".resources",
+				fmt.Sprintf("%q in API groups %q includes connections to pods and nodes: name the resources to read", resource, rule.APIGroups),
 			})
 		}
 	}
-	return faults
+	return violations
 }
 
 func writingVerb(rule rbacv1.PolicyRule) (string, bool) {
@@ -43,8 +43,7 @@ func writingVerb(rule rbacv1.PolicyRule) (string, bool) {
 	return "", false
 }
 
-// onlyReviews is true for the resources that are questions to the API server,
-// asked by creating an object that is never stored.
+// onlyReviews is true for review resources, which are created and never stored.
 func onlyReviews(rule rbacv1.PolicyRule) bool {
 	reviews := map[string][]string{
 		"authorization.k8s.io":  {"selfsubjectaccessreviews", "subjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"},
@@ -63,25 +62,25 @@ func onlyReviews(rule rbacv1.PolicyRule) bool {
 }
 
 // connectingResource finds a subresource that is a connection rather than an
-// object, in whichever API group, also where a wildcard covers it: "*" means all
-// resources and their subresources. The whole group of KubeVirt's is connections
-// into virtual machines.
+// object, in any API group, also if a wildcard includes it: "*" means all resources
+// and their subresources. All resources of KubeVirt's group are connections to
+// virtual machines.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
 	connections := []string{"*", "exec", "attach", "portforward", "proxy", "console", "vnc"}
-	everywhere := slices.ContainsFunc(rule.APIGroups, func(group string) bool {
+	allResources := slices.ContainsFunc(rule.APIGroups, func(group string) bool {
 		return slices.Contains([]string{"", "*", "subresources.kubevirt.io"}, group)
 	})
 	for _, resource := range rule.Resources {
 		_, subresource, _ := strings.Cut(resource, "/")
-		if everywhere && resource == "*" || slices.Contains(connections, subresource) {
+		if allResources && resource == "*" || slices.Contains(connections, subresource) {
 			return resource, true
 		}
 	}
 	return "", false
 }
 
-// knownRoles are the cluster roles that every cluster has, that only read, and
-// that a preflight may be bound to without bringing a copy.
+// knownRoles are read-only cluster roles of every cluster, which a release may bind
+// without a manifest of its own.
 func knownRoles() []string { return []string{"cluster-reader", "view"} }
 
 func readOnlyRole(ref rbacv1.RoleRef) bool {

@@ -24,23 +24,23 @@ const (
 	image  = "quay.io/openshift/cco@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// target is the release that the runs of these tests are about.
+// target is the target release of the runs.
 var target = update.Release{Version: "4.21.0", Image: "quay.io/openshift-release-dev/ocp-release@" + digest}
 
-// planned is the plan of a run of the release.
+// planned returns the plan of a run of the release.
 func planned(run launch.Run, release *payload.Release) launch.Plan {
 	return launch.NewDraft(run.From, release).Bind(run)
 }
 
-// judgedPlan is a plan with what its draft refuses.
-type judgedPlan struct {
+// draftedPlan is a plan with the rejected checks of its draft.
+type draftedPlan struct {
 	launch.Plan
 	Refused []finding.Finding
 }
 
-func judge(run launch.Run, release *payload.Release) judgedPlan {
-	draft := launch.NewDraft(run.From, release)
-	return judgedPlan{Plan: draft.Bind(run), Refused: draft.Refused}
+func draft(run launch.Run, release *payload.Release) draftedPlan {
+	drafted := launch.NewDraft(run.From, release)
+	return draftedPlan{Plan: drafted.Bind(run), Refused: drafted.Refused}
 }
 
 func aRun() launch.Run {
@@ -99,7 +99,7 @@ func subject(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}
 }
 
-// readRelease reads manifests as they would come out of a payload.
+// readRelease reads manifests like those of a payload.
 func readRelease(t *testing.T, path string) *payload.Release {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// crowd gives a namespace a quota that is used up by the Jobs that are there.
-func crowd(t *testing.T, namespace string, jobs int64) {
+// fillWith creates a quota that the existing Jobs use up.
+func fillWith(t *testing.T, namespace string, jobs int64) {
 	t.Helper()
 	name := corev1.ResourceName("count/jobs.batch")
 	watching, err := api.CoreV1().ResourceQuotas(namespace).Watch(t.Context(), metav1.ListOptions{})
@@ -27,7 +27,7 @@ func crowd(t *testing.T, namespace string, jobs int64) {
 	}
 	defer watching.Stop()
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "crowded"},
+		ObjectMeta: metav1.ObjectMeta{Name: "filled"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: *resource.NewQuantity(jobs, resource.DecimalSI)}},
 	}
 	if _, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
@@ -39,43 +39,43 @@ func crowd(t *testing.T, namespace string, jobs int64) {
 			return
 		}
 	}
-	t.Fatal("the quota was never in force")
+	t.Fatal("the quota has no status")
 }
 
-func TestARunIsTakenOver(t *testing.T) {
+func TestResumedRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		look   bool // the second runner looks first
+		resume bool // the second runner calls Resume
 		most   int32
 	}{
 		// Two Jobs, six supporting objects, policy and binding, and the probe.
-		"Looking":        {"what is known to be there is not asked about", true, 10 + 1},
-		"WithoutLooking": {"what is there is adopted all the same", false, 8*2 + 8*2 + 2*2 + 1},
+		"Resume":        {"known objects need no requests", true, 10 + 1},
+		"WithoutResume": {"existing objects are adopted without Resume", false, 8*2 + 8*2 + 2*2 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			plan := planned(newRun(), aFullRelease(namespace))
-			first := launch.New(api)
+			first := newLauncher(t, config)
 			first.Guard(t.Context(), plan)
 			create(t, first, plan)
-			crowd(t, namespace, 2) // our own two Jobs use it up
+			fillWith(t, namespace, 2)
 
 			var requests atomic.Int32
 			second := behind(t, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				requests.Add(1)
 				next.ServeHTTP(w, r)
 			})
-			if tc.look {
+			if tc.resume {
 				if err := second.Resume(t.Context(), plan.Run.ID); err != nil {
 					t.Fatal(err)
 				}
 			}
 			findings, valid := second.Validate(t.Context(), plan)
 			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
-				t.Fatalf("%s, but a run is refused what it has, %d checks left (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
+				t.Fatalf("%s, but existing objects are rejected, %d checks left (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
 			}
 			if guard := second.Guard(t.Context(), valid); guard.Outcome != preflight.Pass {
-				t.Errorf("%s, but not the guard: %+v", tc.reason, guard)
+				t.Errorf("%s: guard %+v", tc.reason, guard)
 			}
 			if err := second.Prepare(t.Context(), valid); err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
@@ -89,38 +89,38 @@ func TestARunIsTakenOver(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(first.Created(plan.Run.ID), second.Created(plan.Run.ID)); diff != "" {
-				t.Errorf("%s; what it has (-first, +second):\n%s", tc.reason, diff)
+				t.Errorf("%s; objects (-first, +second):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestResumeOfNothing(t *testing.T) {
+func TestResumeWithoutObjects(t *testing.T) {
 	namespace := newNamespace(t)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
 	if err := launcher.Resume(t.Context(), plan.Run.ID); err != nil {
 		t.Fatal(err)
 	}
 	create(t, launcher, plan)
 	if got := residue(t, plan.Run.ID); len(got) != 8 {
-		t.Errorf("want everything created, got %v", got)
+		t.Errorf("want all objects created, got %v", got)
 	}
 }
 
-func TestAQuotaThatOthersUsedUpStillRefuses(t *testing.T) {
+func TestQuotaUsedByOthers(t *testing.T) {
 	namespace := newNamespace(t)
 	fill(t, namespace)
 	plan := planned(newRun(), aFullRelease(namespace))
-	err := launch.New(api).Start(t.Context(), plan.Checks[1])
+	err := newLauncher(t, config).Start(t.Context(), plan.Checks[1])
 	if f := launch.Explain(plan.Checks[1], err); f.Reason != "QuotaExceeded" {
 		t.Errorf("want the quota as the cause, got %+v", f)
 	}
 }
 
-func TestEndTakesOneJobAway(t *testing.T) {
+func TestEndDeletesOneJob(t *testing.T) {
 	namespace := newNamespace(t)
-	launcher := launch.New(api)
+	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	watching, err := api.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
@@ -138,13 +138,13 @@ func TestEndTakesOneJobAway(t *testing.T) {
 	}
 	left, err := api.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) != 1 || left.Items[0].Name != plan.Checks[0].Job.Name {
-		t.Errorf("want the other Job left alone, got %d: %v", len(left.Items), err)
+		t.Errorf("want the other Job kept, got %d: %v", len(left.Items), err)
 	}
 	if err := launcher.End(t.Context(), plan.Checks[1]); err != nil {
-		t.Errorf("what is gone cannot be deleted again: %v", err)
+		t.Errorf("deleting a deleted Job fails: %v", err)
 	}
 	if err := launcher.Start(t.Context(), plan.Checks[1]); err != nil {
-		t.Errorf("it cannot be started again: %v", err)
+		t.Errorf("the Job cannot be created again: %v", err)
 	}
 	if err := launcher.End(t.Context(), plan.Checks[1]); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestEndTakesOneJobAway(t *testing.T) {
 		}
 	}
 	if err != nil || jobs != 2 {
-		t.Errorf("want both Jobs told as deleted, got %v: %v", removal.Deleted, err)
+		t.Errorf("want both Jobs reported as deleted, got %v: %v", removal.Deleted, err)
 	}
 }
 
@@ -166,9 +166,9 @@ func TestSerial(t *testing.T) {
 		reason string
 		want   bool
 	}{
-		"true":  {"the author wants it to run alone among its like", true},
-		"false": {"the author says that it need not", false},
-		"yes":   {"there is one word for it", false},
+		"true":  {"the check must not run beside other serial checks", true},
+		"false": {"the check is not serial", false},
+		"yes":   {"only the value true is serial", false},
 	} {
 		t.Run(value, func(t *testing.T) {
 			job := aJob(func(job *batchv1.Job) { job.Annotations["preflight.openshift.io/serial"] = value })
@@ -179,6 +179,6 @@ func TestSerial(t *testing.T) {
 		})
 	}
 	if planned(newRun(), aRelease(aJob(nil))).Checks[0].Serial {
-		t.Error("a check is serial though nobody said so")
+		t.Error("a check without the annotation is serial")
 	}
 }

@@ -1,16 +1,16 @@
-// Package launch answers: how do a release's preflight manifests become Jobs
-// in this cluster, and go again?
+// Package launch answers: how are the Jobs of a release created in this cluster, and
+// deleted again?
 //
-// [Build] is pure: it makes a [Plan] of a release, and refuses what a preflight
-// must not do. A [Launcher] takes the plan to a cluster: Validate has the API
-// server look at every object before the first is created, Prepare creates the
-// temporary copies of the supporting objects, Start creates one Job, and
-// Cleanup deletes everything that carries the label of a run, knowing nothing
-// but its ID.
+// [NewDraft] is pure: it reads the checks of a release, and rejects those that
+// violate the policy for manifests. [Draft.Bind] returns the [Plan] of one run. A
+// [Launcher] creates its objects: Validate sends every object as a dry run before the
+// first is created, Prepare creates the temporary copies of the supporting objects,
+// Start creates one Job, and Cleanup deletes all objects with the label of a run,
+// given only its ID.
 //
-// The names of all objects follow from the release and the ID of the run. So a
-// runner that takes over the run of another one does what that did: what is
-// there already is adopted.
+// The names of all objects depend on the release and the ID of the run only. A
+// runner that continues the run of another therefore creates the same objects:
+// existing ones are adopted.
 package launch
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// AnnotationCheck holds the name of the check, on its Job: names of Jobs are cut,
-// and those of checks are made of what is not on the Job.
+// AnnotationCheck is the name of the check, on its Job. It cannot be derived from
+// the Job, whose name is shortened.
 const AnnotationCheck = label.Prefix + "check"
 
 const (
-	// annotationResult is set by authors: with the value "framed" the check
-	// promises a result of the SDK's form.
+	// annotationResult is set by authors: with the value "framed" the check promises
+	// a result in the SDK's format.
 	annotationResult = label.Prefix + "result"
 	resultFramed     = "framed"
-	// annotationSerial is set by authors: of the Jobs of a component that have
-	// it with the value "true", one runs at a time. Any other value means no.
+	// annotationSerial is set by authors: of the Jobs of a component with the value
+	// "true", one runs at a time. Any other value means no.
 	annotationSerial = label.Prefix + "serial"
 	serialTrue       = "true"
 
@@ -46,21 +46,21 @@ const (
 type Run struct {
 	// ID is a UUID.
 	ID string
-	// From is the cluster's version, Target the release that is asked about.
+	// From is the cluster's version, Target the release to update to.
 	From   string
 	Target update.Release
 	// StartTime and Deadline bound the run.
 	StartTime, Deadline time.Time
-	// ToolVersion is recorded on what the run creates.
+	// ToolVersion is the version of the tool, for the annotations of the objects.
 	ToolVersion string
 }
 
-// Suffix is what makes the names of a run's objects unique: the first ten hex
-// digits of its ID.
+// Suffix is the suffix of the names of the run's objects: the first ten hex digits
+// of its ID.
 func (r Run) Suffix() string { return label.Suffix(r.ID) }
 
-// labels are the author's, and over them the run's. Those that the Job
-// controller sets, or that only a runner may set, are not the author's to give.
+// labels are the author's, overridden by the run's, without those that only the Job
+// controller or a runner sets.
 func (r Run) labels(author map[string]string, component string) map[string]string {
 	labels := map[string]string{}
 	for key, value := range author {
@@ -75,13 +75,14 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 }
 
 // reserved is true for the labels of the Job controller (k8s.io/api/batch/v1,
-// JobNameLabel and its neighbours) and our own.
+// JobNameLabel and others) and of this project.
 func reserved(key string) bool {
 	return key == "controller-uid" || key == "job-name" ||
 		strings.HasPrefix(key, "batch.kubernetes.io/") || strings.HasPrefix(key, label.Prefix)
 }
 
-// annotations are the author's, and over them where the object comes from.
+// annotations are the author's, overridden by those about the origin of the
+// object.
 func (r Run) annotations(author map[string]string, file string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range author {

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// reference names an object as other manifests do. Namespace is empty for
-// cluster roles and their bindings.
+// reference identifies an object. Namespace is empty for cluster roles and their
+// bindings.
 type reference struct {
 	kind, namespace, name string
 }
@@ -25,58 +25,60 @@ func (r reference) String() string {
 	return fmt.Sprintf("%s %q in namespace %q", r.kind, r.name, r.namespace)
 }
 
-// entry is one supporting manifest of the release.
-type entry struct {
+// supportingManifest is one supporting manifest of the release.
+type supportingManifest struct {
 	manifest payload.Supporting
-	// needs are what else must exist for it to take effect.
-	needs  []reference
-	faults []fault
+	// needs are the other objects that it requires.
+	needs      []reference
+	violations []violation
 }
 
-// catalog holds the supporting manifests of a release by the author's names.
-type catalog struct{ entries map[reference]*entry }
+// catalog has the supporting manifests of a release by the author's names.
+type catalog struct {
+	manifests map[reference]*supportingManifest
+}
 
-// newCatalog finds the references between the supporting objects, and what they
-// violate.
+// newCatalog finds the references between the supporting objects, and their
+// violations.
 func newCatalog(supporting []payload.Supporting) catalog {
-	c := catalog{entries: map[reference]*entry{}}
+	c := catalog{manifests: map[reference]*supportingManifest{}}
 	for _, manifest := range supporting {
 		c.add(manifest)
 	}
 	for _, ref := range c.references() {
-		c.connect(ref, c.entries[ref])
+		c.connect(ref, c.manifests[ref])
 	}
 	return c
 }
 
 func (c catalog) add(manifest payload.Supporting) {
 	ref, known := referenceOf(manifest.Object)
-	added := &entry{manifest: manifest}
+	added := &supportingManifest{manifest: manifest}
 	if !known {
-		added.faults = []fault{{ruleManifest, "kind", fmt.Sprintf("%s is not a kind that a preflight may bring", ref.kind)}}
+		added.violations = []violation{{ReasonRefusedManifest, "kind", fmt.Sprintf("a preflight may not contain objects of kind %s", ref.kind)}}
 	}
 	if ref.namespace == "" && namespaced(ref.kind) {
-		added.faults = append(added.faults, fault{ruleManifest, "metadata.namespace", "is required: a preflight has no namespace of its own"})
+		added.violations = append(added.violations, violation{ReasonRefusedManifest, "metadata.namespace", "is required: a preflight has no default namespace"})
 	}
-	if first, ok := c.entries[ref]; ok {
-		first.faults = append(first.faults, fault{ruleManifest, "metadata.name", fmt.Sprintf("the release has it twice, also in %s", manifest.File)})
+	if first, ok := c.manifests[ref]; ok {
+		first.violations = append(first.violations, violation{ReasonRefusedManifest, "metadata.name", fmt.Sprintf("is a duplicate of the object in %s", manifest.File)})
 		return
 	}
-	c.entries[ref] = added
+	c.manifests[ref] = added
 }
 
-// references are the keys of the catalog in a fixed order.
+// references are the keys of the catalog, sorted.
 func (c catalog) references() []reference {
-	refs := make([]reference, 0, len(c.entries))
-	for ref := range c.entries {
+	refs := make([]reference, 0, len(c.manifests))
+	for ref := range c.manifests {
 		refs = append(refs, ref)
 	}
 	slices.SortFunc(refs, compareReferences)
 	return refs
 }
 
-// compareReferences puts what is bound before the bindings, which the API
-// server wants to look up.
+// compareReferences orders bindings last, since the API server requires the objects
+// that they refer to.
 func compareReferences(a, b reference) int {
 	return cmp.Or(cmp.Compare(rank(a.kind), rank(b.kind)), cmp.Compare(a.kind, b.kind),
 		cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
@@ -93,9 +95,10 @@ func namespaced(kind string) bool {
 	return kind != "ClusterRole" && kind != "ClusterRoleBinding"
 }
 
-// referenceOf names a supporting object; false for a kind that is none.
+// referenceOf identifies a supporting object; false for another kind.
 func referenceOf(object payload.Object) (reference, bool) {
-	kind, known := "", true
+	var kind string
+	known := true
 	switch object.(type) {
 	case *corev1.ServiceAccount:
 		kind = "ServiceAccount"
@@ -121,15 +124,15 @@ func typeMeta(version, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: kind}
 }
 
-// connect finds what an object refers to and what it violates.
-func (c catalog) connect(ref reference, e *entry) {
+// connect finds the references and violations of an object.
+func (c catalog) connect(ref reference, e *supportingManifest) {
 	switch object := e.manifest.Object.(type) {
 	case *rbacv1.Role:
-		e.faults = append(e.faults, ruleFaults(object.Rules)...)
+		e.violations = append(e.violations, ruleViolations(object.Rules)...)
 	case *rbacv1.ClusterRole:
-		e.faults = append(e.faults, ruleFaults(object.Rules)...)
+		e.violations = append(e.violations, ruleViolations(object.Rules)...)
 		if object.AggregationRule != nil {
-			e.faults = append(e.faults, fault{ruleRBAC, "aggregationRule", "would gather rules that the release does not show"})
+			e.violations = append(e.violations, violation{ReasonRefusedRBAC, "aggregationRule", "would aggregate rules that are not in the release"})
 		}
 	case *rbacv1.RoleBinding:
 		c.bind(ref, e, object.Subjects, object.RoleRef)
@@ -138,27 +141,27 @@ func (c catalog) connect(ref reference, e *entry) {
 	}
 }
 
-// bind connects a binding. It needs its role, and each of its accounts needs the
-// binding.
-func (c catalog) bind(binding reference, e *entry, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
+// bind connects a binding: it needs its role, and each of its ServiceAccounts needs
+// the binding.
+func (c catalog) bind(binding reference, e *supportingManifest, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
 	for i, subject := range subjects {
 		account := accountOfSubject(subject)
-		if subject.Kind != rbacv1.ServiceAccountKind || c.entries[account] == nil {
-			e.faults = append(e.faults, fault{
-				ruleRBAC, fmt.Sprintf("subjects[%d]", i),
+		if subject.Kind != rbacv1.ServiceAccountKind || c.manifests[account] == nil {
+			e.violations = append(e.violations, violation{
+				ReasonRefusedRBAC, fmt.Sprintf("subjects[%d]", i),
 				fmt.Sprintf("%s is not an annotated ServiceAccount of the release", account),
 			})
 			continue
 		}
-		c.entries[account].needs = append(c.entries[account].needs, binding)
+		c.manifests[account].needs = append(c.manifests[account].needs, binding)
 	}
 	bound := roleOf(role, binding.namespace)
 	switch {
-	case c.entries[bound] != nil:
+	case c.manifests[bound] != nil:
 		e.needs = append(e.needs, bound)
 	case !readOnlyRole(role):
-		e.faults = append(e.faults, fault{
-			ruleRBAC, "roleRef",
+		e.violations = append(e.violations, violation{
+			ReasonRefusedRBAC, "roleRef",
 			fmt.Sprintf("%s is neither an annotated role of the release, nor ClusterRole cluster-reader or view", bound),
 		})
 	}
@@ -168,7 +171,7 @@ func accountOfSubject(subject rbacv1.Subject) reference {
 	return reference{subject.Kind, subject.Namespace, subject.Name}
 }
 
-// roleOf is the role that a binding in a namespace refers to.
+// roleOf is the role of a binding in a namespace.
 func roleOf(role rbacv1.RoleRef, namespace string) reference {
 	if role.Kind == "Role" {
 		return reference{role.Kind, namespace, role.Name}
@@ -176,7 +179,7 @@ func roleOf(role rbacv1.RoleRef, namespace string) reference {
 	return reference{role.Kind, "", role.Name}
 }
 
-// closure is everything that refs need, themselves included, in a fixed order.
+// closure is refs with all that they need, sorted.
 func (c catalog) closure(refs []reference) []reference {
 	seen := map[reference]bool{}
 	var visit func([]reference)
@@ -184,7 +187,7 @@ func (c catalog) closure(refs []reference) []reference {
 		for _, ref := range refs {
 			if !seen[ref] {
 				seen[ref] = true
-				visit(c.entries[ref].needs)
+				visit(c.manifests[ref].needs)
 			}
 		}
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Validate has the API server look at everything in the plan, with dry runs
-// and all at once, so that nothing is started that cannot be. What it refuses
-// becomes a finding per Job and leaves the returned plan. Canceling ctx makes
-// the rest findings that could not tell.
+// Validate sends all objects of the plan to the API server as dry runs, so that no
+// Job is started whose objects cannot be created. Each check with a rejected object
+// becomes a finding, and is not in the returned plan. When ctx is canceled, the
+// remaining checks become Unknown findings.
 //
-// What this run has in the cluster already is valid: it is going to be adopted.
+// Existing objects of this run are valid: they will be adopted.
 //
-// A dry run does not see what depends on objects that are not there yet: the
-// pods of the Jobs, and the rights to bind a role that the plan brings.
+// A dry run does not validate what depends on objects that do not exist yet: the
+// pods of the Jobs, and the permission to bind a role of the plan.
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
 	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, accounts: map[reference]error{}}
-	v.ask(ctx)
+	v.run(ctx)
 
 	valid := plan
 	valid.Checks = nil
 	var findings []finding.Finding
 	for i, check := range plan.Checks {
-		if err := v.problem(i, check); err != nil {
+		if err := v.rejection(i, check); err != nil {
 			findings = append(findings, Explain(check, err))
 			continue
 		}
@@ -39,7 +39,7 @@ func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, 
 	return findings, valid
 }
 
-// validation holds what the API server said, by what it was asked about.
+// validation has the errors of the API server by object.
 type validation struct {
 	launcher *Launcher
 	plan     Plan
@@ -48,33 +48,33 @@ type validation struct {
 	accounts map[reference]error
 }
 
-// ask sends all requests.
-func (v *validation) ask(ctx context.Context) {
-	accounts := v.foreignAccounts()
-	var questions []func() error
+// run sends all requests.
+func (v *validation) run(ctx context.Context) {
+	accounts := v.existingAccounts()
+	var requests []func() error
 	for _, object := range v.plan.Supporting {
-		questions = append(questions, func() error { return v.launcher.dryRun(ctx, object) })
+		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
 	}
 	for _, account := range accounts {
-		questions = append(questions, func() error { return v.launcher.accountExists(ctx, account) })
+		requests = append(requests, func() error { return v.launcher.accountExists(ctx, account) })
 	}
 	for _, check := range v.plan.Checks {
-		questions = append(questions, func() error { return v.launcher.dryRun(ctx, check.Job) })
+		requests = append(requests, func() error { return v.launcher.dryRun(ctx, check.Job) })
 	}
-	answers := askAll(questions)
+	errs := doAll(requests)
 	for i, object := range v.plan.Supporting {
-		v.objects[referenceTo(object)] = answers[i]
+		v.objects[referenceTo(object)] = errs[i]
 	}
-	answers = answers[len(v.plan.Supporting):]
+	errs = errs[len(v.plan.Supporting):]
 	for i, account := range accounts {
-		v.accounts[account] = answers[i]
+		v.accounts[account] = errs[i]
 	}
-	v.jobs = answers[len(accounts):]
+	v.jobs = errs[len(accounts):]
 }
 
-// foreignAccounts are the ServiceAccounts that the Jobs use and the release
-// does not bring, each once.
-func (v *validation) foreignAccounts() []reference {
+// existingAccounts are the ServiceAccounts of the Jobs that are not in the release,
+// each once.
+func (v *validation) existingAccounts() []reference {
 	seen := map[reference]bool{}
 	for _, object := range v.plan.Supporting {
 		seen[referenceTo(object)] = true
@@ -93,8 +93,8 @@ func accountOf(check Check) reference {
 	return reference{"ServiceAccount", check.Job.Namespace, check.Job.Spec.Template.Spec.ServiceAccountName}
 }
 
-// problem is the first thing that stands in the way of a check.
-func (v *validation) problem(i int, check Check) error {
+// rejection is the first error for an object of a check.
+func (v *validation) rejection(i int, check Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err
 	}
@@ -106,18 +106,18 @@ func (v *validation) problem(i int, check Check) error {
 	return v.accounts[accountOf(check)]
 }
 
-// dryRun asks whether the API server would take the object.
+// dryRun returns the error with which the API server rejects the object.
 func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
-	k, err := l.kindOf(object)
+	k, err := kindOf(object)
 	if err != nil {
 		return err
 	}
-	if l.there(k, object) {
+	if l.isPresent(k, object) {
 		return nil
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		err := k.create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsAlreadyExists(err) || roleToCome(object, err) {
+		err := l.post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsAlreadyExists(err) || roleMissing(object, err) {
 			return nil
 		}
 		return l.orAdopt(ctx, k, object, err)
@@ -125,12 +125,12 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the API server does not take %s: %w", referenceTo(object), err)
+	return fmt.Errorf("the API server rejects %s: %w", referenceTo(object), err)
 }
 
-// roleToCome is true when a binding is refused only because the role that the
-// plan creates before it is not there in a dry run.
-func roleToCome(object payload.Object, err error) bool {
+// roleMissing is true for a binding that is rejected only because its role, which
+// the plan creates before, does not exist during a dry run.
+func roleMissing(object payload.Object, err error) bool {
 	return rank(referenceTo(object).kind) > 0 && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
 }
 

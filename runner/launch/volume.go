@@ -8,31 +8,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// volumeFaults allow what a pod can only read, and scratch space. Any other
-// volume would let it change what outlives it.
-func volumeFaults(path string, volume corev1.Volume, images map[string]bool) []fault {
+// volumeViolations reject volumes other than read-only ones and scratch space, which
+// would outlive the pod.
+func volumeViolations(path string, volume corev1.Volume, images map[string]bool) []violation {
 	source := volume.VolumeSource
 	name := sourceName(source)
 	switch name {
 	case "configMap", "secret", "downwardAPI", "emptyDir":
 		return nil
 	case "projected":
-		return projectionFaults(path+".projected", *source.Projected)
+		return projectionViolations(path+".projected", *source.Projected)
 	case "image":
-		return imageFaults(path+".image.reference", source.Image.Reference, images)
+		return imageViolations(path+".image.reference", source.Image.Reference, images)
 	case "hostPath":
-		return []fault{{rulePodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
+		return []violation{{ReasonRefusedPodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
 	case "":
-		return []fault{{ruleVolume, path, fmt.Sprintf("volume %q has to have exactly one source", volume.Name)}}
+		return []violation{{ReasonRefusedVolume, path, fmt.Sprintf("volume %q must have exactly one source", volume.Name)}}
 	}
-	return []fault{{
-		ruleVolume, path + "." + name,
+	return []violation{{
+		ReasonRefusedVolume, path + "." + name,
 		fmt.Sprintf("volume %q is none of configMap, secret, projected, downwardAPI, emptyDir and image: a preflight may not write to storage", volume.Name),
 	}}
 }
 
-// sourceName is the name of the one source that a volume has; empty where there
-// is not exactly one.
+// sourceName is the name of the source of a volume; empty unless it has exactly
+// one.
 func sourceName(source corev1.VolumeSource) string {
 	var names []string
 	value := reflect.ValueOf(source)
@@ -48,14 +48,14 @@ func sourceName(source corev1.VolumeSource) string {
 	return names[0]
 }
 
-// projectionFaults leave the identity of the pod to its token, by which the
-// guard knows it.
-func projectionFaults(path string, projected corev1.ProjectedVolumeSource) []fault {
-	var faults []fault
+// projectionViolations reject identities other than the token of the pod, by which the
+// guard identifies it.
+func projectionViolations(path string, projected corev1.ProjectedVolumeSource) []violation {
+	var violations []violation
 	for i, source := range projected.Sources {
-		faults = append(faults, faultsOf(ruleVolume, fmt.Sprintf("%s.sources[%d]", path, i), []field{
-			{"podCertificate", source.PodCertificate != nil, "a preflight may not have an identity that the read-only guard does not know"},
+		violations = append(violations, violationsOf(ReasonRefusedVolume, fmt.Sprintf("%s.sources[%d]", path, i), []field{
+			{"podCertificate", source.PodCertificate != nil, "a preflight may not have an identity that the read-only guard does not recognize"},
 		})...)
 	}
-	return faults
+	return violations
 }

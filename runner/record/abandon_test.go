@@ -18,15 +18,15 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-func TestARunWhoseHolderWasKilled(t *testing.T) {
+func TestTakeOverFromKilledHolder(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		skew   time.Duration
 	}{
-		"RightTime": {reason: "nobody renews the lease"},
-		"Ahead":     {reason: "a lease does not hold because the holder's clock was ahead", skew: time.Hour},
-		"Behind":    {reason: "a lease is judged by its versions", skew: -time.Hour},
+		"RightTime": {reason: "a lease that is not renewed expires"},
+		"Ahead":     {reason: "a clock of the holder that is ahead does not extend the lease", skew: time.Hour},
+		"Behind":    {reason: "the expiry depends on the versions of the lease, not on its times", skew: -time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +39,7 @@ func TestARunWhoseHolderWasKilled(t *testing.T) {
 			stores := []*record.Store{record.New(api), record.New(api)}
 			var busy *record.BusyError
 			if _, err := stores[0].Begin(t.Context(), again(intent), "hasty"); !errors.As(err, &busy) || busy.ID != intent.ID {
-				t.Fatalf("%s, which takes a time to find out, but got %v", tc.reason, err)
+				t.Fatalf("%s, but not at once: got %v", tc.reason, err)
 			}
 			var takers sync.WaitGroup
 			taken := make(chan *record.Held, len(stores))
@@ -47,9 +47,9 @@ func TestARunWhoseHolderWasKilled(t *testing.T) {
 				takers.Go(func() {
 					last, err := store.Follow(t.Context(), intent.ID, func(record.Record) {})
 					if !errors.Is(err, record.ErrAbandoned) && !errors.Is(err, context.Canceled) {
-						t.Errorf("%s, but following it ends with %v", tc.reason, err)
+						t.Errorf("%s, but Follow returns %v", tc.reason, err)
 					}
-					wantResults(t, "what is in is told with the error", last.Results, "Etcd.Disk")
+					wantResults(t, "the error comes with the results", last.Results, "Etcd.Disk")
 				})
 			}
 			takers.Wait()
@@ -59,55 +59,55 @@ func TestARunWhoseHolderWasKilled(t *testing.T) {
 					if err == nil {
 						taken <- held
 					} else if !errors.As(err, new(*record.BusyError)) {
-						t.Errorf("want one taker, and the other to be told so, got %v", err)
+						t.Errorf("want one new holder and a BusyError for the other, got %v", err)
 					}
 				})
 			}
 			takers.Wait()
 			close(taken)
 			if len(taken) != 1 {
-				t.Fatalf("%d took the run over, want one", len(taken))
+				t.Fatalf("%d processes took the run over, want one", len(taken))
 			}
 			second := <-taken
 			if !second.Resumed() {
-				t.Error("there may be Jobs, and nobody is told")
+				t.Error("want a resumed run")
 			}
 			if diff := cmp.Diff(get(t, intent.ID).Intent, intent); diff != "" {
-				t.Errorf("the intent is another (-want +got):\n%s", diff)
+				t.Errorf("intent (-want +got):\n%s", diff)
 			}
 			if !second.Record().StartTime.Equal(first.Record().StartTime) {
 				t.Errorf("the start moved from %s to %s", first.Record().StartTime, second.Record().StartTime)
 			}
-			wantResults(t, "what was in stays in", second.Record().Results, "Etcd.Disk")
+			wantResults(t, "results are kept", second.Record().Results, "Etcd.Disk")
 			if off := time.Until(second.Now()).Abs(); off > time.Minute { // this machine's clock is the API server's
-				t.Errorf("the cluster's clock is taken for one that is off by %s", off)
+				t.Errorf("the clock of the cluster is off by %s", off)
 			}
 			second.Put(aResult("Network.Routes"))
 			finish(t, second)
-			wantResults(t, "both have results", get(t, intent.ID).Results, "Etcd.Disk", "Network.Routes")
+			wantResults(t, "results of both holders", get(t, intent.ID).Results, "Etcd.Disk", "Network.Routes")
 		})
 	}
 }
 
-// A holder that was cut off for long comes back.
-func TestTheFormerHolder(t *testing.T) {
+// A holder that was disconnected for a long time continues.
+func TestFormerHolder(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		act    func(t *testing.T, former *record.Held) error
 	}{
-		"Holds": {reason: "it meets the new one's lease", act: func(t *testing.T, former *record.Held) error {
+		"Holds": {reason: "the lease belongs to the new holder", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
 			holding, leave := former.Hold(t.Context())
 			defer leave()
 			<-holding.Done()
 			return context.Cause(holding)
 		}},
-		"Writes": {reason: "it meets the new one's record before it has looked at the lease", act: func(t *testing.T, former *record.Held) error {
+		"Writes": {reason: "the write conflicts before the lease is read", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
 			return former.Detach(t.Context())
 		}},
-		"Finishes": {reason: "the end is the new one's to tell", act: func(t *testing.T, former *record.Held) error {
+		"Finishes": {reason: "only the new holder may end the run", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
 			return former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{}`)})
 		}},
@@ -117,7 +117,7 @@ func TestTheFormerHolder(t *testing.T) {
 			intent := newIntent()
 			former := killed(t, intent)
 			store := record.New(api)
-			seeDead(t, store, intent.ID)
+			awaitAbandoned(t, store, intent.ID)
 			holder := begin(t, store, intent)
 			before := getMap(t, headName(intent.ID))
 			former.Put(aResult("Late.Check"))
@@ -127,14 +127,14 @@ func TestTheFormerHolder(t *testing.T) {
 			former.Put(aResult("Later.Check"))
 			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"})} {
 				if err == nil {
-					t.Errorf("%s, and may still end it", tc.reason)
+					t.Errorf("%s, but the former holder can end the run", tc.reason)
 				}
 			}
 			if diff := cmp.Diff(before, getMap(t, headName(intent.ID))); diff != "" {
-				t.Errorf("%s, and changes the record:\n%s", tc.reason, diff)
+				t.Errorf("%s, but the record changed:\n%s", tc.reason, diff)
 			}
 			if got := get(t, intent.ID); got.Holder != "tester" || got.Phase != record.Running {
-				t.Errorf("%s, and changes who holds it: %+v", tc.reason, got)
+				t.Errorf("%s, but the holder changed: %+v", tc.reason, got)
 			}
 			finish(t, holder)
 			wantResults(t, tc.reason, get(t, intent.ID).Results)
@@ -146,30 +146,30 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
-		// before is what happens before it is canceled; it returns who is asked.
+		// before prepares the run; it returns a function that returns its holder.
 		before func(t *testing.T, intent record.Intent) func() *record.Held
 	}{
-		"Held": {reason: "the holder is told", before: func(t *testing.T, intent record.Intent) func() *record.Held {
+		"Held": {reason: "the context of the holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			held := begin(t, record.New(api, record.LeaseDuration(3*time.Second)), intent)
 			holding, leave := held.Hold(t.Context())
 			t.Cleanup(leave)
 			return func() *record.Held { <-holding.Done(); return held }
 		}},
-		"Detached": {reason: "whoever takes it over is told", before: func(t *testing.T, intent record.Intent) func() *record.Held {
+		"Detached": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			if err := begin(t, record.New(api), intent).Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			return func() *record.Held { return begin(t, record.New(api), again(intent)) }
 		}},
-		"Killed": {reason: "whoever takes it over is told", before: func(t *testing.T, intent record.Intent) func() *record.Held {
+		"Killed": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			killed(t, intent)
 			store := record.New(api)
-			return func() *record.Held { seeDead(t, store, intent.ID); return begin(t, store, intent) }
+			return func() *record.Held { awaitAbandoned(t, store, intent.ID); return begin(t, store, intent) }
 		}},
-		"LeaseGone": {reason: "without a lease it is remembered all the same", before: func(t *testing.T, intent record.Intent) func() *record.Held {
+		"LeaseGone": {reason: "the cancellation creates a missing lease", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			killed(t, intent)
 			deleteLease(t, intent)
@@ -179,17 +179,17 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			asked := tc.before(t, intent)
+			holder := tc.before(t, intent)
 			if err := record.New(api).Cancel(t.Context(), intent.ID[:13]); err != nil {
 				t.Fatal(err)
 			}
-			held := asked()
+			held := holder()
 			holding, leave := held.Hold(t.Context())
 			<-holding.Done()
 			if cause := context.Cause(holding); held.Record().ID != intent.ID || !errors.Is(cause, record.ErrCanceled) {
 				t.Errorf("%s, but run %s ends with %v", tc.reason, held.Record().ID, cause)
 			}
-			held.Put(aResult("Etcd.Disk")) // it is still held
+			held.Put(aResult("Etcd.Disk")) // a canceled run is still held
 			if err := held.Finish(t.Context(), record.Ending{Phase: record.Canceled}); err != nil {
 				t.Fatal(err)
 			}
@@ -201,12 +201,12 @@ func TestCancel(t *testing.T) {
 			}
 			var ended *record.NotRunningError
 			if err := record.New(api).Cancel(t.Context(), intent.ID); !errors.As(err, &ended) || ended.Phase != record.Canceled || ended.Error() == "" {
-				t.Errorf("want that it has ended, got %v", err)
+				t.Errorf("want NotRunningError, got %v", err)
 			}
 			wantNoLease(t, intent)
 			next := begin(t, record.New(api), again(intent))
 			if next.Resumed() {
-				t.Error("what was canceled goes on")
+				t.Error("a canceled run was resumed")
 			}
 			finish(t, next)
 		})
@@ -220,8 +220,8 @@ func deleteLease(t *testing.T, intent record.Intent) {
 	}
 }
 
-// The lease was deleted by somebody.
-func TestALeaseThatIsGone(t *testing.T) {
+// The lease was deleted by another client.
+func TestDeletedLease(t *testing.T) {
 	t.Parallel()
 	t.Run("HolderAlive", func(t *testing.T) {
 		t.Parallel()
@@ -241,7 +241,7 @@ func TestALeaseThatIsGone(t *testing.T) {
 			}
 		}
 		if got := get(t, intent.ID); got.Holder != "tester" {
-			t.Errorf("who renews it does not hold it any more: %+v", got)
+			t.Errorf("the holder is lost: %+v", got)
 		}
 		finish(t, held)
 		wantNoLease(t, intent)
@@ -251,12 +251,12 @@ func TestALeaseThatIsGone(t *testing.T) {
 		intent := newIntent()
 		killed(t, intent, aResult("Etcd.Disk"))
 		deleteLease(t, intent)
-		seeDead(t, record.New(api), intent.ID)
+		awaitAbandoned(t, record.New(api), intent.ID)
 		taker := begin(t, record.New(api), again(intent))
 		if taker.Record().ID != intent.ID || !taker.Resumed() {
-			t.Errorf("run %s was forgotten, and %s begun", intent.ID, taker.Record().ID)
+			t.Errorf("want run %s resumed, got %s", intent.ID, taker.Record().ID)
 		}
-		wantResults(t, "what was in stays in", taker.Record().Results, "Etcd.Disk")
+		wantResults(t, "results are kept", taker.Record().Results, "Etcd.Disk")
 		finish(t, taker)
 	})
 	t.Run("Unreadable", func(t *testing.T) {
@@ -266,19 +266,19 @@ func TestALeaseThatIsGone(t *testing.T) {
 		editLease(t, intent, func(lease *coordinationv1.Lease) { lease.Annotations, lease.Labels = nil, nil })
 		taker := begin(t, record.New(api), again(intent))
 		if taker.Record().ID != intent.ID || !taker.Resumed() {
-			t.Errorf("run %s was forgotten, and %s begun", intent.ID, taker.Record().ID)
+			t.Errorf("want run %s resumed, got %s", intent.ID, taker.Record().ID)
 		}
 		finish(t, taker)
 	})
 }
 
-// gate lets requests and what is watched through while it is open.
+// gate passes requests and watches on while it is open.
 type gate struct {
 	mutex sync.Mutex
 	// open is closed while the gate is open.
 	open   chan struct{}
 	bodies []io.Closer
-	// cut has what is closed end at once, instead of hanging.
+	// cut closes connections instead of blocking them.
 	cut bool
 }
 
@@ -306,7 +306,7 @@ func (g *gate) shut() {
 	g.bodies = nil
 }
 
-func (g *gate) meet(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+func (g *gate) handle(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	open := g.state()
 	select {
 	case <-open:
@@ -331,7 +331,7 @@ func (g *gate) meet(r *http.Request, next http.RoundTripper) (*http.Response, er
 	return response, err
 }
 
-// gated is an answer that comes through a gate.
+// gated is a response body that blocks while its gate is closed.
 type gated struct {
 	io.ReadCloser
 	gate *gate
@@ -346,15 +346,15 @@ func (g gated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Whoever cannot see the API server cannot tell whether a lease was renewed.
-func TestAFollowerThatIsCutOff(t *testing.T) {
+// Without a connection to the API server a lease must not expire.
+func TestDisconnectedFollower(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		cut    bool
 	}{
 		"Refused": {reason: "the API server restarts", cut: true},
-		"Hangs":   {reason: "nothing comes, and nothing ends"},
+		"Hangs":   {reason: "the connection hangs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -366,12 +366,12 @@ func TestAFollowerThatIsCutOff(t *testing.T) {
 			following, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				var once sync.Once
-				_, err := record.New(through(t, way.meet)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
+				_, err := record.New(through(t, way.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
 				ended <- err
 			}()
 			<-following
 			way.shut()
-			// Meanwhile the lease would be over twice, were it not renewed.
+			// Without renewals the lease would expire twice during this time.
 			renewals, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
 			if err != nil {
 				t.Fatal(err)
@@ -381,20 +381,20 @@ func TestAFollowerThatIsCutOff(t *testing.T) {
 				select {
 				case <-renewals.ResultChan():
 				case err := <-ended:
-					t.Fatalf("%s, and the follower takes the run for abandoned: %v", tc.reason, err)
+					t.Fatalf("%s, but Follow returned: %v", tc.reason, err)
 				}
 			}
 			close(way.state())
 			finish(t, held)
 			if err := <-ended; err != nil {
-				t.Errorf("%s, and then the run has ended, but following it ends with %v", tc.reason, err)
+				t.Errorf("%s, but Follow of the ended run returned %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// What is watched may be cut at any time, and be too old then.
-func TestWatchesThatAreCut(t *testing.T) {
+// A watch may be interrupted at any time, and its resourceVersion may expire.
+func TestInterruptedWatches(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
@@ -421,11 +421,11 @@ func TestWatchesThatAreCut(t *testing.T) {
 		}
 	})
 	if err != nil || got.Phase != record.Complete {
-		t.Errorf("a watch that is cut is begun again, but following ends with %v: %+v", err, got)
+		t.Errorf("want the ended run, got %v: %+v", err, got)
 	}
 }
 
-// Nobody holds a run of which not even the record was made.
+// A run without a record can be taken over.
 func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
@@ -434,8 +434,8 @@ func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := record.New(api)
-	if last := seeDead(t, store, intent.ID); last.ID != intent.ID || last.Phase != "" {
-		t.Errorf("nothing is known of it but its ID: %+v", last)
+	if last := awaitAbandoned(t, store, intent.ID); last.ID != intent.ID || last.Phase != "" {
+		t.Errorf("want a record with only the ID: %+v", last)
 	}
 	taker := begin(t, store, again(intent))
 	if taker.Record().ID != intent.ID || taker.Record().StartTime.IsZero() || !cmp.Equal(taker.Record().Checks, intent.Checks) {
@@ -455,26 +455,24 @@ func TestOtherSelection(t *testing.T) {
 	other.Selection = "jobs=etcd"
 	var selection *record.SelectionError
 	if _, err := record.New(api).Begin(t.Context(), other, "tester"); !errors.As(err, &selection) || selection.ID != intent.ID || selection.Selection != intent.Selection {
-		t.Errorf("want that the run in progress looks at something else, got %v", err)
-	} else if !strings.Contains(err.Error(), "oc preflight cancel "+intent.ID) {
-		t.Errorf("it does not say what to do: %v", err)
+		t.Errorf("want a SelectionError, got %v", err)
 	}
 	finish(t, held)
 	held = begin(t, record.New(api), other)
 	finish(t, held)
 }
 
-func TestOtherDigestOfTheSameBeginning(t *testing.T) {
+func TestOtherDigestWithSamePrefix(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
 	other := again(intent)
 	other.Target.Image = other.Target.Image[:len(other.Target.Image)-40] + strings.Repeat("0", 40)
 	if _, err := record.New(api).Begin(t.Context(), other, "tester"); err == nil {
-		t.Error("the results of one release would answer for another")
+		t.Error("want an error for another release")
 	}
 	finish(t, held)
 	if _, found, err := record.New(api).Latest(t.Context(), other); found || err != nil {
-		t.Errorf("the latest of one release is that of another: %v", err)
+		t.Errorf("want no latest run of another release: %v", err)
 	}
 }

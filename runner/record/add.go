@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// Add records a run that has ended and that no process held: one without Jobs,
-// which cannot be continued. It is never seen in progress. The errors are those of
-// the API server.
+// Add records a run that has ended and was never held: one without Jobs, which
+// cannot be continued. It is never in phase Running. The errors are those of the API
+// server.
 func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err := intent.validate("none"); err != nil {
 		return err
@@ -19,22 +19,22 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err != nil {
 		return err
 	}
-	content, err := newHead(intent)
+	content, err := newHeader(intent)
 	if err != nil {
 		return err
 	}
 	content.record.Phase, content.record.Decision = ending.Phase, ending.Decision
-	b := &book{
-		maps: s.maps(), get: s.get, ours: func(context.Context) error { return nil }, nonce: uuid.NewString(), turn: newTurn(), content: content,
+	w := &writer{
+		maps: s.maps(), get: s.get, owned: func(context.Context) error { return nil }, nonce: uuid.NewString(), lock: newLock(), content: content,
 	}
-	made, err := b.create(ctx)
-	if err == nil && !made {
-		err = errors.New("its ID is taken")
+	created, err := w.create(ctx)
+	if err == nil && !created {
+		err = errors.New("a run of that ID exists")
 	}
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
 	}
-	if err := b.finish(ctx, ending.Phase, ending.Decision, packed); err != nil {
+	if err := w.finish(ctx, ending.Phase, ending.Decision, packed); err != nil {
 		return err
 	}
 	s.prune(ctx)

@@ -15,24 +15,24 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// errMoved means that a run has begun, ended or changed hands while it was
-// looked at.
-var errMoved = errors.New("the run in progress changes all the time")
+// errMoved means that a run has begun, ended or changed its holder while it was
+// read.
+var errMoved = errors.New("the run in progress was repeatedly changed while it was read")
 
-// Begin makes the run of an intent. Where one of the same release is in progress
-// and nobody holds it, that is taken over instead, with its own ID: it was given
-// up, its Lease is gone, or Follow of this Store has returned ErrAbandoned for
-// it. Begin itself waits for no Lease.
+// Begin creates the run of an intent. If a run of the same release is in progress
+// without a holder, that run is taken over instead, with its own ID: its Lease was
+// released or deleted, or Follow of this Store has returned ErrAbandoned for it.
+// Begin does not wait for a Lease to expire.
 //
-// The error is a *BusyError when somebody holds the run in progress, or has not
-// been seen not to; a *SelectionError when it looks at something else, which
-// cannot be told before its head is there; a *FormatError when another version
-// of the tool made it.
+// The error is a *BusyError when another process holds the run in progress, or may
+// hold it; a *SelectionError when that run has another selection, which is known
+// once its header exists; a *FormatError when it was recorded by an incompatible
+// version of the tool.
 func (s *Store) Begin(ctx context.Context, intent Intent, holder string) (*Held, error) {
 	if err := intent.validate(holder); err != nil {
 		return nil, err
 	}
-	content, err := newHead(intent)
+	content, err := newHeader(intent)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) Begin(ctx context.Context, intent Intent, holder string) (*Held,
 	return nil, fmt.Errorf("could not begin a run: %w", err)
 }
 
-func (s *Store) begin(ctx context.Context, content head, holder string) (*Held, error) {
+func (s *Store) begin(ctx context.Context, content header, holder string) (*Held, error) {
 	intent := content.record.Intent
 	claim := s.newClaim(intent, holder)
 	lost, err := s.unfinished(ctx, intent)
@@ -72,35 +72,35 @@ func (s *Store) begin(ctx context.Context, content head, holder string) (*Held, 
 	return held, nil
 }
 
-// unfinished is the ID of the newest run of the release whose head says that it
-// is in progress; empty when there is none. Usually its Lease is there as well.
+// unfinished is the ID of the newest run of the release that is in progress by its
+// header; empty if there is none. Usually its Lease exists as well.
 func (s *Store) unfinished(ctx context.Context, intent Intent) (string, error) {
-	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), labelPhase: string(Running)}.String())
+	headers, err := s.listHeaders(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), labelPhase: string(Running)}.String())
 	if err != nil {
-		return "", fmt.Errorf("could not look for a run in progress: %w", err)
+		return "", fmt.Errorf("could not list the runs in progress: %w", err)
 	}
 	var newest *corev1.ConfigMap
-	for i := range heads {
-		if isID(heads[i].Labels[labelRecord]) && (newest == nil || newest.CreationTimestamp.Before(&heads[i].CreationTimestamp)) {
-			newest = &heads[i]
+	for i := range headers {
+		if isID(headers[i].Labels[labelRecord]) && (newest == nil || newest.CreationTimestamp.Before(&headers[i].CreationTimestamp)) {
+			newest = &headers[i]
 		}
 	}
 	if newest == nil {
 		return "", nil
 	}
 	id := newest.Labels[labelRecord]
-	switch going, err := goesOn(newest, intent); {
+	switch active, err := inProgress(newest, intent); {
 	case err != nil:
 		return "", err
-	case !going:
+	case !active:
 		return "", nil
 	}
 	return id, nil
 }
 
-// goesOn is true unless the head says that its run has ended. The error says why
-// the intent cannot go on with it. What cannot be read is lost, and no obstacle.
-func goesOn(object *corev1.ConfigMap, intent Intent) (bool, error) {
+// inProgress is false if the run has ended by its header. The error is why the intent
+// cannot continue the run. An unreadable header counts as in progress.
+func inProgress(object *corev1.ConfigMap, intent Intent) (bool, error) {
 	found, err := parse(object)
 	var unknown *FormatError
 	switch {
@@ -114,7 +114,7 @@ func goesOn(object *corev1.ConfigMap, intent Intent) (bool, error) {
 	return true, nil
 }
 
-// takeOver takes the Lease that is there, if nobody holds it.
+// takeOver acquires the existing Lease if it has no holder.
 func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error {
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return claim.leases.Get(ctx, leaseName(claim.digest), metav1.GetOptions{})
@@ -127,27 +127,27 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 	}
 	id := lease.Annotations[labelRecord]
 	if !isID(id) {
-		return claim.take(ctx, lease) // it says nothing
+		return claim.acquire(ctx, lease) // a Lease without a run
 	}
-	object, err := s.get(ctx, headName(id))
+	object, err := s.get(ctx, headerName(id))
 	if err != nil {
 		return err
 	}
-	going := true
+	active := true
 	if object != nil {
-		if going, err = goesOn(object, intent); err != nil {
+		if active, err = inProgress(object, intent); err != nil {
 			return err
 		}
 	}
-	if !going { // its holder was killed, or is about to delete the Lease
+	if !active { // its holder was killed, or is about to delete the Lease
 		claim.id = intent.ID
-		return claim.take(ctx, lease)
+		return claim.acquire(ctx, lease)
 	}
-	if holder := holderOf(lease); holder != "" && !s.sawDead(lease) {
+	if holder := holderOf(lease); holder != "" && !s.isExpired(lease) {
 		return &BusyError{ID: id, Holder: holder}
 	}
 	claim.id = id
-	return claim.take(ctx, lease)
+	return claim.acquire(ctx, lease)
 }
 
 func holderOf(lease *coordinationv1.Lease) string {
@@ -157,46 +157,45 @@ func holderOf(lease *coordinationv1.Lease) string {
 	return *lease.Spec.HolderIdentity
 }
 
-func (s *Store) sawDead(lease *coordinationv1.Lease) bool {
+func (s *Store) isExpired(lease *coordinationv1.Lease) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.dead[lease.Name] == versionOf(lease)
+	return s.expired[lease.Name] == versionOf(lease)
 }
 
-func (s *Store) noteDead(lease *coordinationv1.Lease) {
+func (s *Store) setExpired(lease *coordinationv1.Lease) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.dead[lease.Name] = versionOf(lease)
+	s.expired[lease.Name] = versionOf(lease)
 }
 
-// open makes the head of a run that begins, or takes note of what is in the one
-// that is there.
-func (s *Store) open(ctx context.Context, claim *claim, content head) (*Held, error) {
+// open creates the header of a new run, or reads the existing one.
+func (s *Store) open(ctx context.Context, claim *claim, content header) (*Held, error) {
 	begun := claim.id != content.record.ID
 	content.record.ID = claim.id
 	held := &Held{
-		store: s, claim: claim, resumed: begun, news: make(chan struct{}, 1),
-		book: &book{maps: s.maps(), get: s.get, ours: claim.ours, nonce: claim.nonce, turn: newTurn(), content: content},
+		store: s, claim: claim, resumed: begun, pending: make(chan struct{}, 1),
+		writer: &writer{maps: s.maps(), get: s.get, owned: claim.owned, nonce: claim.nonce, lock: newLock(), content: content},
 	}
 	if !begun {
-		// Nobody else knows the ID, unless the intent is that of a run in progress.
-		made, err := held.book.create(ctx)
-		if made || err != nil {
-			held.record = held.book.content.record
+		// The ID is new, unless the intent is that of a run in progress.
+		created, err := held.writer.create(ctx)
+		if created || err != nil {
+			held.record = held.writer.content.record
 			return held, err
 		}
 	}
-	results, err := held.book.resume(ctx)
+	results, err := held.writer.resume(ctx)
 	if err != nil {
 		return held, err
 	}
 	held.resumed = true
-	held.record = held.book.content.record
+	held.record = held.writer.content.record
 	held.record.Results = results
 	return held, nil
 }
 
-// abandon gives up a Lease whose run could not be opened.
+// abandon releases a Lease whose run could not be opened.
 func (h *Held) abandon(ctx context.Context) error {
 	if h.resumed {
 		return h.claim.release(ctx)
@@ -204,9 +203,9 @@ func (h *Held) abandon(ctx context.Context) error {
 	return h.claim.remove(ctx)
 }
 
-// DeleteStaleLease deletes the Lease of a run that has ended, where its holder was killed
-// when nothing but that was left to do. Begin takes such a Lease over; this is for
-// whoever has no run to begin, because this one says it all.
+// DeleteStaleLease deletes the Lease of a run that has ended, if its holder was killed
+// before it deleted the Lease. Begin acquires such a Lease; DeleteStaleLease is for
+// callers that begin no run.
 func (s *Store) DeleteStaleLease(ctx context.Context, run Record) error {
 	if !run.Phase.final() {
 		return fmt.Errorf("run %s has not ended", run.ID)
@@ -221,8 +220,8 @@ func (s *Store) DeleteStaleLease(ctx context.Context, run Record) error {
 			})
 		})
 	}
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a new run may have it by now
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a new run may have acquired it
 		return nil
 	}
-	return fmt.Errorf("could not delete the lease that run %s has left: %w", run.ID, err)
+	return fmt.Errorf("could not delete the stale lease of run %s: %w", run.ID, err)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-// Cancel asks whoever holds the run to end it; id is as for Get. When nobody
-// holds it, whoever takes it over next is asked. The error is a *NotRunningError
-// when the run has ended.
+// Cancel requests the end of a run from its holder, or from the next one if it has
+// none; id is as for Get. The error is a *NotRunningError when the run has ended.
 func (s *Store) Cancel(ctx context.Context, id string) error {
 	intent, err := s.running(ctx, id)
 	if err != nil {
@@ -29,19 +28,19 @@ func (s *Store) Cancel(ctx context.Context, id string) error {
 	if !apierrors.IsNotFound(err) {
 		return wrapCancel(intent, err)
 	}
-	// Without a Lease it has just ended, or has lost it.
+	// Without a Lease the run has just ended, or its Lease was deleted.
 	if _, err := s.running(ctx, intent.ID); err != nil {
 		return err
 	}
-	free := s.newClaim(intent, "").desired(&coordinationv1.Lease{})
-	free.Annotations[annotationCancel] = "true"
+	unheld := s.newClaim(intent, "").desired(&coordinationv1.Lease{})
+	unheld.Annotations[annotationCancel] = "true"
 	return wrapCancel(intent, retry.Do(ctx, func(ctx context.Context) error {
-		_, err := s.leases().Create(ctx, free, metav1.CreateOptions{})
+		_, err := s.leases().Create(ctx, unheld, metav1.CreateOptions{})
 		return err
 	}))
 }
 
-// running is the intent of a run that has not ended.
+// running returns the intent of a run in progress.
 func (s *Store) running(ctx context.Context, id string) (Intent, error) {
 	object, err := s.find(ctx, id)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Store) running(ctx context.Context, id string) (Intent, error) {
 	return found.record.Intent, nil
 }
 
-// mark has the Lease say that the end of the run is asked for.
+// mark sets the annotation of a cancellation on the Lease.
 func (s *Store) mark(ctx context.Context, intent Intent) error {
 	lease, err := s.leases().Get(ctx, leaseName(intent.Target.Digest()), metav1.GetOptions{})
 	if err != nil {
@@ -75,5 +74,5 @@ func wrapCancel(intent Intent, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("could not ask for the end of run %s: %w", intent.ID, err)
+	return fmt.Errorf("could not cancel run %s: %w", intent.ID, err)
 }

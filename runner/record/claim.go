@@ -20,56 +20,54 @@ import (
 const (
 	annotationDigest = label.Release
 	annotationCancel = "preflight.openshift.io/cancel"
-	// conflicts bounds how often a change is made anew because somebody else
-	// changed the same object, before that waits a little.
+	// conflicts bounds the immediate retries of a change after a conflict.
 	conflicts = 5
 )
 
-// leaseName is the name of the Lease of the one run of a release in progress.
+// leaseName is the name of the Lease for the run of a release in progress.
 func leaseName(digest string) string { return "preflight-" + label.ReleaseValue(digest) }
 
-// claim is the hold of this process on the one run of a release.
+// claim is the hold of this process on the Lease of a release.
 type claim struct {
 	leases   coordinationv1client.LeaseInterface
 	duration time.Duration
 	id       string
 	digest   string
 	holder   string
-	// nonce tells this claim from all others, also of the same holder.
+	// nonce identifies this claim among others, also of the same holder.
 	nonce string
-	// turn is for what changes the Lease, one at a time.
-	turn turn
-	// lease is as it was last seen.
+	// lock serializes changes of the Lease.
+	lock lock
+	// lease is the last known state.
 	lease *coordinationv1.Lease
-	// over is set when the claim was given up.
-	over bool
+	// released is true when the claim was released.
+	released bool
 }
 
 func (s *Store) newClaim(intent Intent, holder string) *claim {
 	return &claim{
 		leases: s.leases(), duration: s.duration, id: intent.ID, digest: intent.Target.Digest(), holder: holder,
-		nonce: uuid.NewString(), turn: newTurn(),
+		nonce: uuid.NewString(), lock: newLock(),
 	}
 }
 
-// turn lets in one at a time, and nobody longer than they want to wait.
-type turn chan struct{}
+// lock is a mutex whose acquisition ends with a context.
+type lock chan struct{}
 
-func newTurn() turn { return make(turn, 1) }
+func newLock() lock { return make(lock, 1) }
 
-func (t turn) take(ctx context.Context) error {
+func (l lock) acquire(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case l <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-func (t turn) pass() { <-t }
+func (l lock) release() { <-l }
 
-// desired is the Lease, renewed now, as a newer state of base. Nobody but people
-// reads its times.
+// desired is the renewed Lease, based on base. Its times are informative only.
 func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	lease := base.DeepCopy()
 	lease.Namespace, lease.Name = Namespace, leaseName(c.digest)
@@ -89,24 +87,24 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	return lease
 }
 
-// create makes the Lease. The error is AlreadyExists when there is one, unless
-// that is this claim's.
+// create creates the Lease. The error is AlreadyExists if it exists and does not
+// belong to this claim.
 func (c *claim) create(ctx context.Context) error {
 	return retry.Do(ctx, func(ctx context.Context) error {
-		err := c.know(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
+		err := c.update(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
 		if apierrors.IsAlreadyExists(err) && c.reload(ctx) == nil && c.lease != nil {
-			return nil // the answer to a former try was lost
+			return nil // the response to a former attempt was lost
 		}
 		return err
 	})
 }
 
-// take takes over the Lease in the state it was found in. The error is Conflict
-// when it is in another by now.
-func (c *claim) take(ctx context.Context, found *coordinationv1.Lease) error {
+// acquire takes the Lease over in the state in which it was found. The error is
+// Conflict if it has changed since.
+func (c *claim) acquire(ctx context.Context, found *coordinationv1.Lease) error {
 	next := c.desired(found)
 	if found.Annotations[labelRecord] != c.id {
-		delete(next.Annotations, annotationCancel) // that was about another run
+		delete(next.Annotations, annotationCancel) // the cancellation was of another run
 	}
 	transitions := int32(1)
 	if found.Spec.LeaseTransitions != nil {
@@ -114,16 +112,16 @@ func (c *claim) take(ctx context.Context, found *coordinationv1.Lease) error {
 	}
 	next.Spec.LeaseTransitions = &transitions
 	return retry.Do(ctx, func(ctx context.Context) error {
-		err := c.know(c.leases.Update(ctx, next, metav1.UpdateOptions{}))
+		err := c.update(c.leases.Update(ctx, next, metav1.UpdateOptions{}))
 		if apierrors.IsConflict(err) && c.reload(ctx) == nil && c.lease != nil {
-			return nil // the answer to a former try was lost
+			return nil // the response to a former attempt was lost
 		}
 		return err
 	})
 }
 
-// reload reads the Lease: ErrTakenOver when it is somebody else's. One that is
-// gone is nobody's, and lease is nil then.
+// reload reads the Lease: ErrTakenOver if it belongs to another claim. The lease is
+// nil if it was deleted.
 func (c *claim) reload(ctx context.Context) error {
 	found, err := c.leases.Get(ctx, leaseName(c.digest), metav1.GetOptions{})
 	switch {
@@ -139,43 +137,43 @@ func (c *claim) reload(ctx context.Context) error {
 	return nil
 }
 
-// ours is nil unless somebody else has the Lease.
-func (c *claim) ours(ctx context.Context) error {
-	if err := c.turn.take(ctx); err != nil {
+// owned returns ErrTakenOver if the Lease belongs to another claim.
+func (c *claim) owned(ctx context.Context) error {
+	if err := c.lock.acquire(ctx); err != nil {
 		return err
 	}
-	defer c.turn.pass()
+	defer c.lock.release()
 	return retry.Do(ctx, c.reload)
 }
 
-// renew renews the Lease, and makes it again where somebody has deleted it.
+// renew renews the Lease, and creates it again if another client has deleted it.
 func (c *claim) renew(ctx context.Context) error {
 	return c.change(ctx, func(ctx context.Context) error {
 		if c.lease == nil {
-			return c.know(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
+			return c.update(c.leases.Create(ctx, c.desired(&coordinationv1.Lease{}), metav1.CreateOptions{}))
 		}
-		return c.know(c.leases.Update(ctx, c.desired(c.lease), metav1.UpdateOptions{}))
+		return c.update(c.leases.Update(ctx, c.desired(c.lease), metav1.UpdateOptions{}))
 	})
 }
 
-// know takes note of what a request was answered.
-func (c *claim) know(answer *coordinationv1.Lease, err error) error {
+// update records the response to a request.
+func (c *claim) update(response *coordinationv1.Lease, err error) error {
 	if err == nil {
-		c.lease = answer
+		c.lease = response
 	}
 	return err
 }
 
-// release leaves the Lease to whoever wants it.
+// release removes the holder from the Lease.
 func (c *claim) release(ctx context.Context) error {
 	return c.change(ctx, func(ctx context.Context) error {
 		if c.lease == nil {
 			return nil
 		}
-		free := c.desired(c.lease)
-		free.Spec.HolderIdentity = new(string)
-		_, err := c.leases.Update(ctx, free, metav1.UpdateOptions{})
-		c.over = err == nil
+		unheld := c.desired(c.lease)
+		unheld.Spec.HolderIdentity = new(string)
+		_, err := c.leases.Update(ctx, unheld, metav1.UpdateOptions{})
+		c.released = err == nil
 		return err
 	})
 }
@@ -192,19 +190,19 @@ func (c *claim) remove(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}
-		c.over = err == nil
+		c.released = err == nil
 		return err
 	})
 }
 
-// change makes a change of the Lease, anew where somebody else has changed it
-// meanwhile but not taken it.
+// change changes the Lease, with retries while another client changes but does not
+// acquire it.
 func (c *claim) change(ctx context.Context, edit func(context.Context) error) error {
-	if err := c.turn.take(ctx); err != nil {
+	if err := c.lock.acquire(ctx); err != nil {
 		return err
 	}
-	defer c.turn.pass()
-	if c.over {
+	defer c.lock.release()
+	if c.released {
 		return nil
 	}
 	err := retry.Do(ctx, func(ctx context.Context) error {
@@ -217,7 +215,7 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 				return err
 			}
 		}
-		return retry.Mark(errors.New("somebody else changes it all the time"))
+		return retry.Mark(errors.New("another client repeatedly changed it"))
 	})
 	if err != nil && !errors.Is(err, ErrTakenOver) {
 		return fmt.Errorf("could not change the lease of run %s: %w", c.id, err)
@@ -225,11 +223,11 @@ func (c *claim) change(ctx context.Context, edit func(context.Context) error) er
 	return err
 }
 
-// canceled is true when somebody asked for the end of the run.
+// canceled is true if the cancellation of the run was requested.
 func (c *claim) canceled(ctx context.Context) (bool, error) {
-	if err := c.turn.take(ctx); err != nil {
+	if err := c.lock.acquire(ctx); err != nil {
 		return false, err
 	}
-	defer c.turn.pass()
+	defer c.lock.release()
 	return c.lease != nil && c.lease.Annotations[annotationCancel] == "true", nil
 }

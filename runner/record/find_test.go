@@ -17,27 +17,27 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-func TestFinding(t *testing.T) {
+func TestGetByPrefix(t *testing.T) {
 	t.Parallel()
 	first, second, third := newIntent(), newIntent(), newIntent()
-	// IDs that begin like no random one is likely to.
+	// Prefixes that random IDs are unlikely to have.
 	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002", "00ac0000-0000-4000-8000-000000000003"
 	for _, intent := range []record.Intent{first, second, third} {
-		begin(t, record.New(api), intent) // and go on: what has ended may be forgotten
+		begin(t, record.New(api), intent) // in progress: ended runs may be pruned
 	}
 	for name, tc := range map[string]struct {
 		reason, id, want string
 		candidates       []string
 	}{
-		"Whole":     {reason: "an ID names its run", id: first.ID, want: first.ID},
-		"Beginning": {reason: "so does its beginning", id: "00ac", want: third.ID},
-		"Suffix":    {reason: "the names of a run's Jobs end with ten digits of it", id: "00ab000001", want: second.ID},
-		"Dashes":    {reason: "as it is displayed", id: "00AB0000-01", want: second.ID},
-		"Ambiguous": {reason: "both are named", id: "00ab", candidates: []string{first.ID, second.ID}},
-		"Short":     {reason: "it would soon be another's", id: "00a"},
-		"Nobody":    {reason: "there is none", id: "00aa"},
-		"NobodyAll": {reason: "there is none", id: "00ab0000-0000-4000-8000-000000000009"},
-		"Empty":     {reason: "that is every run's beginning", id: ""},
+		"Whole":     {reason: "an ID matches its run", id: first.ID, want: first.ID},
+		"Prefix":    {reason: "a prefix matches the run", id: "00ac", want: third.ID},
+		"Suffix":    {reason: "the suffix of the names of Jobs is a prefix", id: "00ab000001", want: second.ID},
+		"Dashes":    {reason: "the displayed form matches", id: "00AB0000-01", want: second.ID},
+		"Ambiguous": {reason: "the error has both", id: "00ab", candidates: []string{first.ID, second.ID}},
+		"Short":     {reason: "a short prefix is rejected", id: "00a"},
+		"None":      {reason: "no run matches", id: "00aa"},
+		"NoneWhole": {reason: "no run matches", id: "00ab0000-0000-4000-8000-000000000009"},
+		"Empty":     {reason: "an empty prefix is rejected", id: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,54 +53,51 @@ func TestFinding(t *testing.T) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
 			if say := strings.Join(append(tc.candidates, ""), `" "`); !strings.Contains(err.Error(), strings.Trim(say, `" `)) {
-				t.Errorf("%s: the error does not say it: %v", tc.reason, err)
-			}
-			if tc.candidates == nil && !strings.Contains(err.Error(), "oc preflight history") {
-				t.Errorf("%s: the error does not say where to look: %v", tc.reason, err)
+				t.Errorf("%s: the error lacks the candidates: %v", tc.reason, err)
 			}
 			if _, err := record.New(api).Follow(t.Context(), tc.id, func(record.Record) {}); !errors.As(err, &notFound) {
-				t.Errorf("%s: following it ends with %v", tc.reason, err)
+				t.Errorf("%s: Follow returned %v", tc.reason, err)
 			}
 			if err := record.New(api).Cancel(t.Context(), tc.id); !errors.As(err, &notFound) {
-				t.Errorf("%s: canceling it ends with %v", tc.reason, err)
+				t.Errorf("%s: Cancel returned %v", tc.reason, err)
 			}
 		})
 	}
 	if _, found, err := record.New(api).Latest(t.Context(), newIntent()); found || err != nil {
-		t.Errorf("of a release that was never run there is a latest run: %v", err)
+		t.Errorf("want no latest run of a release without runs: %v", err)
 	}
 }
 
-func TestIntentsThatCannotBe(t *testing.T) {
+func TestInvalidIntents(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		change func(*record.Intent)
 		holder string
 	}{
-		"ID":        {reason: "objects are named after it", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
-		"OddID":     {reason: "it is a label as well", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
-		"Digest":    {reason: "objects are named after it", change: func(i *record.Intent) { i.Target.Image = "registry.example/release:latest" }, holder: "tester"},
-		"Selection": {reason: "it has to fit", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) }, holder: "tester"},
-		"Checks": {reason: "they have to fit", change: func(i *record.Intent) {
+		"ID":        {reason: "it is part of the names of objects", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
+		"OddID":     {reason: "it must be a valid label value", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
+		"Digest":    {reason: "it is part of the names of objects", change: func(i *record.Intent) { i.Target.Image = "registry.example/release:latest" }, holder: "tester"},
+		"Selection": {reason: "its size is bounded", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) }, holder: "tester"},
+		"Checks": {reason: "their size is bounded", change: func(i *record.Intent) {
 			for n := range 300 {
 				i.Checks = append(i.Checks, incompressible(n, 2048).Findings[0].Message)
 			}
 		}, holder: "tester"},
-		"Holder": {reason: "without one it would be free", change: func(*record.Intent) {}},
+		"Holder": {reason: "an empty holder means an unheld lease", change: func(*record.Intent) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			tc.change(&intent)
 			if _, err := record.New(api).Begin(t.Context(), intent, tc.holder); err == nil {
-				t.Errorf("%s, but it is taken", tc.reason)
+				t.Errorf("%s, but it was accepted", tc.reason)
 			}
 		})
 	}
 }
 
-// as is a client of somebody who may do what is needed, and nothing else.
+// as returns a client of a user with exactly these permissions.
 func as(t *testing.T, user string, needs access.Needs) kubernetes.Interface {
 	t.Helper()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
@@ -112,7 +109,7 @@ func as(t *testing.T, user string, needs access.Needs) kubernetes.Interface {
 		case *rbacv1.RoleBinding:
 			_, err = api.RbacV1().RoleBindings(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
 		default:
-			t.Fatalf("records are in one namespace, but this is needed: %T", object)
+			t.Fatalf("want permissions in one namespace only, got %T", object)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -127,15 +124,15 @@ func as(t *testing.T, user string, needs access.Needs) kubernetes.Interface {
 	return client
 }
 
-func TestNeedsAreEnough(t *testing.T) {
+func TestDeclaredNeedsSuffice(t *testing.T) {
 	t.Parallel()
 	holder := record.New(as(t, "holder-of-records", record.Needs()), record.LeaseDuration(time.Second))
 	reader := record.New(as(t, "reader-of-records", record.ReadNeeds()))
 	canceler := record.New(as(t, "canceler-of-records", record.CancelNeeds()))
 	intent := newIntent()
 	begin(t, holder, intent).Put(aResult("Etcd.Disk"))
-	seeDead(t, reader, intent.ID)
-	seeDead(t, holder, intent.ID)
+	awaitAbandoned(t, reader, intent.ID)
+	awaitAbandoned(t, holder, intent.ID)
 	held := begin(t, holder, again(intent))
 	deleteLease(t, intent)
 	if err := canceler.Cancel(t.Context(), intent.ID[:9]); err != nil {
@@ -164,8 +161,8 @@ func TestNeedsAreEnough(t *testing.T) {
 	}
 }
 
-// Who may not is told so at once, in the API server's words.
-func TestWhoMayNot(t *testing.T) {
+// Missing permissions are reported at once, with the error of the API server.
+func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
 	store := record.New(as(t, "stranger-to-records", access.Needs{}))
 	intent := newIntent()
@@ -180,12 +177,12 @@ func TestWhoMayNot(t *testing.T) {
 		"Cancel": store.Cancel(t.Context(), intent.ID),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "forbidden") {
-			t.Errorf("%s: want that it is forbidden, got %v", name, err)
+			t.Errorf("%s: want Forbidden, got %v", name, err)
 		}
 	}
 }
 
-func TestAnAPIServerThatIsDown(t *testing.T) {
+func TestUnreachableAPIServer(t *testing.T) {
 	t.Parallel()
 	unreachable := rest.CopyConfig(config)
 	unreachable.Host = "https://127.0.0.1:1"
@@ -207,7 +204,7 @@ func TestAnAPIServerThatIsDown(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			if err := ask(ctx); err == nil {
-				t.Error("there is nobody, and it is answered")
+				t.Error("want an error without an API server")
 			}
 		})
 	}

@@ -20,18 +20,18 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-// prompt is the part of a Lease's duration within which an API server has to
-// answer for its answer to tell that the Lease was not renewed.
-const prompt = 3
+// responseFraction is the fraction of a Lease's duration within which the API server
+// has to respond for its response to prove that the Lease was not renewed.
+const responseFraction = 3
 
-// Follow watches a run; id is as for Get. It calls each, one at a time, with the
-// record so far: at first, and whenever there are new results or another holder.
-// It returns the record when the run has ended.
+// Follow watches a run; id is as for Get. It calls each, one call at a time, with the
+// current record: first, and then with new results or another holder. It returns the
+// record when the run has ended.
 //
-// The error is ErrAbandoned, with the record so far, when nobody holds the run:
-// its Lease is given up or gone, or has not been renewed for its duration by the
-// monotonic clock of this machine while the API server could be watched. Then a
-// Begin with this Store takes it over, unless somebody else has by then.
+// The error is ErrAbandoned, with the current record, when the run has no holder: its
+// Lease was released or deleted, or was not renewed for its duration, by the monotonic
+// clock of this machine, while it was watched. Begin of this Store then takes the run
+// over, unless another process does first.
 func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Record, error) {
 	if !isID(id) {
 		object, err := s.find(ctx, id)
@@ -49,7 +49,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Recor
 	defer watches.Wait()
 	defer fail(nil)
 	synced := []cache.DoneChecker{
-		f.watch(watching, &watches, &corev1.ConfigMap{}, f.heads()),
+		f.watch(watching, &watches, &corev1.ConfigMap{}, f.headers()),
 		f.watch(watching, &watches, &coordinationv1.Lease{}, f.leases()),
 	}
 	if !cache.WaitFor(watching, "", synced...) {
@@ -74,115 +74,115 @@ type follower struct {
 	id     string
 	reader reader
 	each   func(Record)
-	// record is what was last read, of that version of the head.
+	// record is the last read record, of the known version of the header.
 	record Record
 	known  version
-	// fail ends the watches, for a cause that no waiting makes better.
+	// fail ends the watches, for a permanent error.
 	fail context.CancelCauseFunc
 
-	// changed has a value when there is something new in what follows.
-	changed chan struct{}
-	mutex   sync.Mutex
-	head    *corev1.ConfigMap
-	lease   *coordinationv1.Lease
-	vigil   vigil
+	// changed has a value when a following field has changed.
+	changed  chan struct{}
+	mutex    sync.Mutex
+	header   *corev1.ConfigMap
+	lease    *coordinationv1.Lease
+	observer leaseObserver
 }
 
-// heads watches the head, which the results are in or which changes with them.
-func (f *follower) heads() *cache.ListWatch {
-	name := fields.OneTermEqualSelector("metadata.name", headName(f.id)).String()
+// headers watches the header, which changes with every result.
+func (f *follower) headers() *cache.ListWatch {
+	name := fields.OneTermEqualSelector("metadata.name", headerName(f.id)).String()
 	maps := f.store.maps()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = name
 			listed, err := maps.List(ctx, options)
-			return listed, f.judge(err)
+			return listed, f.check(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = name
 			events, err := maps.Watch(ctx, options)
-			return events, f.judge(err)
+			return events, f.check(err)
 		},
 	}
 }
 
-// leases watches the Lease, and tells the vigil when it does.
+// leases watches the Lease, and reports the state of the watch to the observer.
 func (f *follower) leases() *cache.ListWatch {
 	run := labels.Set{labelRecord: f.id}.String()
 	leases := f.store.leases()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			f.sight((*vigil).lose)
+			f.setWatching((*leaseObserver).pause)
 			options.LabelSelector = run
 			listed, err := leases.List(ctx, options)
-			return listed, f.judge(err)
+			return listed, f.check(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			f.sight((*vigil).lose)
+			f.setWatching((*leaseObserver).pause)
 			options.LabelSelector = run
 			events, err := leases.Watch(ctx, options)
 			if err == nil {
-				f.sight((*vigil).regain)
+				f.setWatching((*leaseObserver).resume)
 			}
-			return events, f.judge(err)
+			return events, f.check(err)
 		},
 	}
 }
 
-// watch starts a watch, which goes on until ctx is done.
+// watch starts a watch, which lasts until ctx is done.
 func (f *follower) watch(ctx context.Context, watches *sync.WaitGroup, object runtime.Object, source *cache.ListWatch) cache.DoneChecker {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(source, f.store.client),
 		ObjectType:    object,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    f.seen,
-			UpdateFunc: func(_, object any) { f.seen(object) },
-			DeleteFunc: f.gone,
+			AddFunc:    f.update,
+			UpdateFunc: func(_, object any) { f.update(object) },
+			DeleteFunc: f.remove,
 		},
 	})
 	watches.Go(func() { informer.RunWithContext(ctx) })
 	return informer.HasSyncedChecker()
 }
 
-// judge ends the following where the user may not watch.
-func (f *follower) judge(err error) error {
+// check ends the watches if the user may not watch.
+func (f *follower) check(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
 		f.fail(err)
 	}
 	return err
 }
 
-func (f *follower) sight(change func(*vigil, time.Time)) {
+func (f *follower) setWatching(change func(*leaseObserver, time.Time)) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	change(&f.vigil, time.Now())
-	f.wake()
+	change(&f.observer, time.Now())
+	f.notify()
 }
 
-func (f *follower) seen(object any) {
+func (f *follower) update(object any) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	switch object := object.(type) {
 	case *corev1.ConfigMap:
-		f.head = object
-		if f.others(object) {
-			f.head = nil
+		f.header = object
+		if f.foreign(object) {
+			f.header = nil
 		}
 	case *coordinationv1.Lease:
 		f.lease = object
-		f.vigil.see(versionOf(object), time.Now())
+		f.observer.observe(versionOf(object), time.Now())
 	}
-	f.wake()
+	f.notify()
 }
 
-// others is true for the head of another run, whose ID begins alike. One that
-// somebody has taken the label off is not.
-func (f *follower) others(head *corev1.ConfigMap) bool {
-	id := head.Labels[labelRecord]
+// foreign is true for the header of another run, whose ID has the same first digits.
+// A header whose label was removed is not foreign.
+func (f *follower) foreign(header *corev1.ConfigMap) bool {
+	id := header.Labels[labelRecord]
 	return id != "" && id != f.id
 }
 
-func (f *follower) gone(object any) {
+func (f *follower) remove(object any) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
@@ -190,27 +190,27 @@ func (f *follower) gone(object any) {
 	defer f.mutex.Unlock()
 	switch object.(type) {
 	case *corev1.ConfigMap:
-		f.head = nil
+		f.header = nil
 	case *coordinationv1.Lease:
 		f.lease = nil
 	}
-	f.wake()
+	f.notify()
 }
 
-func (f *follower) wake() {
+func (f *follower) notify() {
 	select {
 	case f.changed <- struct{}{}:
 	default:
 	}
 }
 
-// forever is for as long as nothing changes.
-const forever time.Duration = -1
+// untilChange waits without a timeout.
+const untilChange time.Duration = -1
 
-// follow looks at what there is, again and again, until it has the end.
+// follow evaluates the state after every change, until the run has ended.
 func (f *follower) follow(ctx context.Context) error {
 	for {
-		wait, err := f.look(ctx)
+		wait, err := f.evaluate(ctx)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (f *follower) follow(ctx context.Context) error {
 
 func (f *follower) wait(ctx context.Context, duration time.Duration) error {
 	var over <-chan time.Time
-	if duration != forever {
+	if duration != untilChange {
 		timer := time.NewTimer(duration)
 		defer timer.Stop()
 		over = timer.C
@@ -236,14 +236,14 @@ func (f *follower) wait(ctx context.Context, duration time.Duration) error {
 	return nil
 }
 
-// look tells what is new, and returns for how long to wait for more.
-func (f *follower) look(ctx context.Context) (time.Duration, error) {
+// evaluate reports changes, and returns how long to wait for the next.
+func (f *follower) evaluate(ctx context.Context) (time.Duration, error) {
 	f.mutex.Lock()
-	head, lease := f.head, f.lease
+	header, lease := f.header, f.lease
 	f.mutex.Unlock()
 	before, holder := f.known, f.record.Holder
-	if head != nil && (holderOf(lease) == "" || !spoilt(head)) {
-		if err := f.read(ctx, head); err != nil {
+	if header != nil && (holderOf(lease) == "" || !unreadable(header)) {
+		if err := f.read(ctx, header); err != nil {
 			return 0, err
 		}
 	}
@@ -252,49 +252,49 @@ func (f *follower) look(ctx context.Context) (time.Duration, error) {
 		f.each(f.record)
 	}
 	if f.record.Holder == "" {
-		return forever, f.unheld(ctx)
+		return untilChange, f.unheld(ctx)
 	}
-	return f.guard(ctx, lease)
+	return f.checkLease(ctx, lease)
 }
 
-// spoilt is true for a head that somebody has made unreadable. Its holder will
+// unreadable is true for a header that another client has damaged. Its holder will
 // write it again.
-func spoilt(head *corev1.ConfigMap) bool {
-	_, err := parse(head)
+func unreadable(header *corev1.ConfigMap) bool {
+	_, err := parse(header)
 	return err != nil && !errors.As(err, new(*FormatError))
 }
 
 // read reads a new version of the record.
-func (f *follower) read(ctx context.Context, head *corev1.ConfigMap) error {
-	if versionOf(head) == f.known {
+func (f *follower) read(ctx context.Context, header *corev1.ConfigMap) error {
+	if versionOf(header) == f.known {
 		return nil
 	}
-	if spoilt(head) && !outline(head).Phase.final() {
-		return nil // whoever takes it over will write it again
+	if unreadable(header) && !fromLabels(header).Phase.final() {
+		return nil // the next holder will write it again
 	}
-	record, err := readWith(ctx, &f.reader, head)
+	record, err := readWith(ctx, &f.reader, header)
 	if err != nil {
 		return err
 	}
-	f.record, f.known = record, versionOf(head)
+	f.record, f.known = record, versionOf(header)
 	if record.Phase.final() {
 		return errEnded
 	}
 	return nil
 }
 
-// unheld makes sure that nobody holds the run: its holder writes the end before
-// the Lease goes, and somebody may have taken that since.
+// unheld verifies that the run has no holder: the holder writes the end before it
+// deletes the Lease, and another process may have acquired that since.
 func (f *follower) unheld(ctx context.Context) error {
-	head, err := f.store.get(ctx, headName(f.id))
+	header, err := f.store.get(ctx, headerName(f.id))
 	if err != nil {
 		return fmt.Errorf("could not read the record of run %s: %w", f.id, err)
 	}
-	if head != nil && f.others(head) {
-		head = nil
+	if header != nil && f.foreign(header) {
+		header = nil
 	}
-	if head != nil {
-		if err := f.read(ctx, head); err != nil {
+	if header != nil {
+		if err := f.read(ctx, header); err != nil {
 			return err
 		}
 	}
@@ -303,43 +303,42 @@ func (f *follower) unheld(ctx context.Context) error {
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("could not see who holds run %s: %w", f.id, err)
+		return fmt.Errorf("could not read the lease of run %s: %w", f.id, err)
 	case len(found.Items) > 0 && holderOf(&found.Items[0]) != "":
-		return nil // the watch is about to tell
-	case len(found.Items) == 0 && head == nil:
+		return nil // the watch is going to report the holder
+	case len(found.Items) == 0 && header == nil:
 		return &NotFoundError{ID: f.id}
 	}
 	return ErrAbandoned
 }
 
-// guard returns how long the Lease is good for, unless that is over.
-func (f *follower) guard(ctx context.Context, lease *coordinationv1.Lease) (time.Duration, error) {
+// checkLease returns how long the Lease is valid; ErrAbandoned if it has expired.
+func (f *follower) checkLease(ctx context.Context, lease *coordinationv1.Lease) (time.Duration, error) {
 	duration := durationOf(lease)
 	f.mutex.Lock()
-	left, sighted := f.vigil.left(duration, time.Now())
+	left, watching := f.observer.left(duration, time.Now())
 	f.mutex.Unlock()
-	if !sighted {
-		return forever, nil
+	if !watching {
+		return untilChange, nil
 	}
 	if left > 0 {
 		return left, nil
 	}
-	// What was watched may be an API server that hangs.
-	quick, cancel := context.WithTimeout(ctx, duration/prompt)
+	// The watched API server may hang.
+	quick, cancel := context.WithTimeout(ctx, duration/responseFraction)
 	defer cancel()
 	found, err := f.store.leases().Get(quick, lease.Name, metav1.GetOptions{})
 	if err == nil && versionOf(found) == versionOf(lease) {
-		f.store.noteDead(found)
+		f.store.setExpired(found)
 		return 0, ErrAbandoned
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.vigil.restart(time.Now())
+	f.observer.restart(time.Now())
 	return duration, nil
 }
 
-// durationOf is how long the Lease is good for without being renewed, within the
-// bounds that there are for it.
+// durationOf is the duration of the Lease, within the bounds of LeaseDuration.
 func durationOf(lease *coordinationv1.Lease) time.Duration {
 	if lease.Spec.LeaseDurationSeconds == nil {
 		return defaultLeaseDuration

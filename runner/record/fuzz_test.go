@@ -20,11 +20,11 @@ import (
 
 const fuzzID = "01234567-89ab-4cde-8f01-23456789abcd"
 
-// canned answers for a Kubernetes that has these ConfigMaps and nothing else.
+// canned responds like an API server with these ConfigMaps only.
 func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{QPS: -1, Transport: tripper(func(r *http.Request) (*http.Response, error) {
-		var answer any = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+		var response any = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
 		code := http.StatusNotFound
 		all := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}}
 		for _, object := range objects {
@@ -32,16 +32,16 @@ func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 				all.Items = append(all.Items, *object)
 			}
 			if path.Base(r.URL.Path) == object.Name {
-				answer, code = object, http.StatusOK
+				response, code = object, http.StatusOK
 			}
 		}
 		switch path.Base(r.URL.Path) {
 		case "configmaps":
-			answer, code = all, http.StatusOK
+			response, code = all, http.StatusOK
 		case "leases":
-			answer, code = &coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{Kind: "LeaseList", APIVersion: "coordination.k8s.io/v1"}}, http.StatusOK
+			response, code = &coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{Kind: "LeaseList", APIVersion: "coordination.k8s.io/v1"}}, http.StatusOK
 		}
-		body, err := json.Marshal(answer)
+		body, err := json.Marshal(response)
 		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
 	})})
 	if err != nil {
@@ -71,17 +71,17 @@ func aPart(n int, data []byte) *corev1.ConfigMap {
 
 const header = "id: " + fuzzID + "\nphase: Running\nresultParts: 1\n"
 
-// soundly is what must hold of whatever was read.
+// soundly asserts the invariants of a record.
 func soundly(t *testing.T, got record.Record, err error) {
 	t.Helper()
 	if err != nil {
 		return
 	}
 	if got.ID != fuzzID || got.StartTime.IsZero() {
-		t.Errorf("read a record of run %q, begun at %s", got.ID, got.StartTime)
+		t.Errorf("record of run %q, begun at %s", got.ID, got.StartTime)
 	}
 	if got.Phase == record.Running && (got.Report != nil || got.Fingerprint != nil) {
-		t.Errorf("a run that goes on has a report: %+v", got)
+		t.Errorf("a run in progress has a report: %+v", got)
 	}
 	if len(got.Results) > 20_000 {
 		t.Errorf("read %d results", len(got.Results))
@@ -98,7 +98,7 @@ func FuzzHead(f *testing.F) {
 	f.Add(header, compressed(f, []byte("Etcd.Disk\nNetwork.Routes")), compressed(f, line), []byte(nil))
 	f.Add("id: "+fuzzID+"\nphase: Complete\nstartTime: \"2026-01-01T00:00:00Z\"\n", []byte(nil), []byte(nil), compressed(f, []byte("{\"a\":\"b\"}\n{}")))
 	f.Add("id: "+fuzzID+"\nphase: Complete\nreportParts: 1\n", []byte(nil), []byte(nil), []byte(nil))
-	f.Add("id: 01234567-8900-0000-0000-000000000000\nphase: Complete\n", []byte(nil), []byte(nil), []byte(nil)) // begins alike
+	f.Add("id: 01234567-8900-0000-0000-000000000000\nphase: Complete\n", []byte(nil), []byte(nil), []byte(nil)) // the same prefix
 	f.Add("a: &a [*a]\n", []byte("x"), []byte{0x1f, 0x8b}, []byte("y"))
 	f.Fuzz(func(t *testing.T, header string, checks, results, report []byte) {
 		store := canned(t, aHead(header, map[string][]byte{"checks.gz": checks, "results.gz": results, "report.gz": report}), aPart(1, results))
@@ -106,7 +106,7 @@ func FuzzHead(f *testing.F) {
 		soundly(t, got, err)
 		listed, errListed := store.List(t.Context())
 		if errListed != nil || len(listed) != 1 || listed[0].ID != fuzzID {
-			t.Errorf("what cannot be read is not listed: %v, %v", listed, errListed)
+			t.Errorf("an unreadable run is not listed: %v, %v", listed, errListed)
 		}
 	})
 }
@@ -121,13 +121,13 @@ func FuzzPart(f *testing.F) {
 		got, err := canned(t, aHead(header, nil), aPart(1, data)).Get(t.Context(), fuzzID)
 		soundly(t, got, err)
 		if err != nil {
-			t.Errorf("results that cannot be read are not in, but the record cannot be read: %v", err)
+			t.Errorf("unreadable results make the record unreadable: %v", err)
 		}
 	})
 }
 
-// Many parts, each within its bounds, are not within theirs.
-func TestPartsThatAreTooMuchTogether(t *testing.T) {
+// Parts within their bounds may exceed the bound of the record.
+func TestTotalBoundOfParts(t *testing.T) {
 	t.Parallel()
 	large := append([]byte(`{"check":"A","findings":[]`), bytes.Repeat([]byte(" "), 7<<20)...)
 	packed := compressed(t, append(large, '}'))
@@ -140,9 +140,9 @@ func TestPartsThatAreTooMuchTogether(t *testing.T) {
 	got, err := canned(t, objects...).Get(t.Context(), fuzzID)
 	soundly(t, got, err)
 	if err != nil || len(got.Results) == 0 {
-		t.Errorf("what is within the bounds is read: %v", err)
+		t.Errorf("parts within the bound: %v", err)
 	}
 	if _, err := canned(t, aHead("id: "+fuzzID+"\nphase: Running\nresultParts: 513\n", nil)).Get(t.Context(), fuzzID); err == nil {
-		t.Error("there is a bound for the number of parts")
+		t.Error("want an error for too many parts")
 	}
 }

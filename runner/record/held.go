@@ -9,60 +9,57 @@ import (
 )
 
 const (
-	// writeInterval is the least time between two writes of results.
+	// writeInterval is the minimum time between two writes of results.
 	writeInterval = time.Second
-	// renewals is how often a Lease is renewed in its duration, with room for one
-	// that is late.
+	// renewals is how often a Lease is renewed within its duration, so that one late
+	// renewal does not lose it.
 	renewals = 3
 )
 
-var errGivenUp = errors.New("this process has given up the run")
+var errReleased = errors.New("this process has released the run")
 
-// Held is a run that this process holds. Its methods may be called at the same
-// time.
+// Held is a run that this process holds. Its methods may be called concurrently.
 type Held struct {
 	store   *Store
 	claim   *claim
-	book    *book
+	writer  *writer
 	record  Record
 	resumed bool
 
-	// news has a value when there is something to write.
-	news chan struct{}
+	// pending has a value when results are queued.
+	pending chan struct{}
 
 	mutex sync.Mutex
-	// end is why the run is not to go on here; nil while it is. over is true when
-	// nothing more may be written.
+	// end is why this process has to stop the run; nil before. over is true when it may
+	// write nothing more.
 	end  error
 	over bool
-	// tell ends the contexts of Hold.
-	tell []context.CancelCauseFunc
+	// cancels cancel the contexts of Hold.
+	cancels []context.CancelCauseFunc
 }
 
-// Record is the record as it was when the run was begun or taken over, with the
-// results that were in.
+// Record returns the record at the time when the run was begun or taken over, with
+// its results.
 func (h *Held) Record() Record { return h.record }
 
-// Resumed is true when the run had been begun before: there may be Jobs of it.
+// Resumed is true when the run was begun by another process: its Jobs may exist.
 func (h *Held) Resumed() bool { return h.resumed }
 
-// Now is the time by the clock of the cluster, to about a second, whatever the
-// clock of this machine says.
+// Now returns the time by the clock of the API server, to about a second.
 func (h *Held) Now() time.Time {
-	return h.book.clock.now()
+	return h.writer.clock.now()
 }
 
-// Hold renews the Lease, and writes what is Put, in the background: until the
-// returned function is called, which waits for that to end, so also while ctx is
-// done and the run is being ended. The returned context ends with ctx, or with
-// the cause ErrTakenOver or ErrCanceled. A run that was canceled is held on
-// until it is finished. An API server that is down is waited for: the run is
-// lost only to another holder.
+// Hold renews the Lease and writes the results of Put in the background, until the
+// returned function is called, which waits for their end; also after ctx is done, while
+// the run is being ended. The returned context is canceled with ctx, or with the cause
+// ErrTakenOver or ErrCanceled. A canceled run is held until it is finished. Errors of
+// the API server are retried: the run is lost only to another holder.
 func (h *Held) Hold(ctx context.Context) (context.Context, context.CancelFunc) {
 	holding, end := context.WithCancelCause(ctx)
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.mutex.Lock()
-	h.tell = append(h.tell, end)
+	h.cancels = append(h.cancels, end)
 	if h.end != nil {
 		end(h.end)
 	}
@@ -77,7 +74,7 @@ func (h *Held) Hold(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// renewing renews the Lease until ctx is done or the run is over.
+// renewing renews the Lease until ctx is done or the run is released.
 func (h *Held) renewing(ctx context.Context) {
 	ticker := time.NewTicker(h.claim.duration / renewals)
 	defer ticker.Stop()
@@ -90,11 +87,11 @@ func (h *Held) renewing(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		// An error that is not a takeover is met again, or not, at the next tick.
+		// Other errors are retried at the next tick.
 		if errors.Is(h.claim.renew(ctx), ErrTakenOver) {
 			h.stop(ErrTakenOver)
 		}
-		if h.gone() != nil {
+		if h.lost() != nil {
 			return
 		}
 	}
@@ -105,7 +102,7 @@ func (h *Held) canceled(ctx context.Context) bool {
 	return err == nil && canceled
 }
 
-// writing writes results until ctx is done or the run is over.
+// writing writes results until ctx is done or the run is released.
 func (h *Held) writing(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -118,19 +115,19 @@ func (h *Held) writing(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.news:
+		case <-h.pending:
 		}
-		if h.gone() != nil {
+		if h.lost() != nil {
 			return
 		}
-		if err := h.judge(h.book.write(ctx)); err != nil {
-			h.wake() // try again, at the next turn
+		if err := h.checkOwner(h.writer.write(ctx)); err != nil {
+			h.notify() // retried after the interval
 		}
 		pause.Reset(writeInterval)
 	}
 }
 
-// stop ends the contexts of Hold. A run that was canceled is still held.
+// stop cancels the contexts of Hold. A canceled run is still held.
 func (h *Held) stop(cause error) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -142,80 +139,79 @@ func (h *Held) stop(cause error) {
 	case h.end == nil:
 		h.end = cause
 	}
-	for _, end := range h.tell {
+	for _, end := range h.cancels {
 		end(h.end)
 	}
 }
 
-// Put records a result. It never blocks: results are written in the background,
-// at once when there have been none for a second and otherwise with those that
-// come until it is over. The last one of a check counts.
+// Put records a result. It never blocks: results are written in the background, at
+// most once per second. The last result of a check counts.
 func (h *Held) Put(result Result) {
-	h.book.queue.add(result)
-	h.wake()
+	h.writer.queue.add(result)
+	h.notify()
 }
 
-func (h *Held) wake() {
+func (h *Held) notify() {
 	select {
-	case h.news <- struct{}{}:
+	case h.pending <- struct{}{}:
 	default:
 	}
 }
 
-// Flush writes the results that are in. Whoever deletes what they were read from
-// calls it before: a result that is not written yet dies with this process. The
-// error is ErrTakenOver when somebody else holds the run.
+// Flush writes the queued results. It must be called before the Jobs are deleted from
+// which they were read, since queued results are lost with this process. The error is
+// ErrTakenOver when another process holds the run.
 func (h *Held) Flush(ctx context.Context) error {
-	if err := h.gone(); err != nil {
+	if err := h.lost(); err != nil {
 		return err
 	}
-	return h.judge(h.book.flush(ctx))
+	return h.checkOwner(h.writer.flush(ctx))
 }
 
-// judge ends the hold when somebody else has the run.
-func (h *Held) judge(err error) error {
+// checkOwner ends the hold if another process holds the run.
+func (h *Held) checkOwner(err error) error {
 	if errors.Is(err, ErrTakenOver) {
 		h.stop(ErrTakenOver)
 	}
 	return err
 }
 
-// Ending is what is recorded when a run ends.
+// Ending is the final part of a record.
 type Ending struct {
 	// Phase is one of the final phases.
 	Phase Phase
-	// Decision is that of the verdict, a valid label value; empty when there is none.
+	// Decision is that of the verdict, a valid label value; empty if there is none.
 	Decision string
-	// Report is JSON of at most 64 MiB; nil when there is none.
+	// Report is JSON of at most 64 MiB; nil if there is none.
 	Report []byte
-	// Fingerprint is the state of the cluster that the verdict is about.
+	// Fingerprint is the state of the cluster to which the verdict applies.
 	Fingerprint map[string]string
 }
 
 // pack encodes the report for the record.
 func (e Ending) pack() ([]byte, error) {
 	if !e.Phase.final() {
-		return nil, fmt.Errorf("a run does not end in phase %q", e.Phase)
+		return nil, fmt.Errorf("%q is not a final phase", e.Phase)
 	}
 	return packReport(e.Report, e.Fingerprint)
 }
 
-// Finish ends the run: it writes the report, then that the run has ended, then
-// deletes the Lease, and deletes all but the newest 20 runs that have ended. A
-// process that is killed before the end is written leaves a run in progress. The
-// error is ErrTakenOver when another process holds the run.
+// Finish ends the run: it writes the report, then the final phase, deletes the Lease,
+// and deletes all but the newest 20 ended runs. A process that is killed before the
+// final phase is written leaves a run in progress. The error is ErrTakenOver when
+// another process holds the run.
 func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	packed, err := ending.pack()
 	if err != nil {
 		return err
 	}
-	if err := h.gone(); err != nil {
+	if err := h.lost(); err != nil {
 		return err
 	}
-	if err := h.judge(h.book.finish(ctx, ending.Phase, ending.Decision, packed)); err != nil {
+	if err := h.checkOwner(h.writer.finish(ctx, ending.Phase, ending.Decision, packed)); err != nil {
 		return err
 	}
-	h.stop(errGivenUp)
+	h.stop(errReleased)
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, ErrTakenOver) {
 		return err
 	}
@@ -223,19 +219,19 @@ func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	return nil
 }
 
-// Detach writes what is in and gives the run up, for whoever wants to go on with
-// it: the next Begin takes it over at once.
+// Detach writes the queued results and releases the run: the next Begin takes it over
+// at once.
 func (h *Held) Detach(ctx context.Context) error {
-	if err := h.gone(); err != nil {
+	if err := h.lost(); err != nil {
 		return err
 	}
-	written := h.judge(h.book.leave(ctx))
-	h.stop(errGivenUp)
+	written := h.checkOwner(h.writer.close(ctx))
+	h.stop(errReleased)
 	return errors.Join(written, h.claim.release(ctx))
 }
 
-// gone is why this process does not hold the run any more.
-func (h *Held) gone() error {
+// lost is why this process no longer holds the run; nil while it does.
+func (h *Held) lost() error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.over {

@@ -18,8 +18,8 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// executioner kills a process, which is its context, at one of its writes:
-// before it is served, or before its answer comes.
+// executioner cancels the context of a process at one of its writes, before the
+// request is served or before its response is received.
 type executioner struct {
 	at    int
 	after bool
@@ -30,7 +30,7 @@ type executioner struct {
 }
 
 func (e *executioner) meet(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if r.Method == http.MethodGet || r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/configmaps/") { // which are of others
+	if r.Method == http.MethodGet || r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/configmaps/") { // of other runs
 		return next.RoundTrip(r)
 	}
 	e.mutex.Lock()
@@ -51,8 +51,7 @@ func (e *executioner) meet(r *http.Request, next http.RoundTripper) (*http.Respo
 	return nil, errors.New("killed")
 }
 
-// life is all that a run writes, with parts: results, and a report, that do not
-// fit into its head.
+// life performs all writes of a run whose results and report need parts.
 func life(ctx context.Context, store *record.Store, intent record.Intent) error {
 	held, err := store.Begin(ctx, intent, "tester")
 	if err != nil {
@@ -71,10 +70,10 @@ func life(ctx context.Context, store *record.Store, intent record.Intent) error 
 	return held.Finish(ctx, record.Ending{Phase: record.Complete, Decision: "Ready", Report: report})
 }
 
-// A run that is killed at any of its writes is ended by the next one.
+// A run that is killed at any of its writes is completed by the next process.
 func TestKilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
-	// A lease, a head, a part of results, two of the report, the end, the lease.
+	// The lease, the header, a part of results, two of the report, the end, the lease.
 	const writes = 7
 	for at := range writes + 1 {
 		for _, after := range []bool{false, true} {
@@ -87,17 +86,17 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				err := life(ctx, record.New(through(t, death.meet), record.LeaseDuration(time.Second)), intent)
 				if at == writes {
 					if err != nil || len(death.writes) != writes {
-						t.Fatalf("want an end after %d writes, got %v after %q", writes, err, death.writes)
+						t.Fatalf("want an end within %d writes, got %v after %q", writes, err, death.writes)
 					}
 					return
 				}
 				last := death.writes[len(death.writes)-1]
 				if err == nil {
-					t.Fatalf("it lives on after %s", last)
+					t.Fatalf("want an error after %s", last)
 				}
 				ended := at > 5 || at == 5 && after
 				if got, err := record.New(api).Get(t.Context(), intent.ID); err == nil && (got.Phase != record.Running) != ended {
-					t.Errorf("killed at %s, the run is %s", last, got.Phase)
+					t.Errorf("killed at %s, the run has phase %s", last, got.Phase)
 				}
 				goOn(t, intent, ended)
 			})
@@ -105,17 +104,17 @@ func TestKilledAtAnyWrite(t *testing.T) {
 	}
 }
 
-// goOn does what the next start does.
+// goOn continues the run like the next process.
 func goOn(t *testing.T, killed record.Intent, ended bool) {
 	t.Helper()
 	store, next := record.New(api), again(killed)
 	err := life(t.Context(), store, next)
 	if busy := new(record.BusyError); errors.As(err, &busy) {
-		seeDead(t, store, busy.ID)
+		awaitAbandoned(t, store, busy.ID)
 		err = life(t.Context(), store, next)
 	}
 	if err != nil {
-		t.Fatalf("the next one cannot go on: %v", err)
+		t.Fatalf("the run cannot be continued: %v", err)
 	}
 	wantNoLease(t, killed)
 	heads, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
@@ -125,28 +124,28 @@ func goOn(t *testing.T, killed record.Intent, ended bool) {
 		t.Fatal(err)
 	}
 	if want := map[bool]int{false: 1, true: 2}[ended]; len(heads.Items) != want {
-		t.Errorf("%d runs are recorded, want %d", len(heads.Items), want)
+		t.Errorf("%d recorded runs, want %d", len(heads.Items), want)
 	}
 	for _, head := range heads.Items {
 		got := get(t, head.Labels["preflight.openshift.io/record"])
 		if got.Phase != record.Complete || len(got.Results) != 100 || len(got.Report) != 400<<10 {
-			t.Errorf("run %s is %s, with %d results and a report of %d bytes", got.ID, got.Phase, len(got.Results), len(got.Report))
+			t.Errorf("run %s has phase %s, %d results and a report of %d bytes", got.ID, got.Phase, len(got.Results), len(got.Report))
 		}
 	}
 }
 
-// Whatever comes between a run and the API server, the record is the same.
-func TestTroubleAtEveryWrite(t *testing.T) {
+// Failing requests must not change the record.
+func TestFailureOfEveryWrite(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason  string
-		trouble tripper
+		failure tripper
 		served  bool
 	}{
-		"Etcd": {reason: "etcd has no leader for a moment", trouble: status(http.StatusInternalServerError)},
-		"AnswerLost": {
-			reason: "what was served looks lost, and is not somebody else's doing", served: true,
-			trouble: func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET },
+		"Etcd": {reason: "etcd has no leader temporarily", failure: status(http.StatusInternalServerError)},
+		"ResponseLost": {
+			reason: "a lost response must not be mistaken for a change by another client", served: true,
+			failure: func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNRESET },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,62 +166,62 @@ func TestTroubleAtEveryWrite(t *testing.T) {
 						_ = response.Body.Close()
 					}
 				}
-				return tc.trouble(r)
+				return tc.failure(r)
 			}))
 			intent := newIntent()
 			if err := life(t.Context(), store, intent); err != nil {
-				t.Fatalf("%s, and the run ends with %v", tc.reason, err)
+				t.Fatalf("%s, but the run ended with %v", tc.reason, err)
 			}
 			wantNoLease(t, intent)
 			if got := get(t, intent.ID); got.Phase != record.Complete || len(got.Results) != 100 || len(got.Report) != 400<<10 {
-				t.Errorf("%s, and run %s is %s, with %d results and a report of %d bytes", tc.reason, got.ID, got.Phase, len(got.Results), len(got.Report))
+				t.Errorf("%s, but run %s has phase %s, %d results and a report of %d bytes", tc.reason, got.ID, got.Phase, len(got.Results), len(got.Report))
 			}
 			resumed := newIntent()
 			killed(t, resumed, aResult("Etcd.Disk"))
-			seeDead(t, store, resumed.ID)
+			awaitAbandoned(t, store, resumed.ID)
 			taker := begin(t, store, again(resumed))
 			if !taker.Resumed() {
-				t.Errorf("%s, and a run is begun anew", tc.reason)
+				t.Errorf("%s, but a new run was begun", tc.reason)
 			}
 			wantResults(t, tc.reason, taker.Record().Results, "Etcd.Disk")
 			if err := taker.Detach(t.Context()); err != nil {
-				t.Errorf("%s, and the run cannot be given up: %v", tc.reason, err)
+				t.Errorf("%s, but the run cannot be released: %v", tc.reason, err)
 			}
 			finish(t, begin(t, store, again(resumed)))
 		})
 	}
 }
 
-// status answers as an API server does.
+// status responds like an API server.
 func status(code int) tripper {
 	return func(r *http.Request) (*http.Response, error) {
-		answer := httptest.NewRecorder()
-		answer.Header().Set("Content-Type", "application/json")
-		answer.WriteHeader(code)
-		_, _ = fmt.Fprintf(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"not now"}`, code)
-		response := answer.Result()
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Content-Type", "application/json")
+		recorder.WriteHeader(code)
+		_, _ = fmt.Fprintf(recorder, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"not now"}`, code)
+		response := recorder.Result()
 		response.Request = r
 		return response, nil
 	}
 }
 
-// What the API server refuses for good is told, and nothing is left held.
-func TestRefusals(t *testing.T) {
+// A rejection by the API server is returned, and no lease is left.
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	store := record.New(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") {
-			return status(http.StatusForbidden)(r) // as a quota that is used up
+			return status(http.StatusForbidden)(r) // like an exceeded quota
 		}
 		return next.RoundTrip(r)
 	}))
 	if _, err := store.Begin(t.Context(), intent, "tester"); err == nil || !strings.Contains(err.Error(), "not now") {
-		t.Errorf("want what the API server says, got %v", err)
+		t.Errorf("want the error of the API server, got %v", err)
 	}
 	wantNoLease(t, intent)
 	held := begin(t, record.New(api), again(intent))
 	if diff := cmp.Diff(false, held.Resumed()); diff != "" {
-		t.Error("nothing was begun")
+		t.Error("want no run")
 	}
 	finish(t, held)
 }

@@ -20,13 +20,12 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// history is how many finished runs are remembered.
+// history is how many ended runs are kept.
 const history = 20
 
-// Get reads the record of a run, by its ID or the beginning of one, with or
-// without dashes, of at least four digits. The error is a *NotFoundError when
-// that names no run or several. Results that somebody has made unreadable are
-// not in; a report that is unreadable is an error.
+// Get reads the record of a run by its ID or a prefix of it, with or without dashes, of
+// at least four digits. The error is a *NotFoundError if no run or several match.
+// Unreadable results are omitted; an unreadable report is an error.
 func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	object, err := s.find(ctx, id)
 	if err != nil {
@@ -42,18 +41,17 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return Record{}, fmt.Errorf("could not see who holds run %s: %w", record.ID, err)
+		return Record{}, fmt.Errorf("could not read the lease of run %s: %w", record.ID, err)
 	case lease.Annotations[labelRecord] == record.ID:
 		record.Holder = holderOf(lease)
 	}
 	return record, nil
 }
 
-// List is the records of all runs, the newest first, as their heads have them:
-// without results, reports and what those rest on. Of a head that cannot be read
-// there is what its labels say.
+// List returns the records of all runs, newest first, without results, reports and
+// fingerprints. Of an unreadable record it returns what its labels have.
 func (s *Store) List(ctx context.Context) ([]Record, error) {
-	heads, err := s.listHeads(ctx, labelRecord)
+	headers, err := s.listHeaders(ctx, labelRecord)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
@@ -61,16 +59,16 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: labelRecord})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("could not see who holds the runs: %w", err)
+		return nil, fmt.Errorf("could not list the leases of the runs: %w", err)
 	}
 	holders := map[string]string{}
 	for i := range leases.Items {
 		holders[leases.Items[i].Annotations[labelRecord]] = holderOf(&leases.Items[i])
 	}
-	records := make([]Record, 0, len(heads))
-	for i := range heads {
-		record := outline(&heads[i])
-		if found, err := parse(&heads[i]); err == nil {
+	records := make([]Record, 0, len(headers))
+	for i := range headers {
+		record := fromLabels(&headers[i])
+		if found, err := parse(&headers[i]); err == nil {
 			record = found.record
 		}
 		if !record.Phase.final() {
@@ -84,23 +82,23 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 	return records, nil
 }
 
-// Latest is the newest complete run with the target and the selection of the
-// intent, and whether there is one. A run that cannot be read is an error: an older
-// one is not the latest.
+// Latest returns the newest complete run with the target and the selection of the
+// intent; false if there is none. An unreadable run is an error, since an older run is
+// not the latest.
 func (s *Store) Latest(ctx context.Context, intent Intent) (Record, bool, error) {
 	digest := intent.Target.Digest()
-	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(digest), labelPhase: string(Complete)}.String())
+	headers, err := s.listHeaders(ctx, labels.Set{label.Release: label.ReleaseValue(digest), labelPhase: string(Complete)}.String())
 	if err != nil {
 		return Record{}, false, fmt.Errorf("could not list the records of a release: %w", err)
 	}
-	sortNewest(heads)
-	for i := range heads {
-		found, err := parse(&heads[i])
+	sortNewest(headers)
+	for i := range headers {
+		found, err := parse(&headers[i])
 		if err != nil {
-			return Record{}, false, fmt.Errorf("could not read record %s: %w", heads[i].Name, err)
+			return Record{}, false, fmt.Errorf("could not read record %s: %w", headers[i].Name, err)
 		}
 		if found.record.Selection == intent.Selection && found.record.Target.Digest() == digest {
-			record, err := s.read(ctx, &heads[i])
+			record, err := s.read(ctx, &headers[i])
 			return record, err == nil, err
 		}
 	}
@@ -123,10 +121,10 @@ func readWith(ctx context.Context, reader *reader, object *corev1.ConfigMap) (Re
 	return record, nil
 }
 
-// find is the head of the run whose ID is, or begins with, what is given.
+// find returns the header of the run with an ID or a prefix of one.
 func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) {
 	if isID(id) {
-		object, err := s.get(ctx, headName(id))
+		object, err := s.get(ctx, headerName(id))
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("could not get the record of run %s: %w", id, err)
@@ -139,52 +137,53 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 	if len(prefix) < minPrefix {
 		return nil, &NotFoundError{ID: id}
 	}
-	heads, err := s.listHeads(ctx, labelRecord)
+	headers, err := s.listHeaders(ctx, labelRecord)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
-	heads = slices.DeleteFunc(heads, func(head corev1.ConfigMap) bool { return !strings.HasPrefix(digits(head.Labels[labelRecord]), prefix) })
-	if len(heads) == 1 {
-		return &heads[0], nil
+	headers = slices.DeleteFunc(headers, func(header corev1.ConfigMap) bool {
+		return !strings.HasPrefix(digits(header.Labels[labelRecord]), prefix)
+	})
+	if len(headers) == 1 {
+		return &headers[0], nil
 	}
 	notFound := &NotFoundError{ID: id}
-	for i := range heads {
-		notFound.Candidates = append(notFound.Candidates, heads[i].Labels[labelRecord])
+	for i := range headers {
+		notFound.Candidates = append(notFound.Candidates, headers[i].Labels[labelRecord])
 	}
 	slices.Sort(notFound.Candidates)
 	return nil, notFound
 }
 
-// digits are those of an ID, as they are compared.
+// digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// prune forgets all but the newest runs that have ended; their parts go with
-// them. What it cannot delete, the next run will.
+// prune deletes all but the newest ended runs, with their parts. Runs that cannot be
+// deleted are left to the next run.
 func (s *Store) prune(ctx context.Context) {
-	heads, err := s.listHeads(ctx, fmt.Sprintf("%s,%s!=%s", labelRecord, labelPhase, Running))
-	if err != nil || len(heads) <= history {
+	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", labelRecord, labelPhase, Running))
+	if err != nil || len(headers) <= history {
 		return
 	}
-	sortNewest(heads)
-	for i := range heads[history:] {
-		old := &heads[history+i]
+	sortNewest(headers)
+	for i := range headers[history:] {
+		old := &headers[history+i]
 		if err := s.maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil {
 			return
 		}
 	}
 }
 
-// sortNewest puts the runs first that have ended last: one that took long is not
-// old yet.
-func sortNewest(heads []corev1.ConfigMap) {
-	ends := make(map[types.UID]time.Time, len(heads))
-	for i := range heads {
-		ends[heads[i].UID] = heads[i].CreationTimestamp.Time
-		if found, err := parse(&heads[i]); err == nil {
-			ends[heads[i].UID] = found.record.CompletionTime
+// sortNewest sorts by the time of completion, newest first.
+func sortNewest(headers []corev1.ConfigMap) {
+	ends := make(map[types.UID]time.Time, len(headers))
+	for i := range headers {
+		ends[headers[i].UID] = headers[i].CreationTimestamp.Time
+		if found, err := parse(&headers[i]); err == nil {
+			ends[headers[i].UID] = found.record.CompletionTime
 		}
 	}
-	slices.SortFunc(heads, func(a, b corev1.ConfigMap) int {
+	slices.SortFunc(headers, func(a, b corev1.ConfigMap) int {
 		return cmp.Or(ends[b.UID].Compare(ends[a.UID]), strings.Compare(b.Name, a.Name))
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reader reads what a record has besides its head. A part with results never
-// changes, so it is read once.
+// reader reads a record with its parts. A part with results never changes, so it is
+// read once.
 type reader struct {
 	get   func(ctx context.Context, name string) (*corev1.ConfigMap, error)
 	owner types.UID
@@ -19,14 +19,14 @@ type reader struct {
 	used  budget
 }
 
-// part is a full chunk, and what is in it: nothing when it cannot be read.
+// part is a full chunk with its results; empty if it is unreadable.
 type part struct {
 	chunk   []byte
 	results []Result
 }
 
-// read is the record that has this head. Results that cannot be read are not in:
-// their Jobs can be asked again. Of a run that has ended, there must be a report.
+// read returns the record with this header. Unreadable results are omitted, since they
+// can be read from their Jobs again. The report of an ended run must be readable.
 func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
 	found, err := parse(object)
 	if err != nil {
@@ -49,8 +49,8 @@ func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, er
 	return record, nil
 }
 
-// results are those of all chunks, sorted by check.
-func (r *reader) results(ctx context.Context, of head, owner types.UID) ([]Result, error) {
+// results returns the results of all chunks, sorted by check.
+func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Result, error) {
 	if r.owner != owner || len(r.parts) > of.resultParts {
 		*r = reader{get: r.get, owner: owner}
 	}
@@ -80,7 +80,7 @@ func (r *reader) results(ctx context.Context, of head, owner types.UID) ([]Resul
 	return results, nil
 }
 
-// part is what an object has, if it can be read.
+// part decodes the chunk of an object.
 func (r *reader) part(object *corev1.ConfigMap) part {
 	if object == nil {
 		return part{}
@@ -93,8 +93,8 @@ func (r *reader) part(object *corev1.ConfigMap) part {
 	return part{chunk: chunk, results: results}
 }
 
-// report is the compressed report, from where it is.
-func (r *reader) report(ctx context.Context, of head) ([]byte, error) {
+// report is the compressed report, from the header and its parts.
+func (r *reader) report(ctx context.Context, of header) ([]byte, error) {
 	packed := of.report
 	for i := range of.reportParts {
 		name := partName(of.record.ID, of.resultParts+i+1)
@@ -103,7 +103,7 @@ func (r *reader) report(ctx context.Context, of head) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case object == nil:
-			return nil, fmt.Errorf("a part of the report is gone: there is no configmap %q", name)
+			return nil, fmt.Errorf("a part of the report is missing: configmap %q does not exist", name)
 		case len(packed)+len(object.BinaryData[keyPart]) > maxText:
 			return nil, fmt.Errorf("the report is longer than %d bytes", maxText)
 		}

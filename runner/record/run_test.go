@@ -40,19 +40,19 @@ func (c *counter) taken() map[string]int {
 	return maps.Clone(c.counts)
 }
 
-func TestARun(t *testing.T) {
+func TestRun(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	requests := &counter{counts: map[string]int{}}
 	store := record.New(through(t, requests.meet))
 	held := begin(t, store, intent)
 	if held.Resumed() {
-		t.Error("a run that has just begun was not begun before")
+		t.Error("a new run is resumed")
 	}
 	made := getMap(t, headName(intent.ID)).CreationTimestamp.UTC()
 	want := record.Record{Intent: intent, Phase: record.Running, StartTime: made}
 	if diff := cmp.Diff(want, held.Record()); diff != "" {
-		t.Errorf("at the beginning (-want +got):\n%s", diff)
+		t.Errorf("new run (-want +got):\n%s", diff)
 	}
 
 	holding, leave := held.Hold(t.Context())
@@ -60,18 +60,18 @@ func TestARun(t *testing.T) {
 	want.Holder, want.Results = "tester", []record.Result{aResult("Network.Routes")}
 	await(t, intent.ID, func(r record.Record) bool { return cmp.Equal(want, r) })
 	if diff := cmp.Diff(want, get(t, intent.ID)); diff != "" {
-		t.Errorf("on its way (-want +got):\n%s", diff)
+		t.Errorf("run in progress (-want +got):\n%s", diff)
 	}
 
 	held.Put(aResult("Etcd.Disk"))
 	finish(t, held)
 	leave()
 	if holding.Err() == nil {
-		t.Error("the run has ended, and is still held")
+		t.Error("the ended run is held")
 	}
 	got := get(t, intent.ID)
 	if late := got.CompletionTime.Sub(held.Now()).Abs(); late > time.Minute || got.CompletionTime.Before(made) {
-		t.Errorf("it ended at %s, begun at %s", got.CompletionTime, made)
+		t.Errorf("ended at %s, begun at %s", got.CompletionTime, made)
 	}
 	want = record.Record{
 		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready",
@@ -79,7 +79,7 @@ func TestARun(t *testing.T) {
 		Report:  []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("at the end (-want +got):\n%s", diff)
+		t.Errorf("ended run (-want +got):\n%s", diff)
 	}
 	latest, found, err := store.Latest(t.Context(), intent)
 	if diff := cmp.Diff(want, latest); diff != "" || !found || err != nil {
@@ -89,7 +89,7 @@ func TestARun(t *testing.T) {
 	counts := requests.taken()
 	for request, most := range map[string]int{
 		"POST leases": 1, "DELETE leases": 1, "PUT leases": 0, "GET leases": 0,
-		"POST configmaps": 1, "PUT configmaps": 2, "GET configmaps": 3, // one before it begins, two to prune and for the latest
+		"POST configmaps": 1, "PUT configmaps": 2, "GET configmaps": 3, // one before the beginning, two to prune and for the latest
 	} {
 		if counts[request] > most {
 			t.Errorf("%d × %s, want at most %d; all: %v", counts[request], request, most, counts)
@@ -98,8 +98,8 @@ func TestARun(t *testing.T) {
 	t.Logf("requests of a run: %v", counts)
 }
 
-// What oc shows of a record is meant to be read.
-func TestARecordIsReadable(t *testing.T) {
+// The summary is plain text for oc.
+func TestRecordIsReadable(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
@@ -120,12 +120,12 @@ func TestARecordIsReadable(t *testing.T) {
 	}
 	for _, line := range []string{"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2", "reported: 1"} {
 		if !strings.Contains(listed.Items[0].Data["run.yaml"], line+"\n") {
-			t.Errorf("%q is not in:\n%s", line, listed.Items[0].Data["run.yaml"])
+			t.Errorf("missing %q in:\n%s", line, listed.Items[0].Data["run.yaml"])
 		}
 	}
 }
 
-func TestOneRunOfManyBeginnings(t *testing.T) {
+func TestConcurrentBegin(t *testing.T) {
 	t.Parallel()
 	const starters = 16
 	intent := newIntent()
@@ -142,20 +142,20 @@ func TestOneRunOfManyBeginnings(t *testing.T) {
 			switch {
 			case err == nil:
 				wins = append(wins, held.Record().ID)
-			case errors.As(err, &busy) && busy.Holder == "tester" && strings.Contains(err.Error(), "oc preflight attach "+busy.ID):
+			case errors.As(err, &busy) && busy.Holder == "tester":
 				losses = append(losses, busy.ID)
 			default:
-				t.Errorf("want a run, or that there is one: %v", err)
+				t.Errorf("want a run or a BusyError, got %v", err)
 			}
 		})
 	}
 	all.Wait()
 	if len(wins) != 1 || len(losses) != starters-1 {
-		t.Fatalf("%d runs began and %d starts were told of it, want 1 and %d", len(wins), len(losses), starters-1)
+		t.Fatalf("%d runs and %d BusyErrors, want 1 and %d", len(wins), len(losses), starters-1)
 	}
 	for _, id := range losses {
 		if id != wins[0] {
-			t.Errorf("told of run %s, and there is only %s", id, wins[0])
+			t.Errorf("BusyError for run %s, want %s", id, wins[0])
 		}
 	}
 	heads, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
@@ -177,25 +177,25 @@ func TestDetach(t *testing.T) {
 	}
 	leave()
 	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
-		t.Errorf("want a run that goes on without a holder, got %s, held by %q", detached.Phase, detached.Holder)
+		t.Errorf("want a run in progress without a holder, got phase %s, holder %q", detached.Phase, detached.Holder)
 	}
 	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"}); err == nil {
-		t.Error("who has given a run up does not end it")
+		t.Error("a released run was ended")
 	}
 	second := begin(t, record.New(api), again(intent))
 	if !second.Resumed() || second.Record().ID != intent.ID || !second.Record().StartTime.Equal(first.Record().StartTime) {
-		t.Errorf("want run %s to go on, got %+v", intent.ID, second.Record())
+		t.Errorf("want run %s resumed, got %+v", intent.ID, second.Record())
 	}
-	wantResults(t, "what was in stays in", second.Record().Results, "Etcd.Disk")
+	wantResults(t, "results are kept", second.Record().Results, "Etcd.Disk")
 	finish(t, second)
 	third := begin(t, record.New(api), again(intent))
 	if third.Resumed() {
-		t.Error("a run that has ended is not resumed")
+		t.Error("an ended run was resumed")
 	}
 	finish(t, third)
 }
 
-// What is flushed outlives its holder, and is written once.
+// Flushed results survive their holder, and are written once.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
@@ -206,7 +206,7 @@ func TestFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	if version() != begun {
-		t.Error("the record was written though there was nothing to write")
+		t.Error("the record was written without new results")
 	}
 	held.Put(aResult("Etcd.Disk"))
 	if err := held.Flush(t.Context()); err != nil {
@@ -222,7 +222,7 @@ func TestFlush(t *testing.T) {
 	}
 	finish(t, held)
 	if err := held.Flush(t.Context()); err == nil {
-		t.Error("who has ended a run does not write any more")
+		t.Error("an ended run was written")
 	}
 }
 
@@ -232,22 +232,22 @@ func TestFollow(t *testing.T) {
 	held := begin(t, record.New(api), intent)
 	_, leave := held.Hold(t.Context())
 	defer leave()
-	told := make(chan record.Record, 100)
+	received := make(chan record.Record, 100)
 	type ending struct {
 		record record.Record
 		err    error
 	}
 	ended := make(chan ending, 1)
 	go func() {
-		got, err := record.New(api).Follow(t.Context(), intent.ID[:8], func(r record.Record) { told <- r })
+		got, err := record.New(api).Follow(t.Context(), intent.ID[:8], func(r record.Record) { received <- r })
 		ended <- ending{got, err}
 	}()
-	if first := <-told; first.Phase != record.Running || first.Holder != "tester" || len(first.Results) != 0 {
-		t.Errorf("at first: %+v", first)
+	if first := <-received; first.Phase != record.Running || first.Holder != "tester" || len(first.Results) != 0 {
+		t.Errorf("first record: %+v", first)
 	}
 	for i, check := range []string{"Etcd.Disk", "Network.Routes"} {
 		held.Put(aResult(check))
-		for next := range told {
+		for next := range received {
 			if len(next.Results) == i+1 {
 				break
 			}
@@ -256,33 +256,33 @@ func TestFollow(t *testing.T) {
 	finish(t, held)
 	end := <-ended
 	if end.err != nil || end.record.Phase != record.Complete || len(end.record.Results) != 2 || len(end.record.Report) == 0 {
-		t.Errorf("at the end: %+v, %v", end.record, end.err)
+		t.Errorf("last record: %+v, %v", end.record, end.err)
 	}
-	close(told)
-	for late := range told {
+	close(received)
+	for late := range received {
 		if late.Phase != record.Running {
-			t.Errorf("the end is returned, and not told besides: %+v", late)
+			t.Errorf("the last record must be returned only: %+v", late)
 		}
 	}
-	after, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) { t.Error("nothing is new after the end") })
+	after, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) { t.Error("unexpected call for an ended run") })
 	if diff := cmp.Diff(end.record, after); diff != "" || err != nil {
-		t.Errorf("following a run that has ended: %v (-want +got):\n%s", err, diff)
+		t.Errorf("Follow of an ended run: %v (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
+func TestFollowStopsWithContext(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := record.New(api).Follow(ctx, intent.ID, func(record.Record) { cancel() })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("want that it was canceled, got %v", err)
+		t.Errorf("want context.Canceled, got %v", err)
 	}
 	finish(t, held)
 }
 
-// remembered is false when the run was forgotten.
+// remembered is false when the run was pruned.
 func remembered(t *testing.T, id string) bool {
 	t.Helper()
 	_, err := record.New(api).Get(t.Context(), id)
@@ -292,7 +292,7 @@ func remembered(t *testing.T, id string) bool {
 	return err == nil
 }
 
-// Not parallel: it lets the records of others go.
+// Not parallel: it prunes the records of other tests.
 func TestHistoryIsPruned(t *testing.T) {
 	const kept = 20
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -316,7 +316,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	defer parts.Stop()
 	going := begin(t, record.New(api), newIntent())
 	ended := 0
-	for ; ended < 2*kept || remembered(t, first.ID); ended++ { // to the second, several end at the same time
+	for ; ended < 2*kept || remembered(t, first.ID); ended++ { // several runs end within the same second
 		finish(t, begin(t, record.New(api), newIntent()))
 	}
 	gone := false
@@ -327,7 +327,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		}
 	}
 	if !gone {
-		t.Error("the head was forgotten, and its parts were not")
+		t.Error("the header was pruned without its parts")
 	}
 	listed, err := record.New(api).List(t.Context())
 	if err != nil {
@@ -340,10 +340,10 @@ func TestHistoryIsPruned(t *testing.T) {
 		}
 	}
 	if count != kept {
-		t.Errorf("after %d runs that ended %d are remembered, want %d", ended+1, count, kept)
+		t.Errorf("after %d ended runs %d are kept, want %d", ended+1, count, kept)
 	}
 	if got := get(t, going.Record().ID); got.Phase != record.Running {
-		t.Errorf("a run that goes on is no history: %+v", got)
+		t.Errorf("a run in progress was pruned: %+v", got)
 	}
 	finish(t, going)
 }
@@ -368,29 +368,28 @@ func TestList(t *testing.T) {
 		}
 	}
 	if got := found[done.ID]; got.Phase != record.Complete || got.Decision != "Ready" || got.Holder != "" || got.Report != nil {
-		t.Errorf("one that has ended: %+v", got)
+		t.Errorf("ended run: %+v", got)
 	}
 	if got := found[going.ID]; got.Phase != record.Running || got.Holder != "tester" || got.Target.Version != going.Target.Version || got.Results != nil {
-		t.Errorf("one that goes on: %+v", got)
+		t.Errorf("run in progress: %+v", got)
 	}
 	if got := found[garbage.ID]; got.Phase != record.Running || got.StartTime.IsZero() {
-		t.Errorf("one that cannot be read: %+v", got)
+		t.Errorf("unreadable run: %+v", got)
 	}
 	finish(t, held)
 	finish(t, spoilt)
 }
 
-// A holder that is killed when its run has ended leaves its Lease, which nobody
-// takes over who has no run to begin.
-func TestBury(t *testing.T) {
+// A holder that is killed after the end of its run leaves its Lease.
+func TestDeleteStaleLease(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
-		spoil  func(*coordinationv1.Lease)
+		damage func(*coordinationv1.Lease)
 		gone   bool
 	}{
-		"Left":  {reason: "it is of no use to anybody", spoil: func(*coordinationv1.Lease) {}, gone: true},
-		"Other": {reason: "another run of the release has begun", spoil: func(lease *coordinationv1.Lease) { lease.Annotations["preflight.openshift.io/record"] = newIntent().ID }},
+		"Left":  {reason: "the lease of an ended run is stale", damage: func(*coordinationv1.Lease) {}, gone: true},
+		"Other": {reason: "the lease belongs to another run", damage: func(lease *coordinationv1.Lease) { lease.Annotations["preflight.openshift.io/record"] = newIntent().ID }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -402,15 +401,15 @@ func TestBury(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := record.New(api).DeleteStaleLease(t.Context(), held.Record()); err == nil {
-				t.Error("a run that goes on was buried")
+				t.Error("the lease of a run in progress was deleted")
 			}
 			finish(t, held)
 			left.ResourceVersion, left.UID = "", ""
-			tc.spoil(left)
+			tc.damage(left)
 			if _, err := leases.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the second time there may be none
+			for range 2 { // the second time the lease is gone
 				if err := record.New(api).DeleteStaleLease(t.Context(), get(t, intent.ID)); err != nil {
 					t.Fatal(err)
 				}

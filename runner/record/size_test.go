@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// incompressible is a result whose message is noise of that many characters.
+// incompressible is a result with a random message of that many characters.
 func incompressible(seed, size int) record.Result {
 	noise := make([]byte, size*3/4)
 	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
@@ -26,7 +26,7 @@ func incompressible(seed, size int) record.Result {
 	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise)}, Source: finding.SourceJob}}}
 }
 
-func TestAThousandResults(t *testing.T) {
+func TestThousandResults(t *testing.T) {
 	t.Parallel()
 	const checks, size, limit = 1000, 4096, 512 << 10
 	intent := newIntent()
@@ -45,7 +45,7 @@ func TestAThousandResults(t *testing.T) {
 	leave()
 	second := begin(t, record.New(api), again(intent))
 	if got := second.Record().Results; !reflect.DeepEqual(want, got) {
-		t.Fatalf("%d results are taken over, and not as they were", len(got))
+		t.Fatalf("the %d resumed results differ", len(got))
 	}
 	report, err := json.MarshalIndent(want, "", "  ")
 	if err != nil {
@@ -56,10 +56,10 @@ func TestAThousandResults(t *testing.T) {
 	}
 	got := get(t, intent.ID)
 	if !reflect.DeepEqual(want, got.Results) {
-		t.Errorf("at the end there are %d results, and not as they were", len(got.Results))
+		t.Errorf("the %d final results differ", len(got.Results))
 	}
 	if !bytes.Equal(report, got.Report) || got.Fingerprint["a"] != "b" {
-		t.Error("the report is another than was written")
+		t.Error("the report differs")
 	}
 	head := getMap(t, headName(intent.ID))
 	total := 0
@@ -73,16 +73,16 @@ func TestAThousandResults(t *testing.T) {
 			t.Errorf("%s has %d bytes, want at most %d", part.Name, part.Size(), limit)
 		}
 		if len(part.OwnerReferences) != 1 || part.OwnerReferences[0].UID != head.UID || part.Labels["preflight.openshift.io/record"] != "" {
-			t.Errorf("%s does not go with the head, or is taken for one: %+v", part.Name, part.ObjectMeta)
+			t.Errorf("%s is not owned by the header, or has its labels: %+v", part.Name, part.ObjectMeta)
 		}
 	}
 	if head.Size() > limit || total < checks*size/limit {
-		t.Errorf("%d bytes in the head and %d parts", head.Size(), total)
+		t.Errorf("%d bytes in the header and %d parts", head.Size(), total)
 	}
 	t.Logf("%d parts", total)
 }
 
-// What is beyond the bounds is not in, and does no harm to the rest.
+// Results beyond the bounds are dropped; the others are kept.
 func TestResultsBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	const bound = 20_000
@@ -92,17 +92,17 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 		want    int
 	}{
 		"OneTooLarge": {
-			reason:  "an API server takes no ConfigMap of 2 MiB",
+			reason:  "the API server rejects a ConfigMap of 2 MiB",
 			results: func() []record.Result { return []record.Result{incompressible(1, 2<<20), aResult("Etcd.Disk")} },
 			want:    1,
 		},
 		"OneLarge": {
-			reason:  "one that cannot be cut may be larger than a part",
+			reason:  "a result that cannot be split may exceed a part",
 			results: func() []record.Result { return []record.Result{incompressible(1, 1<<20), aResult("Etcd.Disk")} },
 			want:    2,
 		},
 		"TooMany": {
-			reason: "there is a bound",
+			reason: "the number of results is bounded",
 			results: func() []record.Result {
 				results := make([]record.Result, bound+1000)
 				for i := range results {
@@ -113,7 +113,7 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 			want: bound,
 		},
 		"OneCheckTwice": {
-			reason: "the last of a check counts",
+			reason: "the last result of a check counts",
 			results: func() []record.Result {
 				return []record.Result{{Check: "Etcd.Disk"}, aResult("Etcd.Disk")}
 			},
@@ -129,8 +129,8 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 			}
 			finish(t, held)
 			got := get(t, intent.ID).Results
-			if len(got) > tc.want || len(got) < tc.want*9/10 { // those that come together are left out together
-				t.Errorf("%s: %d results are in, want %d", tc.reason, len(got), tc.want)
+			if len(got) > tc.want || len(got) < tc.want*9/10 { // results of one write are dropped together
+				t.Errorf("%s: %d results, want %d", tc.reason, len(got), tc.want)
 			}
 			if len(got) > 0 && len(got) < 3 {
 				if diff := cmp.Diff(aResult("Etcd.Disk"), got[len(got)-1]); diff != "" {
@@ -141,14 +141,14 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 	}
 }
 
-func TestAReportBeyondTheBounds(t *testing.T) {
+func TestReportBeyondBounds(t *testing.T) {
 	t.Parallel()
 	held := begin(t, record.New(api), newIntent())
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: make([]byte, 65<<20)}); err == nil {
-		t.Error("it is kept, and could not be read again")
+		t.Error("want an error for a report that cannot be read again")
 	}
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Running, Decision: "Ready"}); err == nil {
-		t.Error("it has ended, and goes on")
+		t.Error("want the run in progress")
 	}
 	finish(t, held)
 }

@@ -23,18 +23,18 @@ const (
 	maxLeaseDuration     = 10 * time.Minute
 )
 
-// Store has the records of one cluster. All its requests insist, until their
-// context is done, while the API server cannot be reached or has no time.
+// Store reads and writes the records of one cluster. All requests are retried, until
+// their context is done, while the API server is unreachable or overloaded.
 type Store struct {
 	client   kubernetes.Interface
 	duration time.Duration
 
 	mutex sync.Mutex
-	// dead are the Leases that Follow has seen unrenewed, in that version, by name.
-	dead map[string]version
+	// expired are the versions of Leases that Follow has found expired, by name.
+	expired map[string]version
 }
 
-// version is one state of an object.
+// version identifies a state of an object.
 type version struct {
 	uid      types.UID
 	resource string
@@ -44,25 +44,23 @@ func versionOf(object metav1.Object) version {
 	return version{uid: object.GetUID(), resource: object.GetResourceVersion()}
 }
 
-// Option changes a Store.
+// Option configures a Store.
 type Option func(*Store)
 
-// LeaseDuration is how long a run that is not heard of counts as held: as long
-// as it takes others to notice that its holder was killed, and as long as the
-// holder may be cut off from the API server without anybody taking the run over
-// right after. It is 10 s; where API servers are far or slow, longer is better.
-// It is taken in whole seconds, from 1 s to 10 min, and renewed three times in
-// it.
+// LeaseDuration is after which time without a renewal a Lease expires: others detect
+// after this time that the holder was killed, and a holder that cannot reach the API
+// server for a shorter time keeps the run. The default is 10 s; remote or slow API
+// servers need more. It is rounded to seconds, at least 1 s and at most 10 min. The
+// Lease is renewed three times within it.
 func LeaseDuration(duration time.Duration) Option {
 	return func(s *Store) {
 		s.duration = max(minLeaseDuration, min(duration.Round(time.Second), maxLeaseDuration))
 	}
 }
 
-// New makes a Store. The client should have no rate limit of its own
-// (rest.Config.QPS -1): the requests of a run are few and bounded.
+// New returns a Store. The client should have no rate limit (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface, options ...Option) *Store {
-	store := &Store{client: client, duration: defaultLeaseDuration, dead: map[string]version{}}
+	store := &Store{client: client, duration: defaultLeaseDuration, expired: map[string]version{}}
 	for _, option := range options {
 		option(store)
 	}
@@ -77,7 +75,7 @@ func (s *Store) leases() coordinationv1client.LeaseInterface {
 	return s.client.CoordinationV1().Leases(Namespace)
 }
 
-func (s *Store) listHeads(ctx context.Context, selector string) ([]corev1.ConfigMap, error) {
+func (s *Store) listHeaders(ctx context.Context, selector string) ([]corev1.ConfigMap, error) {
 	listed, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMapList, error) {
 		return s.maps().List(ctx, metav1.ListOptions{LabelSelector: selector})
 	})
@@ -87,7 +85,7 @@ func (s *Store) listHeads(ctx context.Context, selector string) ([]corev1.Config
 	return listed.Items, nil
 }
 
-// get is a ConfigMap, or nil where there is none of that name.
+// get returns a ConfigMap; nil if it does not exist.
 func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error) {
 	object, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return s.maps().Get(ctx, name, metav1.GetOptions{})
@@ -98,8 +96,8 @@ func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error)
 	return object, err
 }
 
-// Needs is what it takes to begin a run, to hold it and to end it, and all of
-// ReadNeeds and CancelNeeds.
+// Needs are the permissions to begin, hold and end a run, including ReadNeeds and
+// CancelNeeds.
 func Needs() access.Needs {
 	return ReadNeeds().And(CancelNeeds()).And(access.Needs{Required: append(
 		access.Verbs(mapsRequest(), "create", "update", "delete"),
@@ -107,7 +105,7 @@ func Needs() access.Needs {
 	)})
 }
 
-// ReadNeeds is what Get, List, Latest and Follow take.
+// ReadNeeds are the permissions for Get, List, Latest and Follow.
 func ReadNeeds() access.Needs {
 	return access.Needs{Required: append(
 		access.Verbs(mapsRequest(), "get", "list", "watch"),
@@ -115,7 +113,7 @@ func ReadNeeds() access.Needs {
 	)}
 }
 
-// CancelNeeds is what Cancel takes.
+// CancelNeeds are the permissions for Cancel.
 func CancelNeeds() access.Needs {
 	return access.Needs{Required: append(
 		access.Verbs(mapsRequest(), "get", "list"),

@@ -1,5 +1,5 @@
-// Package standing answers: what did a recorded run find, and does its verdict
-// still hold?
+// Package standing answers: which findings does a recorded run have, and is its
+// verdict still valid?
 package standing
 
 import (
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -21,8 +22,16 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// Of is the report of a recorded run with its standing: whether its verdict still
-// holds, and why not, or who holds a run in progress.
+// ReasonCanceled is reported for a check that had not reported when its run was
+// canceled.
+//
+// Cause: the cancellation of the run was requested.
+//
+// Remedy: run the preflight again and let it finish.
+const ReasonCanceled finding.Reason = "Canceled"
+
+// Of returns the report of a recorded run with its standing: why its verdict is no
+// longer valid, or the holder of a run in progress.
 func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (report.Report, error) {
 	stored, err := Stored(recorded)
 	if err != nil {
@@ -38,10 +47,9 @@ func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (
 	return stored, nil
 }
 
-// Stored is the report of a recorded run: the one of its end, or, of a run that
-// has not ended or ended without one, what its checks have found so far. Such a
-// run is never Ready, since acceptances and built-in checks are known only at its
-// end.
+// Stored returns the report of a recorded run. Without a report it is composed of the
+// recorded findings, and never Ready, since acceptances and built-in checks are
+// evaluated at the end of a run. The error names the run whose report is unreadable.
 func Stored(recorded record.Record) (report.Report, error) {
 	if len(recorded.Report) == 0 {
 		return Partial(recorded), nil
@@ -55,11 +63,11 @@ func Stored(recorded record.Record) (report.Report, error) {
 	return stored, nil
 }
 
-// Partial is what is known of a run without a report.
+// Partial returns the report of a run without a recorded one.
 func Partial(recorded record.Record) report.Report {
 	findings, missing := reportedSoFar(recorded)
 	if recorded.Phase != record.Running {
-		findings = append(findings, neverReported(recorded.Phase, missing)...)
+		findings = append(findings, unreported(recorded.Phase, missing)...)
 	}
 	expected := verdict.Expectation{Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing), Missing: missing}
 	decided, folded := verdict.Fold(findings, expected, verdict.Policy{})
@@ -79,8 +87,8 @@ func Partial(recorded record.Record) report.Report {
 	}
 }
 
-// reportedSoFar are the findings of a run's checks, and the names of those that
-// have not reported.
+// reportedSoFar returns the recorded findings, and the names of the checks that have
+// not reported.
 func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing []string) {
 	reported := map[string]bool{}
 	for _, result := range recorded.Results {
@@ -96,24 +104,29 @@ func reportedSoFar(recorded record.Record) (findings []finding.Finding, missing 
 	return findings, missing
 }
 
-// neverReported are the findings of checks whose run ended before they reported.
-func neverReported(phase record.Phase, missing []string) []finding.Finding {
+// unreported returns the findings of checks whose run ended before they reported.
+func unreported(phase record.Phase, missing []string) []finding.Finding {
+	reason := collector.ReasonInterrupted
+	if phase == record.Canceled {
+		reason = ReasonCanceled
+	}
 	findings := make([]finding.Finding, 0, len(missing))
 	for _, check := range missing {
-		findings = append(findings, finding.Unknown(finding.Reason(phase), "the run ended before the check reported").
+		findings = append(findings, finding.Unknown(reason, "the run ended before the check reported").
 			Named(check).From(finding.SourceJob).Remedy("Run the preflight again and let it finish."))
 	}
 	return findings
 }
 
-// Present is the cluster and the time at which a verdict is to hold.
+// Present is the cluster and the time for which the validity of a verdict is
+// evaluated.
 type Present struct {
 	Cluster *snapshot.Cluster
 	Now     time.Time
 }
 
-// Ended lists why the verdict of a recorded run no longer holds; none while it
-// does.
+// Ended returns why the verdict of a recorded run is no longer valid; empty while it
+// is.
 func Ended(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
 	var causes []string
 	if cause := Expired(stored, present.Now); cause != "" {
@@ -123,7 +136,7 @@ func Ended(ctx context.Context, recorded record.Record, stored report.Report, pr
 	case recorded.Fingerprint != nil:
 		return append(causes, fingerprint.Fingerprint(recorded.Fingerprint).Changes(fingerprint.Read(ctx, present.Cluster))...)
 	case recorded.Phase == record.Complete:
-		return append(causes, "the state of the cluster was not recorded, so unknown whether it has changed")
+		return append(causes, "unknown whether the cluster has changed: its state was not recorded")
 	}
 	return causes
 }
@@ -140,9 +153,9 @@ func Superseded(recorded record.Record, runs []record.Record) string {
 	return ""
 }
 
-// Expired is why a verdict is too old to hold at that time; empty while it is not.
-// Where the report has no end of its validity, it is fingerprint.MaxAge after the
-// end of the run.
+// Expired returns why a verdict is too old at that time; empty if it is not. A report
+// without the end of its validity is valid until fingerprint.MaxAge after the end of
+// the run.
 func Expired(stored report.Report, now time.Time) string {
 	until, known := ValidUntil(stored)
 	switch {
@@ -154,8 +167,8 @@ func Expired(stored report.Report, now time.Time) string {
 	return "it was valid until " + timestamp(until)
 }
 
-// ValidUntil is when a stored verdict ends to hold; false for a report without
-// times.
+// ValidUntil returns the end of the validity of a stored verdict; false for a report
+// without times.
 func ValidUntil(stored report.Report) (time.Time, bool) {
 	if until, err := time.Parse(time.RFC3339, stored.Verdict.ValidUntil); err == nil {
 		return until, true
@@ -171,8 +184,8 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Needs are the permissions to find out whether a verdict still holds. A
-// verdict whose fingerprint cannot be read does not hold.
+// Needs are the permissions to evaluate the validity of a verdict. A verdict whose
+// fingerprint cannot be read is not valid.
 func Needs() access.Needs {
 	return access.Needs{Optional: []access.Request{
 		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},

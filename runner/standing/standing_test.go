@@ -35,7 +35,7 @@ func recorded(phase record.Phase, results ...record.Result) record.Record {
 }
 
 func reported(check string, outcome preflight.Outcome) record.Result {
-	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: outcome, Reason: "Said"}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: outcome, Reason: "Because"}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
 }
 
 func TestStoredWithoutReport(t *testing.T) {
@@ -47,49 +47,49 @@ func TestStoredWithoutReport(t *testing.T) {
 		findings []string
 	}{
 		"Begun": {
-			reason: "nothing is known", run: recorded(record.Running), decision: verdict.Undecided,
+			reason: "no check has reported", run: recorded(record.Running), decision: verdict.Undecided,
 			expected: verdict.Expectation{Checks: 2, Missing: []string{"Etcd.Quorum", "Etcd.Space"}},
 		},
 		"Passing": {
-			reason: "one is awaited", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Pass)), decision: verdict.Undecided,
+			reason: "one check has not reported", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Pass)), decision: verdict.Undecided,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Pass"},
 		},
 		"AllPassed": {
-			reason: "gates and risks are known at the end only", decision: verdict.Undecided,
+			reason: "gates and risks are evaluated at the end of the run", decision: verdict.Undecided,
 			run:      recorded(record.Running, reported("Etcd.Quorum", preflight.Pass), reported("Etcd.Space", preflight.Pass)),
 			expected: verdict.Expectation{Checks: 2, Reported: 2}, findings: []string{"Etcd.Quorum Pass", "Etcd.Space Pass"},
 		},
 		"Failing": {
-			reason: "nothing that comes can make it better", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Fail)), decision: verdict.Blocked,
+			reason: "further findings cannot change a blocking failure", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Fail)), decision: verdict.Blocked,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Fail"},
 		},
 		"NoChecks": {
-			reason: "a release without checks, or a run without Jobs", decision: verdict.Undecided,
+			reason: "a run without Jobs is undecided until its end", decision: verdict.Undecided,
 			run: record.Record{Intent: record.Intent{ID: runID, From: current, Target: update.Release{Version: next}}, Phase: record.Running, StartTime: began},
 		},
 		"Canceled": {
-			reason: "each check that did not report is a finding", decision: verdict.Undecided,
+			reason: "checks that have not reported are Unknown", decision: verdict.Undecided,
 			run:      recorded(record.Canceled, reported("Etcd.Quorum", preflight.Pass)),
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Space Unknown", "Etcd.Quorum Pass"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided, err := standing.Stored(tc.run)
+			stored, err := standing.Stored(tc.run)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var findings []string
-			for _, f := range decided.Findings {
+			for _, f := range stored.Findings {
 				findings = append(findings, f.Name+" "+string(f.Outcome))
 			}
-			if decided.Verdict.Decision != tc.decision || !slices.Equal(findings, tc.findings) {
-				t.Errorf("%s: %s with %q, want %s with %q", tc.reason, decided.Verdict.Decision, findings, tc.decision, tc.findings)
+			if stored.Verdict.Decision != tc.decision || !slices.Equal(findings, tc.findings) {
+				t.Errorf("%s: %s with %q, want %s with %q", tc.reason, stored.Verdict.Decision, findings, tc.decision, tc.findings)
 			}
-			if diff := cmp.Diff(tc.expected, decided.Expected); diff != "" {
+			if diff := cmp.Diff(tc.expected, stored.Expected); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if decided.Run.ID != runID || decided.Run.Phase != string(tc.run.Phase) || decided.Run.StartTime != "2026-11-21T08:00:00Z" || decided.Target.UpdateKind != "Minor" {
-				t.Errorf("%s: %+v %+v", tc.reason, decided.Run, decided.Target)
+			if stored.Run.ID != runID || stored.Run.Phase != string(tc.run.Phase) || stored.Run.StartTime != "2026-11-21T08:00:00Z" || stored.Target.UpdateKind != "Minor" {
+				t.Errorf("%s: %+v %+v", tc.reason, stored.Run, stored.Target)
 			}
 		})
 	}
@@ -110,14 +110,14 @@ func TestStoredReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the record says of the end is later than what the report says.
+	// The phase and time of the record are later than those of the report.
 	want.Run.Phase, want.Run.CompletionTime = report.PhaseCanceled, "2026-11-21T08:01:00Z"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	run.Report = []byte("{}")
 	if _, err := standing.Stored(run); err == nil || !strings.HasPrefix(err.Error(), "the recorded report of run "+runID+" cannot be read: ") {
-		t.Errorf("what is no report: %v", err)
+		t.Errorf("want an error for an invalid report, got %v", err)
 	}
 }
 
@@ -128,18 +128,18 @@ func TestExpired(t *testing.T) {
 		now               time.Duration
 		want              string
 	}{
-		"Fresh":           {reason: "it says how long it holds", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
-		"Over":            {reason: "the end is not in it", until: "2026-11-21T09:00:00Z", now: time.Hour, want: "it was valid until 2026-11-21T09:00:00Z"},
-		"WithoutValidity": {reason: "an interrupted run has no end of validity", completion: "2026-11-21T08:00:00Z", now: 23 * time.Hour},
-		"UntoldOld": {
-			reason: "then it is as old as any may be", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
+		"Fresh":   {reason: "the report has the end of its validity", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
+		"Over":    {reason: "the validity excludes its end", until: "2026-11-21T09:00:00Z", now: time.Hour, want: "it was valid until 2026-11-21T09:00:00Z"},
+		"Default": {reason: "without an end a report is valid for a day", completion: "2026-11-21T08:00:00Z", now: 23 * time.Hour},
+		"DefaultOver": {
+			reason: "without an end a report is valid for a day only", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
 		},
-		"Timeless": {reason: "not known is not current", want: "the report has neither the time of its verdict nor the end of its validity"},
-		"Garbage":  {reason: "not known is not current", until: "soon", completion: "now", want: "the report has neither the time of its verdict nor the end of its validity"},
+		"Timeless": {reason: "an unknown validity is no validity", want: "the report has neither the time of its verdict nor the end of its validity"},
+		"Garbage":  {reason: "an unknown validity is no validity", until: "soon", completion: "now", want: "the report has neither the time of its verdict nor the end of its validity"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}
-			if got := standing.Expired(decided, began.Add(tc.now)); got != tc.want {
+			stored := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}
+			if got := standing.Expired(stored, began.Add(tc.now)); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})

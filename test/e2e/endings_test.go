@@ -53,7 +53,7 @@ func endings() map[string]ending {
 			animal: animal{Ending: "pass", Change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.NodeSelector = map[string]string{"nowhere": "true"}
 			}},
-			outcome: preflight.Unknown, want: "Unschedulable", says: "no node takes its pod", waits: true,
+			outcome: preflight.Unknown, want: "Unschedulable", says: "its pod cannot be scheduled", waits: true,
 		},
 		"quota": {
 			reason: "a pod that the quota of its namespace has no room for",

@@ -66,7 +66,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 	w.says(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
 	w.says(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
 	w.canceled(held.Record().ID)
-	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended: it is Canceled; see: oc preflight status "+held.Record().ID)
+	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder recorded no report: the report is made from the results.
 	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }

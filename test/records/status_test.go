@@ -30,7 +30,7 @@ func TestNothingIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	w.says(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
 	w.says(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
-	w.says(w.call(badInput, "status", "3b6f2c1e").stderr, `there is no run whose ID is "3b6f2c1e" or begins so`, "oc preflight history")
+	w.says(w.call(badInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
 	w.says(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
 	w.call(badInput, "diff", "3b6f2c1e")
 	w.call(badInput, "logs", "3b6f2c1e", "Etcd.Quorum")

@@ -56,7 +56,7 @@ func cleanup(ctx context.Context, client *client, names []string) error {
 	if err := cleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
-	launcher := launch.New(reached.Kubernetes)
+	launcher := launch.New(reached.Kubernetes, reached.Metadata)
 	runs, err := launcher.Runs(ctx)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	}
 	display := client.display()
 	result, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.Kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
 		Progress: func(step string) { display.step(step) },
 	}, subject)
 	display.close()

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -104,4 +105,28 @@ func printError(stderr io.Writer, err error) {
 	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
 	}
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
+	}
+}
+
+// hintFor is the command that helps with an error of a library; empty if there is
+// none.
+func hintFor(err error) string {
+	if _, ok := errors.AsType[*launch.EscalationError](err); ok {
+		return "Print a role with these permissions: oc preflight auth run"
+	}
+	if busy, ok := errors.AsType[*record.BusyError](err); ok {
+		return "Follow the run: oc preflight attach " + busy.ID
+	}
+	if other, ok := errors.AsType[*record.SelectionError](err); ok {
+		return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", other.ID)
+	}
+	if ended, ok := errors.AsType[*record.NotRunningError](err); ok {
+		return "Read its report: oc preflight status " + ended.ID
+	}
+	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
+		return "List the runs: oc preflight history"
+	}
+	return ""
 }

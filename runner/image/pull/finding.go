@@ -30,6 +30,7 @@ const (
 type group struct {
 	nodes, components []string
 	trouble, remedy   string
+	actions           []finding.Action
 	detail            string
 	final             bool
 }
@@ -105,7 +106,9 @@ func groupOf(each attempt, images map[string]string) group {
 		}
 		one.components = append(one.components, component)
 		one.detail, one.final = cmp.Or(one.detail, failure.Detail), one.final || failure.Final
-		one.remedy = cmp.Or(one.remedy, failure.Remedy)
+		if one.remedy == "" {
+			one.remedy, one.actions = failure.Remedy, failure.Actions
+		}
 	}
 	return one
 }
@@ -125,9 +128,9 @@ func (g *group) outcome(images int) finding.Finding {
 			message += "; " + g.trouble
 		}
 		if g.final {
-			return finding.Fail(ReasonImagePullFailed, "%s", message).Remedy("%s", g.remedy)
+			return finding.Fail(ReasonImagePullFailed, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 		}
-		return finding.Unknown(ReasonImagePullFailing, "%s", message).Remedy("%s", g.remedy)
+		return finding.Unknown(ReasonImagePullFailing, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 	case g.trouble != "":
 		return finding.Unknown(ReasonImagePullNotTried, "unknown whether %s can pull the images: %s", some(g.nodes), g.trouble).
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).

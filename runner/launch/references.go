@@ -5,8 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// eachReference calls visit with every reference of a pod to an object that a
-// release may bring: its kind and a pointer to the name.
+// eachReference calls visit for every reference of a pod to a kind of object that
+// a release may contain, with a pointer to the name.
 func eachReference(spec *corev1.PodSpec, visit func(kind string, name *string)) {
 	visit("ServiceAccount", &spec.ServiceAccountName)
 	for i := range spec.Volumes {
@@ -47,26 +47,25 @@ func eachContainerReference(container *corev1.Container, visit func(kind string,
 	}
 }
 
-// referredBy are the supporting objects that the author's Job refers to.
+// referredBy returns the supporting objects that the author's Job refers to.
 func (c catalog) referredBy(job *batchv1.Job) []reference {
-	spec := job.Spec.Template.Spec // a copy, whose account may be set
+	spec := job.Spec.Template.Spec // a copy, whose ServiceAccount may be set
 	spec.ServiceAccountName = accountName(spec)
 	var found []reference
 	eachReference(&spec, func(kind string, name *string) {
-		if ref := (reference{kind, job.Namespace, *name}); c.entries[ref] != nil {
+		if ref := (reference{kind, job.Namespace, *name}); c.manifests[ref] != nil {
 			found = append(found, ref)
 		}
 	})
 	return found
 }
 
-// follow changes the references of a pod to the copies of what the release
-// brings. What the release does not bring keeps its name: it must exist in the
-// cluster.
-func (b binder) follow(namespace string, spec *corev1.PodSpec) {
+// rename replaces the references of a pod to objects of the release by those to
+// their copies. Other names are kept: these objects must exist in the cluster.
+func (b binder) rename(namespace string, spec *corev1.PodSpec) {
 	spec.ServiceAccountName, spec.DeprecatedServiceAccount = accountName(*spec), ""
 	eachReference(spec, func(kind string, name *string) {
-		if b.catalog.entries[reference{kind, namespace, *name}] != nil {
+		if b.catalog.manifests[reference{kind, namespace, *name}] != nil {
 			*name = b.run.suffixed(*name)
 		}
 	})

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -33,15 +34,15 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// deafness has the first watch on a kind of object see nothing, until it is said
-// to be too old.
-type deafness struct {
+// silentWatch makes the first watch on a resource return no events, until its
+// resourceVersion expires.
+type silentWatch struct {
 	first *watch.FakeWatcher
 	once  sync.Once
 }
 
-func deafen(s *simulation, resource string) *deafness {
-	d := &deafness{first: watch.NewFake()}
+func silence(s *simulation, resource string) *silentWatch {
+	d := &silentWatch{first: watch.NewFake()}
 	s.client.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {
 		first := false
 		d.once.Do(func() { first = true })
@@ -50,36 +51,36 @@ func deafen(s *simulation, resource string) *deafness {
 	return d
 }
 
-// tooOld ends the deaf watch as an API server does that has compacted.
-func (d *deafness) tooOld() {
+// expire ends the watch like an API server after a compaction.
+func (d *silentWatch) expire() {
 	d.first.Error(&apierrors.NewResourceExpired("too old resource version").ErrStatus)
 }
 
-func TestWhatHappensWhileTheWatchIsCut(t *testing.T) {
+func TestChangesDuringInterruptedWatch(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		deaf   string
-		// there is true when the Job is there before anybody watches.
-		there bool
-		life  func(s *simulation, job *batchv1.Job)
-		times int
+		silent string
+		// existing is true when the Job exists before the watch.
+		existing  bool
+		lifecycle func(s *simulation, job *batchv1.Job)
+		times     int
 	}{
-		"ComeAndGone": {
-			reason: "a Job that nobody ever saw, and that is deleted, is missed when all are listed",
-			deaf:   "jobs", times: 2, life: removedOnce,
+		"CreatedAndDeleted": {
+			reason: "a created Job that was never observed and is deleted is missing from the list",
+			silent: "jobs", times: 2, lifecycle: removedOnce,
 		},
 		"Deleted": {
-			reason: "so is one that was seen",
-			deaf:   "jobs", times: 1, there: true, life: removedOnce,
+			reason: "an observed Job that is deleted is missing from the list",
+			silent: "jobs", times: 1, existing: true, lifecycle: removedOnce,
 		},
 		"PodEnded": {
-			reason: "what a pod has come to is seen late, and not lost",
-			deaf:   "pods", times: 1, life: passes,
+			reason: "the end of a pod is observed late",
+			silent: "pods", times: 1, lifecycle: passes,
 		},
 		"PodGone": {
-			reason: "a pod that has come and gone took its word along",
-			deaf:   "pods", times: 2, life: func(s *simulation, job *batchv1.Job) {
-				if s.lives(job) > 1 {
+			reason: "the result of a pod that was created and deleted is lost",
+			silent: "pods", times: 2, lifecycle: func(s *simulation, job *batchv1.Job) {
+				if s.createdJobs(job) > 1 {
 					passes(s, job)
 					return
 				}
@@ -91,16 +92,16 @@ func TestWhatHappensWhileTheWatchIsCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSimulation(t.Context(), t, tc.life, checks("etcd", 1)...)
-				if tc.there {
+				s := newSimulation(t.Context(), t, tc.lifecycle, checks("etcd", 1)...)
+				if tc.existing {
 					if err := s.create(t.Context(), s.plan.Checks[0]); err != nil {
 						t.Fatal(err)
 					}
 				}
-				deaf := deafen(s, tc.deaf)
+				silent := silence(s, tc.silent)
 				s.alive.Go(func() {
 					if s.pass(30 * time.Second) {
-						deaf.tooOld()
+						silent.expire()
 					}
 				})
 				got := s.collect(jobs.Options{})
@@ -111,16 +112,16 @@ func TestWhatHappensWhileTheWatchIsCut(t *testing.T) {
 					t.Errorf("%s: want it started %d times, got %v", tc.reason, tc.times, s.started)
 				}
 				if took := s.done[s.plan.Checks[0].Name]; took > time.Minute {
-					t.Errorf("%s: the answer came after %s", tc.reason, took)
+					t.Errorf("%s: the findings came after %s", tc.reason, took)
 				}
 			})
 		})
 	}
 }
 
-// removedOnce is the life of a Job that somebody deletes the first time.
+// removedOnce is a lifecycle in which another client deletes the first Job.
 func removedOnce(s *simulation, job *batchv1.Job) {
-	if s.lives(job) > 1 {
+	if s.createdJobs(job) > 1 {
 		passes(s, job)
 		return
 	}
@@ -129,9 +130,8 @@ func removedOnce(s *simulation, job *batchv1.Job) {
 	}
 }
 
-// A list is asked for as it is now: an API server's cache may lack what this run
-// has just created.
-func TestListsAreTheNewest(t *testing.T) {
+// A cache of the API server may lack the Jobs that this run has just created.
+func TestListsAreMostRecent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t.Context(), t, passes, checks("etcd", 1)...)
 		lists := 0
@@ -146,13 +146,14 @@ func TestListsAreTheNewest(t *testing.T) {
 		})
 		s.collect(jobs.Options{})
 		if lists == 0 {
-			t.Error("nothing was listed")
+			t.Error("no list was requested")
 		}
 	})
 }
 
-// loggedBy is an API server whose requests for logs are answered by serve.
-func loggedBy(t *testing.T, serve http.HandlerFunc) kubernetes.Interface {
+// withLogs returns a client of the API server whose log requests are handled by
+// serve.
+func withLogs(t *testing.T, serve http.HandlerFunc) kubernetes.Interface {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -180,30 +181,30 @@ func loggedBy(t *testing.T, serve http.HandlerFunc) kubernetes.Interface {
 	return client
 }
 
-func TestALogThatCannotBeReadAtOnce(t *testing.T) {
+func TestLogReadIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reason  string
-		trouble func(http.ResponseWriter)
-		framed  bool
-		want    string
-		reads   int32
+		reason string
+		fail   func(http.ResponseWriter)
+		framed bool
+		want   string
+		reads  int32
 	}{
 		"KubeletRestarts": {
-			reason: "an answer that depends on a log is worth a second try", framed: true, want: "Etcd.Quorum Warn(Because)", reads: 3,
-			trouble: func(w http.ResponseWriter) { http.Error(w, "connect: connection refused", http.StatusBadGateway) },
+			reason: "a required log is read again", framed: true, want: "Etcd.Quorum Warn(Because)", reads: 3,
+			fail: func(w http.ResponseWriter) { http.Error(w, "connect: connection refused", http.StatusBadGateway) },
 		},
-		"NoTime": {
-			reason: "so it is when the API server has no time", framed: true, want: "Etcd.Quorum Warn(Because)", reads: 3,
-			trouble: func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
+		"Overloaded": {
+			reason: "a required log is read again after status 429", framed: true, want: "Etcd.Quorum Warn(Because)", reads: 3,
+			fail: func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
 		},
 		"NoLog": {
-			reason: "what is not there is not asked for again", framed: true, want: "Etcd.Check0 Unknown(NoResult)", reads: 1,
-			trouble: func(w http.ResponseWriter) { http.Error(w, "no such log", http.StatusNotFound) },
+			reason: "a missing log is not read again", framed: true, want: "Etcd.Check0 Unknown(NoResult)", reads: 1,
+			fail: func(w http.ResponseWriter) { http.Error(w, "no such log", http.StatusNotFound) },
 		},
-		"AScript": {
-			reason: "a script that passed needs no log, and one that warns has it read", want: "Etcd.Quorum Warn(Because)", reads: 3,
-			trouble: func(w http.ResponseWriter) { http.Error(w, "later", http.StatusBadGateway) },
+		"Script": {
+			reason: "the log of a script that passed is read for warnings, but not required", want: "Etcd.Quorum Warn(Because)", reads: 3,
+			fail: func(w http.ResponseWriter) { http.Error(w, "later", http.StatusBadGateway) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,45 +214,44 @@ func TestALogThatCannotBeReadAtOnce(t *testing.T) {
 					job.Annotations = nil
 				}
 			})
-			text := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{said("Quorum", preflight.Warn)}})
+			text := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{reported("Quorum", preflight.Warn)}})
 			var reads atomic.Int32
-			client := loggedBy(t, func(w http.ResponseWriter, _ *http.Request) {
+			client := withLogs(t, func(w http.ResponseWriter, _ *http.Request) {
 				if reads.Add(1) <= 2 {
-					tc.trouble(w)
+					tc.fail(w)
 					return
 				}
 				fmt.Fprint(w, text)
 			})
 			startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-			sources, err := jobs.Sources(t.Context(), client, launch.New(api), plan, jobs.Options{})
+			sources, err := jobs.Sources(t.Context(), client, launch.New(api, objects), plan, jobs.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings
-			if diff := cmp.Diff([]string{tc.want}, answers(got)); diff != "" || reads.Load() != tc.reads {
+			if diff := cmp.Diff([]string{tc.want}, outcomes(got)); diff != "" || reads.Load() != tc.reads {
 				t.Errorf("%s: read %d times, want %d (-want, +got):\n%s\n%+v", tc.reason, reads.Load(), tc.reads, diff, got)
 			}
 		})
 	}
 }
 
-// A runner that leaves in the middle of reading must not leave an answer that it
-// has not read.
-func TestAnInterruptWhileReadingIsNoAnswer(t *testing.T) {
+// A runner that is interrupted while it reads a log must not report findings.
+func TestInterruptWhileReadingLog(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 1, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	client := loggedBy(t, func(_ http.ResponseWriter, r *http.Request) {
+	client := withLogs(t, func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 	})
 	startKubelet(t, plan, func(*corev1.Pod) corev1.ContainerStateTerminated { return corev1.ContainerStateTerminated{} })
-	sources, err := jobs.Sources(ctx, client, launch.New(api), plan, jobs.Options{})
+	sources, err := jobs.Sources(ctx, client, launch.New(api, objects), plan, jobs.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := sources[0].Collect(ctx); err == nil || len(got) > 0 {
-		t.Errorf("want no answer, got %v %v", answers(got), err)
+		t.Errorf("want no findings, got %v %v", outcomes(got), err)
 	}
 }
 
@@ -275,8 +275,12 @@ func TestRequestsPerJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	startKubelet(t, plan, saying(t, plan, 0, said("Quorum", preflight.Pass)))
-	launcher := launch.New(client)
+	counted, err := metadata.NewForConfig(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
+	launcher := launch.New(client, counted)
 	if findings, _ := launcher.Validate(t.Context(), plan); len(findings) > 0 {
 		t.Fatal(findings)
 	}
@@ -284,13 +288,13 @@ func TestRequestsPerJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := answers(collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings)
+	got := outcomes(collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings)
 	if diff := cmp.Diff(slices.Repeat([]string{passed}, n), got); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
 	mutex.Lock()
 	defer mutex.Unlock()
-	// A dry run and a creation each; three watches, which may take a list too.
+	// A dry run and a creation each; three watches, each possibly with a list.
 	if requests[http.MethodPost] != 2*n || requests[http.MethodGet] > 6 || len(requests) != 2 {
 		t.Errorf("%d Jobs took these requests: %v", n, requests)
 	}

@@ -10,41 +10,41 @@ import (
 )
 
 const (
-	// maxChunk is what goes into one ConfigMap, compressed, if it can be cut: an
-	// API server takes 1 MiB, and the head has more to hold.
+	// maxChunk bounds the compressed data in one ConfigMap if the data can be split:
+	// the API server accepts 1 MiB, and the header has other data.
 	maxChunk = 256 << 10
-	// maxWhole is what a ConfigMap has room for of what cannot be cut.
+	// maxWhole bounds compressed data that cannot be split.
 	maxWhole = 900 << 10
-	// maxMember is how much text is compressed at once, unless one line is longer.
+	// maxMember bounds the text of a gzip member, unless one line is longer.
 	maxMember = 128 << 10
-	// maxChunkText and maxText bound what chunks are inflated to, each and all.
+	// maxChunkText and maxText bound the decompressed size of one chunk and of all.
 	maxChunkText = 8 << 20
 	maxText      = 64 << 20
 	maxResults   = 20_000
 	maxParts     = 512
 )
 
-// journal keeps results compressed, in chunks: full ones, which never change
-// again, and an open one. A chunk is a sequence of gzip members, so adding to it
-// costs only what is added.
-type journal struct {
+// resultLog has compressed results in chunks: full ones, which never change, and an
+// open one. A chunk is a sequence of gzip members, so that appending compresses only
+// the new results.
+type resultLog struct {
 	full     [][]byte
 	open     []byte
 	openText int
 	used     budget
 }
 
-// budget is how much of what is bounded has been used.
+// budget is the used part of the bounds on text and results.
 type budget struct {
 	text, count int
 }
 
-func (b budget) takes(text, count int) bool {
+func (b budget) allows(text, count int) bool {
 	return b.text+text <= maxText && b.count+count <= maxResults
 }
 
-// add compresses results. What is beyond the bounds is left out.
-func (j *journal) add(results []Result) error {
+// add compresses results. Results beyond the bounds are dropped.
+func (j *resultLog) add(results []Result) error {
 	var lines bytes.Buffer
 	count := 0
 	for _, result := range results {
@@ -66,13 +66,13 @@ func (j *journal) add(results []Result) error {
 	return j.append(lines.Bytes(), count)
 }
 
-// append adds lines of results.
-func (j *journal) append(lines []byte, count int) error {
+// append adds lines of results as a gzip member.
+func (j *resultLog) append(lines []byte, count int) error {
 	member, err := pack(lines)
 	if err != nil {
 		return err
 	}
-	if len(member) > maxWhole || len(lines) > maxChunkText || !j.used.takes(len(lines), count) || len(j.full) == maxParts {
+	if len(member) > maxWhole || len(lines) > maxChunkText || !j.used.allows(len(lines), count) || len(j.full) == maxParts {
 		return nil
 	}
 	j.used.text += len(lines)
@@ -88,16 +88,16 @@ func (j *journal) append(lines []byte, count int) error {
 	return nil
 }
 
-// seal begins a new chunk.
-func (j *journal) seal() {
+// seal completes the open chunk.
+func (j *resultLog) seal() {
 	if len(j.open) > 0 {
 		j.full = append(j.full, j.open)
 	}
 	j.open, j.openText = nil, 0
 }
 
-// reopen goes on with an open chunk, unless it cannot be read.
-func (j *journal) reopen(chunk []byte) {
+// reopen continues an open chunk, unless it is unreadable.
+func (j *resultLog) reopen(chunk []byte) {
 	before := j.used.text
 	if _, err := j.used.results(chunk); err != nil {
 		return
@@ -105,7 +105,7 @@ func (j *journal) reopen(chunk []byte) {
 	j.open, j.openText = bytes.Clone(chunk), j.used.text-before
 }
 
-// pack compresses text; nothing stays nothing.
+// pack compresses text; empty text is nil.
 func pack(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -121,7 +121,7 @@ func pack(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// unpack is the opposite of pack, for at most limit bytes of text.
+// unpack reverses pack, for at most limit bytes of text.
 func unpack(packed []byte, limit int) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, nil
@@ -140,14 +140,14 @@ func unpack(packed []byte, limit int) ([]byte, error) {
 	return text, nil
 }
 
-// results reads one chunk, all of it or nothing: what cannot be read to its end
-// may have been changed anywhere.
+// results reads one complete chunk: one that cannot be read to its end is damaged and
+// has no results.
 func (b *budget) results(chunk []byte) ([]Result, error) {
 	limit := min(maxChunkText, maxText-b.text)
 	text, err := unpack(chunk, limit)
 	if err != nil {
 		if limit < maxChunkText {
-			b.text = maxText // none of what follows is worth the work
+			b.text = maxText // the remaining chunks are not read
 		}
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (b *budget) results(chunk []byte) ([]Result, error) {
 		case err != nil:
 			return nil, fmt.Errorf("could not decode a result: %w", err)
 		case result.Check == "":
-			return nil, errors.New("a result is not of any check")
-		case !b.takes(0, len(results)+1):
+			return nil, errors.New("a result has no check")
+		case !b.allows(0, len(results)+1):
 			return nil, fmt.Errorf("more than %d results", maxResults)
 		}
 		results = append(results, result)

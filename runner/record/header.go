@@ -16,41 +16,42 @@ import (
 )
 
 const (
-	// labelRecord has the ID of the run, on its head and its Lease. It is not
-	// label.Run, which is on what a clean-up deletes.
+	// labelRecord is the ID of the run, on its header and its Lease. It is not
+	// label.Run, the label of the objects that a clean-up deletes.
 	labelRecord   = "preflight.openshift.io/record"
 	labelPhase    = "preflight.openshift.io/phase"
 	labelDecision = "preflight.openshift.io/decision"
-	// annotationClaim changes with each process that holds the run. On the head it
-	// makes every takeover a change, which a former holder cannot overlook.
+	// annotationClaim identifies the process that holds the run. On the header it makes
+	// every takeover a change of the resourceVersion, so that writes of a former holder
+	// conflict.
 	annotationClaim = "preflight.openshift.io/claim"
 
 	format     = "1"
 	keyFormat  = "format"
-	keyHeader  = "run.yaml"
+	keySummary = "run.yaml"
 	keyChecks  = "checks.gz"
 	keyResults = "results.gz"
 	keyReport  = "report.gz"
 	keyPart    = "part.gz"
 
-	maxHeader = maxSelection + 64<<10
+	maxSummary = maxSelection + 64<<10
 )
 
-// head is what the head of a record says.
-type head struct {
+// header is the decoded header of a record.
+type header struct {
 	// record is without Results, Report and Fingerprint.
 	record Record
-	// reported counts the results that are in.
+	// reported counts the recorded results.
 	reported int
-	// checks, results and report are compressed: the results of the open chunk, and
-	// a report that is short enough to be here.
+	// checks, results and report are compressed: the results of the open chunk, and a
+	// report that fits into the header.
 	checks, results, report []byte
 	// resultParts are the parts with full chunks, reportParts those after them.
 	resultParts, reportParts int
 }
 
-// header is the part of a head for people.
-type header struct {
+// summary is the part of a header in plain text.
+type summary struct {
 	ID             string `json:"id"`
 	Phase          Phase  `json:"phase"`
 	Decision       string `json:"decision,omitempty"`
@@ -68,24 +69,24 @@ type header struct {
 	ReportParts    int    `json:"reportParts,omitempty"`
 }
 
-// newHead is the head of a run that begins.
-func newHead(intent Intent) (head, error) {
+// newHeader is the header of a new run.
+func newHeader(intent Intent) (header, error) {
 	checks, err := pack([]byte(strings.Join(intent.Checks, "\n")))
 	if err != nil {
-		return head{}, err
+		return header{}, err
 	}
 	if len(checks) > maxChunk {
-		return head{}, fmt.Errorf("the names of %d checks do not fit into a record", len(intent.Checks))
+		return header{}, fmt.Errorf("the names of %d checks do not fit into a record", len(intent.Checks))
 	}
-	return head{record: Record{Intent: intent, Phase: Running}, checks: checks}, nil
+	return header{record: Record{Intent: intent, Phase: Running}, checks: checks}, nil
 }
 
-// configMap is the object of the head. Where it is a newer state of one that is
-// in the cluster, that is its base.
-func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap, error) {
+// configMap encodes the header; base is the metadata of an existing object to
+// update.
+func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap, error) {
 	r := h.record
-	text, err := yaml.Marshal(header{
-		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: stamp(r.StartTime), CompletionTime: stamp(r.CompletionTime),
+	text, err := yaml.Marshal(summary{
+		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: formatTime(r.StartTime), CompletionTime: formatTime(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
 	})
@@ -94,11 +95,11 @@ func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap
 	}
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace, Name: headName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
+			Namespace: Namespace, Name: headerName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
 			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
-		Data:       map[string]string{keyFormat: format, keyHeader: string(text)},
+		Data:       map[string]string{keyFormat: format, keySummary: string(text)},
 		BinaryData: map[string][]byte{},
 	}
 	if r.Decision != "" {
@@ -112,77 +113,77 @@ func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap
 	return object, nil
 }
 
-// parse reads a head. The error is a *FormatError where another version of the
-// tool has to.
-func parse(object *corev1.ConfigMap) (head, error) {
+// parse decodes a header. The error is a *FormatError for the format of another
+// version of the tool.
+func parse(object *corev1.ConfigMap) (header, error) {
 	if found := object.Data[keyFormat]; found != format {
 		if _, err := strconv.Atoi(found); err != nil {
-			return head{}, fmt.Errorf("the %s %.64q is none", keyFormat, found)
+			return header{}, fmt.Errorf("invalid %s %.64q", keyFormat, found)
 		}
-		return head{}, &FormatError{ID: object.Labels[labelRecord], Format: found}
+		return header{}, &FormatError{ID: object.Labels[labelRecord], Format: found}
 	}
-	var said header
-	if text := object.Data[keyHeader]; len(text) > maxHeader {
-		return head{}, fmt.Errorf("%s is longer than %d bytes", keyHeader, maxHeader)
-	} else if err := yaml.Unmarshal([]byte(text), &said); err != nil {
-		return head{}, fmt.Errorf("could not decode %s: %w", keyHeader, err)
+	var decoded summary
+	if text := object.Data[keySummary]; len(text) > maxSummary {
+		return header{}, fmt.Errorf("%s is longer than %d bytes", keySummary, maxSummary)
+	} else if err := yaml.Unmarshal([]byte(text), &decoded); err != nil {
+		return header{}, fmt.Errorf("could not decode %s: %w", keySummary, err)
 	}
-	if err := said.validate(object); err != nil {
-		return head{}, err
+	if err := decoded.validate(object); err != nil {
+		return header{}, err
 	}
-	record, err := said.record(object.CreationTimestamp.Time)
+	record, err := decoded.record(object.CreationTimestamp.Time)
 	if err != nil {
-		return head{}, err
+		return header{}, err
 	}
 	checks, err := unpack(object.BinaryData[keyChecks], maxChunkText)
 	if err != nil {
-		return head{}, fmt.Errorf("%s: %w", keyChecks, err)
+		return header{}, fmt.Errorf("%s: %w", keyChecks, err)
 	}
 	if len(checks) > 0 {
 		record.Checks = strings.Split(string(checks), "\n")
 	}
-	return head{
-		record: record, reported: said.Reported, resultParts: said.ResultParts, reportParts: said.ReportParts,
+	return header{
+		record: record, reported: decoded.Reported, resultParts: decoded.ResultParts, reportParts: decoded.ReportParts,
 		checks: object.BinaryData[keyChecks], results: object.BinaryData[keyResults], report: object.BinaryData[keyReport],
 	}, nil
 }
 
-func (h header) validate(of *corev1.ConfigMap) error {
+func (s summary) validate(of *corev1.ConfigMap) error {
 	labeled := of.Labels[labelRecord]
 	switch {
-	case !isID(h.ID) || headName(h.ID) != of.Name || labeled != "" && labeled != h.ID:
-		return fmt.Errorf("the ID %.64q is not that of %s", h.ID, of.Name)
-	case !h.Phase.final() && h.Phase != Running:
-		return fmt.Errorf("there is no phase %.64q", h.Phase)
-	case h.ResultParts < 0 || h.ResultParts > maxParts || h.ReportParts < 0 || h.ReportParts > maxParts || h.Reported < 0:
+	case !isID(s.ID) || headerName(s.ID) != of.Name || labeled != "" && labeled != s.ID:
+		return fmt.Errorf("the ID %.64q does not belong to %s", s.ID, of.Name)
+	case !s.Phase.final() && s.Phase != Running:
+		return fmt.Errorf("unknown phase %.64q", s.Phase)
+	case s.ResultParts < 0 || s.ResultParts > maxParts || s.ReportParts < 0 || s.ReportParts > maxParts || s.Reported < 0:
 		return errors.New("a count is out of bounds")
 	}
 	return nil
 }
 
-// record is what is said, of a run that was created then.
-func (h header) record(created time.Time) (Record, error) {
-	start, err := unstamp(h.StartTime)
+// record converts the summary of a run that was created at that time.
+func (s summary) record(created time.Time) (Record, error) {
+	start, err := parseTime(s.StartTime)
 	if err != nil {
 		return Record{}, err
 	}
 	if start.IsZero() {
 		start = created.UTC()
 	}
-	end, err := unstamp(h.CompletionTime)
+	end, err := parseTime(s.CompletionTime)
 	if err != nil {
 		return Record{}, err
 	}
 	return Record{
 		Intent: Intent{
-			ID: h.ID, From: h.From, Target: update.Release{Version: h.To, Image: h.Image}, ToolVersion: h.ToolVersion, Selection: h.Selection,
+			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
 		},
-		Phase: h.Phase, StartTime: start, CompletionTime: end, Decision: h.Decision,
+		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision,
 	}, nil
 }
 
-// outline is what the labels say, of a head that cannot be read otherwise.
-func outline(object *corev1.ConfigMap) Record {
+// fromLabels is the record of an unreadable header, from its labels.
+func fromLabels(object *corev1.ConfigMap) Record {
 	return Record{
 		Intent: Intent{ID: object.Labels[labelRecord]}, Phase: Phase(object.Labels[labelPhase]),
 		StartTime: object.CreationTimestamp.UTC(), Decision: object.Labels[labelDecision],
@@ -191,14 +192,14 @@ func outline(object *corev1.ConfigMap) Record {
 
 func (p Phase) final() bool { return p == Complete || p == Interrupted || p == Canceled }
 
-func stamp(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339)
 }
 
-func unstamp(text string) (time.Time, error) {
+func parseTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

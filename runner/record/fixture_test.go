@@ -26,7 +26,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// newIntent is one of a release that no other test has.
+// newIntent returns an intent for a release of its own.
 func newIntent() record.Intent {
 	id := uuid.NewString()
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
@@ -36,7 +36,7 @@ func newIntent() record.Intent {
 	}
 }
 
-// again is another run of the same release.
+// again returns the intent of another run of the same release.
 func again(intent record.Intent) record.Intent {
 	intent.ID = uuid.NewString()
 	return intent
@@ -46,7 +46,7 @@ func aResult(check string) record.Result {
 	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full"}, Source: finding.SourceJob, Blocks: true}}}
 }
 
-// quick is a Store whose Leases are soon over.
+// quick returns a Store with the shortest Lease duration.
 func quick() *record.Store { return record.New(api, record.LeaseDuration(time.Second)) }
 
 func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held {
@@ -58,8 +58,7 @@ func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held
 	return held
 }
 
-// killed leaves a run behind, with these results, as a process does that is
-// killed.
+// killed begins a run with these results, and leaves it like a killed process.
 func killed(t *testing.T, intent record.Intent, results ...record.Result) *record.Held {
 	t.Helper()
 	held := begin(t, quick(), intent)
@@ -75,7 +74,7 @@ func killed(t *testing.T, intent record.Intent, results ...record.Result) *recor
 	return held
 }
 
-// await follows a run, whoever holds it, until its record is as wanted.
+// await follows a run until its record is as wanted.
 func await(t *testing.T, id string, wanted func(record.Record) bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,21 +87,21 @@ func await(t *testing.T, id string, wanted func(record.Record) bool) {
 		}
 	})
 	if !seen {
-		t.Fatalf("the record of run %s does not become what it should: %v", id, err)
+		t.Fatalf("the record of run %s did not reach the wanted state: %v", id, err)
 	}
 }
 
-// seeDead follows a run until nobody holds it.
-func seeDead(t *testing.T, store *record.Store, id string) record.Record {
+// awaitAbandoned follows a run until it has no holder.
+func awaitAbandoned(t *testing.T, store *record.Store, id string) record.Record {
 	t.Helper()
 	last, err := store.Follow(t.Context(), id, func(record.Record) {})
 	if !errors.Is(err, record.ErrAbandoned) {
-		t.Fatalf("want that nobody holds run %s, got %v", id, err)
+		t.Fatalf("want ErrAbandoned for run %s, got %v", id, err)
 	}
 	return last
 }
 
-// finish ends a run that is held.
+// finish ends a held run.
 func finish(t *testing.T, held *record.Held) {
 	t.Helper()
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"}}); err != nil {
@@ -136,7 +135,7 @@ func getMap(t *testing.T, name string) *corev1.ConfigMap {
 	return object
 }
 
-// edit changes a ConfigMap as people do.
+// edit changes a ConfigMap like another client.
 func edit(t *testing.T, name string, change func(*corev1.ConfigMap)) {
 	t.Helper()
 	for {
@@ -177,7 +176,7 @@ func wantNoLease(t *testing.T, intent record.Intent) {
 	t.Helper()
 	_, err := api.CoordinationV1().Leases(record.Namespace).Get(t.Context(), leaseName(intent), metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("the lease of a run that has ended is still there: %v", err)
+		t.Errorf("the lease of an ended run exists: %v", err)
 	}
 }
 
@@ -193,23 +192,23 @@ func wantResults(t *testing.T, reason string, got []record.Result, checks ...str
 	t.Helper()
 	slices.Sort(checks)
 	if diff := cmp.Diff(append([]string{}, checks...), names(got)); diff != "" {
-		t.Errorf("%s, but the results that are in are (-want +got):\n%s", reason, diff)
+		t.Errorf("%s; results (-want +got):\n%s", reason, diff)
 	}
 }
 
-// tripper is what happens to requests on their way.
+// tripper implements http.RoundTripper.
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// through is a client whose requests meet something on their way.
-func through(t *testing.T, meet func(r *http.Request, next http.RoundTripper) (*http.Response, error)) kubernetes.Interface {
+// through returns a client whose requests are handled by handle.
+func through(t *testing.T, handle func(r *http.Request, next http.RoundTripper) (*http.Response, error)) kubernetes.Interface {
 	t.Helper()
-	met := rest.CopyConfig(config)
-	met.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return tripper(func(r *http.Request) (*http.Response, error) { return meet(r, next) })
+	wrapped := rest.CopyConfig(config)
+	wrapped.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(r *http.Request) (*http.Response, error) { return handle(r, next) })
 	})
-	client, err := kubernetes.NewForConfig(met)
+	client, err := kubernetes.NewForConfig(wrapped)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,178 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// ReasonWarned is reported for a warning of a check that has no valid reason of
+// its own.
+//
+// Cause: the check reported the finding without a CamelCase reason.
+//
+// Remedy: read the message of the finding.
+const ReasonWarned finding.Reason = "Warned"
+
+// ReasonNotApplicable is reported for a skipped check that has no valid reason of
+// its own.
+//
+// Cause: the check reported that it does not apply, without a CamelCase reason.
+//
+// Remedy: none needed.
+const ReasonNotApplicable finding.Reason = "NotApplicable"
+
+// ReasonCouldNotTell is reported for an inconclusive check that has no valid
+// reason of its own.
+//
+// Cause: the check reported the finding without a CamelCase reason.
+//
+// Remedy: fix what the message names, then run the preflight again.
+const ReasonCouldNotTell finding.Reason = "CouldNotTell"
+
+// Limits of the result of one Job.
+const (
+	maxFindings = 200
+	maxObjects  = 50
+	maxEvidence = 50
+)
+
+// containerResult is the SDK result that a container wrote. The zero value means
+// that it wrote none.
+type containerResult struct {
+	preflight.Result
+	found bool
+	// invalid is why the written result cannot be used; empty if it can.
+	invalid string
+}
+
+// resultOf parses the termination message, and the log if it was read: that is
+// when the message has no result, or only a part of it. A result of another run
+// is invalid.
+func resultOf(run, message string, log *Log) containerResult {
+	result := parse(run, []byte(message))
+	if log == nil {
+		return result
+	}
+	full := parse(run, log.Text)
+	if full.final() || !result.found && result.invalid == "" {
+		return full
+	}
+	return result
+}
+
+func parse(run string, data []byte) containerResult {
+	result, err := preflight.ParseFrame(data)
+	switch {
+	case errors.Is(err, preflight.ErrNoFrame):
+		return containerResult{}
+	case err != nil:
+		return containerResult{invalid: err.Error()}
+	case result.RunID != run:
+		return containerResult{invalid: fmt.Sprintf("the result is of run %q, this is run %q", result.RunID, run)}
+	}
+	return containerResult{Result: result, found: true}
+}
+
+func (r containerResult) final() bool {
+	return r.found && r.State == preflight.StateFinal
+}
+
+// complete is true when no log needs to be read.
+func (r containerResult) complete() bool {
+	return r.final() && !r.Truncated
+}
+
+// findings converts a result: names start with the component, sizes are bounded,
+// and fields that only a runner sets are ignored. It returns an error for a result
+// that cannot be converted completely.
+func findings(check launch.Check, result preflight.Result) ([]finding.Finding, error) {
+	if len(result.Findings) > maxFindings {
+		return nil, fmt.Errorf("it has %d findings, more than %d", len(result.Findings), maxFindings)
+	}
+	var all []finding.Finding
+	for _, f := range result.Findings {
+		name := check.Prefix() + "." + f.Name
+		if len(f.Name) == 0 || len(name) > 2*maxWord || !isName(name, ".-") {
+			return nil, fmt.Errorf("%q is not a valid name of a check", words.Line(f.Name, maxWord))
+		}
+		all = append(all, sanitize(name, f))
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it has no findings")
+	}
+	return all, nil
+}
+
+// sanitize converts one finding.
+func sanitize(name string, f preflight.Finding) finding.Finding {
+	out := finding.New(f.Outcome, finding.Reason(f.Reason), "%s", words.Lines(f.Message, maxMessage)).
+		Named(name).
+		From(finding.SourceJob).
+		Remedy("%s", words.Lines(f.Remediation, maxMessage)).
+		Documented(sanitizeURL(f.URL))
+	if !isName(f.Reason, "") || len(f.Reason) > maxWord {
+		out.Reason = string(defaultReason(f.Outcome))
+	}
+	for _, object := range f.Objects[:min(maxObjects, len(f.Objects))] {
+		out.Objects = append(out.Objects, preflight.Object{
+			APIVersion: words.Line(object.APIVersion, maxWord), Kind: words.Line(object.Kind, maxWord),
+			Namespace: words.Line(object.Namespace, maxWord), Name: words.Line(object.Name, 2*maxWord),
+		})
+	}
+	out.Evidence = evidence(f.Evidence)
+	return out
+}
+
+// isName is true for a capital letter followed by letters, digits and characters
+// of allowed.
+func isName(text, allowed string) bool {
+	capital := func(r rune) bool { return 'A' <= r && r <= 'Z' }
+	for i, r := range text {
+		valid := capital(r) || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune(allowed, r)
+		if !valid || i == 0 && !capital(r) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func defaultReason(outcome preflight.Outcome) finding.Reason {
+	switch outcome {
+	case preflight.Pass:
+		return ReasonPassed
+	case preflight.Warn:
+		return ReasonWarned
+	case preflight.Fail:
+		return ReasonFailed
+	case preflight.Skipped:
+		return ReasonNotApplicable
+	case preflight.Unknown:
+	}
+	return ReasonCouldNotTell
+}
+
+// sanitizeURL returns an HTTP URL, or nothing.
+func sanitizeURL(url string) string {
+	if url = words.Line(url, maxLine); strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+		return url
+	}
+	return ""
+}
+
+// evidence keeps the first maxEvidence facts in the order of their keys.
+func evidence(facts map[string]string) map[string]string {
+	if len(facts) == 0 {
+		return nil
+	}
+	kept := map[string]string{}
+	for _, key := range sortedKeys(facts)[:min(maxEvidence, len(facts))] {
+		kept[words.Line(key, maxWord)] = words.Lines(facts[key], maxLine)
+	}
+	return kept
+}

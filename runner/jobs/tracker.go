@@ -1,0 +1,407 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// maxWarnings bounds the events that are kept per Job.
+const maxWarnings = 20
+
+// tracker holds the observed state of the Jobs of a run, from one watch each on
+// Jobs, pods and warning events, and advances the queue when a Job finishes.
+type tracker struct {
+	// indexes are those of the Jobs in the plan; immutable.
+	indexes map[types.NamespacedName]int
+	// denied cancels the start of the watches with the first error that a retry
+	// cannot fix.
+	denied context.CancelCauseFunc
+	// evicted are checks with findings whose Job has to be deleted, because other
+	// checks wait for its capacity.
+	evicted chan launch.Check
+
+	mutex sync.Mutex
+	jobs  []trackedJob
+	queue *queue
+	// lists counts the lists of Jobs that were begun.
+	lists int
+	// failing are the operations that fail at present.
+	failing map[string]error
+}
+
+// trackedJob is the observed state of one Job.
+type trackedJob struct {
+	check    launch.Check
+	job      *batchv1.Job
+	deleted  bool
+	pods     []Pod
+	warnings []*corev1.Event
+	// createdAt is the count of lists begun when the Job had just been created; 0
+	// before.
+	createdAt int
+	// replaced is the UID of the Job that this one replaces.
+	replaced types.UID
+	// queued is true while the check waits in the queue, granted while it may
+	// create its Job, settled when it has its findings.
+	queued, granted, settled bool
+	// changed has a value when something changed since it was last received from.
+	changed chan struct{}
+}
+
+func newTracker(plan launch.Plan, parallelism int, denied context.CancelCauseFunc) *tracker {
+	t := &tracker{
+		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan launch.Check, len(plan.Checks)),
+		jobs: make([]trackedJob, len(plan.Checks)), failing: map[string]error{},
+	}
+	series := make([]string, len(plan.Checks))
+	for i, check := range plan.Checks {
+		t.indexes[nameOf(check.Job)] = i
+		t.jobs[i] = trackedJob{check: check, changed: make(chan struct{}, 1)}
+		if check.Serial {
+			series[i] = check.Component
+		}
+	}
+	t.queue = newQueue(parallelism, series)
+	return t
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// listBegins records that a list of the resource is requested.
+func (t *tracker) listBegins(resource string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if resource == watchJobs {
+		t.lists++
+	}
+}
+
+// watchResult records whether a watch works.
+func (t *tracker) watchResult(resource string, err error) {
+	if resource != watchEvents && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) {
+		t.denied(err)
+	}
+	t.record("the watch on "+resource, err)
+}
+
+// record records the result of an operation.
+func (t *tracker) record(operation string, err error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.failing, operation)
+	if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.failing[operation] = err
+	}
+}
+
+// trim returns the used fields of an object; of an event about an object of
+// another run only its name, since there may be many thousands.
+func (t *tracker) trim(object any) any {
+	switch object := object.(type) {
+	case *batchv1.Job:
+		return trimJob(object)
+	case *corev1.Pod:
+		return trimPod(object)
+	case *corev1.Event:
+		if _, ours := t.involvedJob(object); !ours {
+			return &corev1.Event{ObjectMeta: trimMeta(object.ObjectMeta)}
+		}
+		return trimEvent(object)
+	}
+	return object
+}
+
+// involvedJob finds the Job that an event is about. The name of a pod is that of
+// its Job with a dash and five characters appended.
+func (t *tracker) involvedJob(event *corev1.Event) (int, bool) {
+	name := event.InvolvedObject.Name
+	if event.InvolvedObject.Kind == "Pod" {
+		name = name[:max(0, strings.LastIndex(name, "-"))]
+	}
+	i, ok := t.indexes[types.NamespacedName{Namespace: event.InvolvedObject.Namespace, Name: name}]
+	return i, ok
+}
+
+// update records an object that exists.
+func (t *tracker) update(object any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.observed(objectState{object: object})
+	t.advance()
+}
+
+// remove records the last state of an object that no longer exists.
+func (t *tracker) remove(object any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.observed(objectState{object: object, gone: true})
+	t.advance()
+}
+
+// replace records all existing objects of a resource: what is not among them no
+// longer exists.
+func (t *tracker) replace(resource string, objects []any) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
+	for _, object := range objects {
+		if object, ok := object.(metav1.Object); ok && resource != watchEvents {
+			existing[object.GetUID()] = true
+		}
+		t.observed(objectState{object: object})
+	}
+	for i := range t.jobs {
+		switch resource {
+		case watchJobs:
+			t.markDeleted(i, existing)
+		case watchPods:
+			t.markPodsGone(i, existing)
+		}
+	}
+	t.advance()
+}
+
+// replacePods records all existing pods of a Job.
+func (t *tracker) replacePods(i int, pods []corev1.Pod) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	existing := map[types.UID]bool{}
+	for at := range pods {
+		existing[pods[at].UID] = true
+		t.jobs[i].observedPod(Pod{Pod: trimPod(&pods[at])})
+	}
+	t.markPodsGone(i, existing)
+}
+
+// markDeleted handles a Job that a list does not contain: it is deleted if it was
+// observed, or created, before the list was begun.
+func (t *tracker) markDeleted(i int, existing map[types.UID]bool) {
+	tracked := &t.jobs[i]
+	observed := tracked.job != nil && !existing[tracked.job.UID]
+	created := tracked.job == nil && tracked.createdAt > 0 && tracked.createdAt < t.lists
+	if !tracked.deleted && (observed || created) {
+		tracked.deleted = true
+		t.queue.free(i)
+		tracked.notify()
+	}
+}
+
+func (t *tracker) markPodsGone(i int, existing map[types.UID]bool) {
+	tracked := &t.jobs[i]
+	for at := range tracked.pods {
+		if pod := &tracked.pods[at]; !pod.Gone && !existing[pod.UID] {
+			pod.Gone = true
+			tracked.notify()
+		}
+	}
+}
+
+// objectState is the last state of an object, which no longer exists if gone.
+type objectState struct {
+	object any
+	gone   bool
+}
+
+// observed records the last state of one object.
+func (t *tracker) observed(state objectState) {
+	switch object := state.object.(type) {
+	case *batchv1.Job:
+		t.observedJob(object, state)
+	case *corev1.Pod:
+		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
+		if i, ok := t.indexes[job]; ok {
+			t.jobs[i].observedPod(Pod{Pod: object, Gone: state.gone})
+		}
+	case *corev1.Event:
+		if i, ok := t.involvedJob(object); ok && !state.gone {
+			t.jobs[i].observedWarning(object)
+		}
+	}
+}
+
+func (t *tracker) observedJob(job *batchv1.Job, state objectState) {
+	i, ok := t.indexes[nameOf(job)]
+	if !ok || t.jobs[i].replaced == job.UID {
+		return
+	}
+	tracked := &t.jobs[i]
+	tracked.job, tracked.deleted = job, state.gone
+	if state.gone || !unfinished(job) {
+		t.queue.free(i)
+	} else {
+		t.queue.take(i)
+	}
+	tracked.notify()
+}
+
+// unfinished follows Kubernetes: a Job is finished with the condition Complete or
+// Failed, which it gets when all its pods have terminated. A suspended Job has no
+// pods.
+func unfinished(job *batchv1.Job) bool {
+	for _, condition := range job.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return false
+		}
+	}
+	suspended := job.Spec.Suspend != nil && *job.Spec.Suspend && job.Status.Active == 0
+	return !suspended
+}
+
+// advance starts the queued checks for which there is capacity, and evicts Jobs
+// for those without.
+func (t *tracker) advance() {
+	for _, i := range t.queue.start() {
+		t.jobs[i].queued, t.jobs[i].granted = false, true
+		t.jobs[i].notify()
+	}
+	for _, i := range t.queue.evict() {
+		t.evicted <- t.jobs[i].check // the buffer has room for each check once
+	}
+}
+
+// observedPod records the last state of a pod.
+func (j *trackedJob) observedPod(pod Pod) {
+	if j.settled || j.replaced != "" && pod.Labels[batchv1.ControllerUidLabel] == string(j.replaced) {
+		return
+	}
+	defer j.notify()
+	for i := range j.pods {
+		if j.pods[i].UID == pod.UID {
+			j.pods[i] = pod
+			return
+		}
+	}
+	j.pods = append(j.pods, pod)
+	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+}
+
+func (j *trackedJob) observedWarning(event *corev1.Event) {
+	if j.settled || j.replaced != "" && event.InvolvedObject.UID == j.replaced {
+		return
+	}
+	j.warnings = slices.DeleteFunc(j.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
+	j.warnings = append(j.warnings, event)
+	j.warnings = j.warnings[max(0, len(j.warnings)-maxWarnings):]
+	j.notify()
+}
+
+// notify signals a change of the Job to its source.
+func (j *trackedJob) notify() {
+	select {
+	case j.changed <- struct{}{}:
+	default:
+	}
+}
+
+// enqueueAll enqueues the checks in the order of the plan, without those whose Job
+// exists and those that have findings.
+func (t *tracker) enqueueAll(hasFindings func(launch.Check) bool) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for i := range t.jobs {
+		if t.jobs[i].job == nil && !hasFindings(t.jobs[i].check) {
+			t.jobs[i].queued = true
+			t.queue.join(i)
+		}
+	}
+	t.advance()
+}
+
+// enqueue enqueues a check unless it is queued or granted. False means that its
+// Job exists.
+func (t *tracker) enqueue(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job != nil && !tracked.deleted {
+		return false
+	}
+	if !tracked.queued && !tracked.granted {
+		tracked.queued = true
+		t.queue.join(i)
+		t.advance()
+	}
+	return true
+}
+
+// granted is true when a check may create its Job; the channel signals changes.
+func (t *tracker) granted(i int) (bool, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.jobs[i].granted, t.jobs[i].changed
+}
+
+// created records a Job that has just been created.
+func (t *tracker) created(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.jobs[i].createdAt = max(1, t.lists)
+}
+
+// reset forgets a Job that no longer exists, so that another can replace it.
+func (t *tracker) reset(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job != nil {
+		tracked.replaced = tracked.job.UID
+	}
+	tracked.job, tracked.deleted, tracked.pods, tracked.warnings, tracked.createdAt, tracked.granted = nil, false, nil, nil, 0, false
+}
+
+// settle records that a check has its findings, and drops its state. The capacity
+// of a Job that was never created is freed.
+func (t *tracker) settle(i int) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	tracked := &t.jobs[i]
+	if tracked.job == nil && tracked.createdAt == 0 {
+		t.queue.free(i)
+	}
+	if t.observation(i).lingers() {
+		t.queue.release(i)
+	}
+	tracked.settled, tracked.pods, tracked.warnings = true, nil, nil
+	t.advance()
+}
+
+// contended is true when others wait for the capacity of a check.
+func (t *tracker) contended(i int) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.queue.contended(i)
+}
+
+// observe returns the observed state of the Job of a check, and a channel that
+// signals changes of it.
+func (t *tracker) observe(i int) (Observation, <-chan struct{}) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.observation(i), t.jobs[i].changed
+}
+
+func (t *tracker) observation(i int) Observation {
+	tracked := &t.jobs[i]
+	var failing []string
+	for _, operation := range slices.Sorted(maps.Keys(t.failing)) {
+		failing = append(failing, fmt.Sprintf("%s: %v", operation, t.failing[operation]))
+	}
+	return Observation{
+		Check: tracked.check, Job: tracked.job, Deleted: tracked.deleted,
+		Pods: slices.Clone(tracked.pods), Warnings: slices.Clone(tracked.warnings), APIErrors: strings.Join(failing, "; "),
+	}
+}

@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// trimJob returns the fields of a Job that are used, since thousands of Jobs may
+// be held. Its spec as requested is in the check.
+func trimJob(job *batchv1.Job) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: trimMeta(job.ObjectMeta),
+		Spec:       batchv1.JobSpec{Suspend: job.Spec.Suspend},
+		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions, Active: job.Status.Active},
+	}
+}
+
+// trimPod returns the owner labels and the status of a pod.
+func trimPod(pod *corev1.Pod) *corev1.Pod {
+	status := pod.Status
+	trimmed := &corev1.Pod{
+		ObjectMeta: trimMeta(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: status.Conditions,
+			InitContainerStatuses: trimContainers(status.InitContainerStatuses), ContainerStatuses: trimContainers(status.ContainerStatuses),
+		},
+	}
+	trimmed.Labels = map[string]string{
+		batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel], batchv1.ControllerUidLabel: pod.Labels[batchv1.ControllerUidLabel],
+	}
+	return trimmed
+}
+
+func trimMeta(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+	}
+}
+
+func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	trimmed := make([]corev1.ContainerStatus, 0, len(statuses))
+	for _, status := range statuses {
+		trimmed = append(trimmed, corev1.ContainerStatus{
+			Name: status.Name, Image: status.Image, State: status.State,
+			LastTerminationState: status.LastTerminationState, RestartCount: status.RestartCount,
+		})
+	}
+	return trimmed
+}
+
+// trimEvent returns the involved object, reason and message of an event.
+func trimEvent(event *corev1.Event) *corev1.Event {
+	return &corev1.Event{
+		ObjectMeta: trimMeta(event.ObjectMeta), InvolvedObject: event.InvolvedObject, Reason: event.Reason, Message: event.Message,
+	}
+}
