@@ -29,7 +29,7 @@ func unusable(err error) error {
 		return err
 	}
 	reason := reasonInvalid
-	if refused.Reason == ocimanifest.ArchitectureMissing || refused.Reason == ocimanifest.NoLinuxImage {
+	if refused.Reason == ocimanifest.ReasonArchitectureMissing || refused.Reason == ocimanifest.ReasonNoLinuxImage {
 		reason = reasonArchitecture
 	}
 	return refuse(reason, "%s", refused.Message)

@@ -110,7 +110,7 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 	what := fmt.Sprintf("the manifest %s of %q", digest, f.image.String())
 	switch {
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, refuse(string(ocimanifest.ManifestTooLarge), "%s is larger than %d bytes", what, ocimanifest.MaxSize)
+		return nil, refuse(string(ocimanifest.ReasonManifestTooLarge), "%s is larger than %d bytes", what, ocimanifest.MaxSize)
 	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
 	case err != nil:

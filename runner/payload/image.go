@@ -46,7 +46,7 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 // the one for amd64, else the first.
 func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error) {
 	images, err := index.Images(cmp.Or(f.architecture, "amd64"))
-	if refused, ok := errors.AsType[*ocimanifest.Error](err); ok && f.architecture == "" && refused.Reason == ocimanifest.ArchitectureMissing {
+	if refused, ok := errors.AsType[*ocimanifest.Error](err); ok && f.architecture == "" && refused.Reason == ocimanifest.ReasonArchitectureMissing {
 		images, err = index.Images()
 	}
 	if err != nil {
@@ -63,9 +63,9 @@ func unusable(err error) error {
 	}
 	failure := refuse(string(refused.Reason), "%s", refused.Message)
 	switch refused.Reason {
-	case ocimanifest.SchemaVersion1:
+	case ocimanifest.ReasonSchemaVersion1:
 		failure.Remediation = "Mirror the release again, to a registry that keeps manifests as they are: oc adm release mirror"
-	case ocimanifest.ArchitectureMissing:
+	case ocimanifest.ReasonArchitectureMissing:
 		failure.Message += "; the control plane of this cluster has this architecture"
 		failure.Remediation = "Choose the release for this architecture, or the multi-architecture one; on a mirror, mirror it with all architectures: oc adm release mirror --keep-manifest-list"
 	}
