@@ -137,7 +137,7 @@ func (c Check) groupOf(each result) group {
 	}
 	failed, ok := errors.AsType[*registry.Error](each.failure)
 	if ok {
-		one.reason, one.answer, one.remedy = failed.Reason, failed.Error(), failed.Remediation
+		one.reason, one.answer, one.remedy = string(failed.Reason), failed.Error(), failed.Remediation
 	}
 	refused, final := errors.AsType[*refusal](each.failure)
 	if final {
