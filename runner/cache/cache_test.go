@@ -75,9 +75,9 @@ func TestKept(t *testing.T) {
 func TestCorrupt(t *testing.T) {
 	content := []byte("the right content")
 	for name, tc := range map[string]struct {
-		reason string
-		corrupt  func(path string) error
-		left   bool
+		reason  string
+		corrupt func(path string) error
+		left    bool
 	}{
 		"Flipped":   {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("the wrong content"), 0o600) }},
 		"Cut":       {reason: "truncated content, as on a full disk", corrupt: func(path string) error { return os.Truncate(path, 5) }},

@@ -323,7 +323,7 @@ func (e evidence) failsClosed() Result {
 // same compares an attempt with the first one.
 func (e evidence) same(trial string, reason finding.Reason, remedy, conforms string) Result {
 	a, ok := e.tried[trial]
-	if !ok {
+	if violation, inconclusive := e.inconclusive(e.tried[asIs]); !ok || inconclusive && violation.Outcome == preflight.Fail {
 		return e.notTried()
 	}
 	if !a.answered {
