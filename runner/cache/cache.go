@@ -57,7 +57,7 @@ func Open(path string, limit int64) (*Directory, error) {
 }
 
 // Get returns the content with the digest ("sha256:<hex>"), if it is stored and
-// has at most most bytes. It never returns other content.
+// has no more than most bytes. It never returns other content.
 func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 	path, ok := d.file(digest)
 	if !ok {
@@ -76,7 +76,7 @@ func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 	return content, true
 }
 
-// read reads a regular file of at most most bytes: reading any other could block.
+// read reads a regular file of no more than most bytes: reading any other could block.
 func read(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

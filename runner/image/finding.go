@@ -131,7 +131,7 @@ func (c Check) groupOf(each result) group {
 		each.places = each.places[len(each.places)-1:] // the place that said so
 	}
 	one.places, one.exact = cmp.Or(called(each.places, common), "anywhere"), cmp.Or(called(each.places, exact), "anywhere")
-	switch one.reason {
+	switch one.reason { //nolint:exhaustive // the other reasons keep their outcome
 	case registry.ReasonImageNotFound:
 		one.reason, one.outcome = ReasonImagesMissing, preflight.Fail
 	case registry.ReasonRegistryNotAllowed, registry.ReasonRegistryBlocked:

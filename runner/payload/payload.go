@@ -120,7 +120,7 @@ type Options struct {
 
 // Cache stores content by digest ("sha256:<hex>").
 type Cache interface {
-	// Get returns the content with the digest, if it has at most most bytes.
+	// Get returns the content with the digest, if it has no more than most bytes.
 	Get(digest string, most int64) ([]byte, bool)
 	// Put stores the content. An error means that it is not stored.
 	Put(digest string, content []byte) error

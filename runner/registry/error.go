@@ -182,7 +182,7 @@ const (
 
 func (a *Access) remedy(reason finding.Reason, pullSpec string, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
-	switch reason {
+	switch reason { //nolint:exhaustive // the other reasons have the last remedy
 	case ReasonRegistryUnauthorized:
 		return a.accountRemedy(host, first.credential)
 	case ReasonCredentialHelperFailed:

@@ -31,7 +31,7 @@ const ReasonRegistryUnauthorized finding.Reason = "RegistryUnauthorized"
 // Cause: the program docker-credential-NAME is missing or failed.
 //
 // Remedy: fix the helper, or log in without it: podman login HOST.
-const ReasonCredentialHelperFailed finding.Reason = "CredentialHelperFailed"
+const ReasonCredentialHelperFailed finding.Reason = "CredentialHelperFailed" //nolint:gosec // not a credential
 
 // ReasonRegistryUntrusted is reported when the certificate of a registry is not
 // trusted.
