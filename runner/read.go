@@ -111,8 +111,8 @@ func read(ctx context.Context, v verified) (manifests, error) {
 
 // unusable is the stage of a release whose contents are refused.
 func (v verified) unusable(refused *payload.Error) manifests {
-	findings := append(v.registries.Warnings(), finding.Fail(finding.Reason(refused.Reason), "%s", refused.Error()).
-		Named(namePayload).Remedy("%s", refused.Remediation))
+	findings := append(v.registries.Warnings(), finding.Fail(refused.Reason, "%s", refused.Error()).
+		Named(namePayload).Remedy("%s", refused.Remediation).Do(refused.Actions...))
 	sources := append(slices.Clip(v.sources), collector.Known(namePayload, finding.SourcePayload, findings...))
 	return manifests{verified: v, contents: unread{}, sources: sources}
 }

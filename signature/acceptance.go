@@ -7,22 +7,22 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// acceptance says whether CVO accepts what is refused for a reason; nil when
-// the reason alone does not tell. The sources are library-go pkg/verify and
-// golang.org/x/crypto/openpgp, which it links.
-func acceptance(reason string) *bool {
-	switch reason {
-	case reasonTrailingData, reasonDuplicateField, reasonFieldCase, reasonWeakDigest, reasonNotYetValid, reasonKeyNotYetValid,
-		reasonUnsignedAttributes, reasonWrongRepository, reasonWrongVersion, reasonNoSignedVersion:
+// acceptance reports whether CVO accepts what is rejected here for a reason; nil
+// when the reason alone does not decide it. The sources are library-go pkg/verify
+// and golang.org/x/crypto/openpgp, which it links.
+func acceptance(reason Reason) *bool {
+	switch reason { //nolint:exhaustive // no other reason decides it
+	case ReasonTrailingData, ReasonDuplicateField, ReasonFieldCase, ReasonWeakDigest, ReasonNotYetValid, ReasonKeyNotYetValid,
+		ReasonUnsignedAttributes, ReasonWrongRepository, ReasonWrongVersion, ReasonNoSignedVersion:
 		return new(true)
-	case reasonNoSignature, reasonUnknownKey, reasonKeyRevoked, reasonInvalidSignature, reasonSignatureExpired, reasonWrongDigest,
-		reasonInvalidClaim, reasonTooManySignatures:
+	case ReasonNoSignature, ReasonUnknownKey, ReasonKeyRevoked, ReasonInvalidSignature, ReasonSignatureExpired, ReasonWrongDigest,
+		ReasonInvalidClaim, ReasonTooManySignatures:
 		return new(false)
 	}
 	return nil
 }
 
-// both is what comes of two conditions that must both hold.
+// both is the conjunction of two conditions; nil means unknown.
 func both(a, b *bool) *bool {
 	switch {
 	case a != nil && !*a:
@@ -35,7 +35,7 @@ func both(a, b *bool) *bool {
 	return b
 }
 
-// either is what comes of two conditions one of which is enough.
+// either is the disjunction of two conditions; nil means unknown.
 func either(a, b *bool) *bool {
 	switch {
 	case a != nil && *a:
@@ -48,7 +48,7 @@ func either(a, b *bool) *bool {
 	return b
 }
 
-// readByCVO tells whether CVO's library can check a signature of key. Where it
+// readByCVO reports whether CVO's library can check a signature by key. Where it
 // cannot, CVO may have accepted another signature: nil.
 func (k Keyring) readByCVO(key *openpgp.Key, sig *packet.Signature) *bool {
 	for i, entity := range k.keys {
@@ -56,12 +56,12 @@ func (k Keyring) readByCVO(key *openpgp.Key, sig *packet.Signature) *bool {
 			return nil
 		}
 	}
-	switch sig.PubKeyAlgo { //nolint:exhaustive // everything that is not named is not known to CVO's library
+	switch sig.PubKeyAlgo { //nolint:exhaustive // CVO's library supports no other algorithm
 	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoECDSA:
 	default:
 		return nil
 	}
-	switch sig.Hash { //nolint:exhaustive // everything that is not named is not known to CVO's library
+	switch sig.Hash { //nolint:exhaustive // CVO's library supports no other algorithm
 	case crypto.SHA1, crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512:
 		return new(true)
 	}

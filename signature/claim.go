@@ -12,11 +12,11 @@ import (
 // claimType is the type of a simple-signing claim that OpenPGP signs.
 const claimType = "atomic container signature"
 
-// maxQuotedClaim bounds what is quoted of a claim, in bytes.
-const maxQuotedClaim = 512
+// maxClaimText bounds the text of a claim repeated in a message, in bytes.
+const maxClaimText = 512
 
 // claim is the content of a signature (containers/image
-// docs/containers-signature.5.md), with the fields that CVO knows (library-go
+// docs/containers-signature.5.md), with the fields that CVO reads (library-go
 // pkg/verify/verify.go).
 type claim struct {
 	Critical struct {
@@ -34,51 +34,51 @@ type claim struct {
 	} `json:"optional"`
 }
 
-// readClaim returns what the signed bytes say that digest is. They are read as
-// CVO reads them, and then so that no other reading is left.
+// readClaim returns the reference that the signature claim gives to digest. It is
+// parsed as CVO parses it, then checked for ambiguity.
 func readClaim(body []byte, digest string) (string, *Error) {
-	// The rules of encoding/json, which CVO goes by, are what is wanted here.
+	// CVO decodes with encoding/json, so the same rules apply here.
 	decoder := stdjson.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	var c claim
 	if err := decoder.Decode(&c); err != nil {
-		return "", newError(reasonInvalidClaim, "what is signed is not the JSON of an image signature: %q", quotable(err.Error()))
+		return "", newError(ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
 	}
 	reference := c.Critical.Identity.Reference
 	switch {
 	case c.Critical.Type != claimType:
-		return "", newError(reasonInvalidClaim, "what is signed is of type %q, not %q", quotable(c.Critical.Type), claimType)
+		return "", newError(ReasonInvalidClaim, "the signature claim has type %q, not %q", truncate(c.Critical.Type), claimType)
 	case reference == "":
-		return "", newError(reasonInvalidClaim, "what is signed does not name an image")
+		return "", newError(ReasonInvalidClaim, "the signature claim names no image")
 	case c.Critical.Image.Digest != digest:
-		return "", newError(reasonWrongDigest, "it signs %q, which is %q", quotable(c.Critical.Image.Digest), quotable(reference))
+		return "", newError(ReasonWrongDigest, "the signature claim is for digest %q of %q", truncate(c.Critical.Image.Digest), truncate(reference))
 	}
 	if rest := bytes.TrimSpace(body[decoder.InputOffset():]); len(rest) > 0 {
-		return "", newError(reasonTrailingData, "%d bytes follow the signed JSON", len(rest))
+		return "", newError(ReasonTrailingData, "%d bytes follow the signature claim", len(rest))
 	}
 	return reference, checkFields(body)
 }
 
-// checkFields makes sure that every field is there once, and written as it
-// should be.
+// checkFields requires every field of the claim at most once and in its exact
+// letter case.
 func checkFields(body []byte) *Error {
 	var c claim
 	ambiguous, err := json.UnmarshalStrict(body, &c)
 	switch {
 	case err != nil:
-		return newError(reasonInvalidClaim, "what is signed is not the JSON of an image signature: %q", quotable(err.Error()))
+		return newError(ReasonInvalidClaim, "the signed content is not a JSON signature claim: %q", truncate(err.Error()))
 	case len(ambiguous) == 0:
 		return nil
 	case strings.HasPrefix(ambiguous[0].Error(), "duplicate field"):
-		return newError(reasonDuplicateField, "what is signed says something twice: %q", quotable(errors.Join(ambiguous...).Error()))
+		return newError(ReasonDuplicateField, "the signature claim has a duplicate field: %q", truncate(errors.Join(ambiguous...).Error()))
 	}
-	return newError(reasonFieldCase, "what is signed has fields in other letter case: %q", quotable(errors.Join(ambiguous...).Error()))
+	return newError(ReasonFieldCase, "the signature claim has fields in unexpected letter case: %q", truncate(errors.Join(ambiguous...).Error()))
 }
 
-// quotable cuts what is quoted of a claim.
-func quotable(text string) string {
-	if len(text) > maxQuotedClaim {
-		return text[:maxQuotedClaim] + "..."
+// truncate cuts text of a claim to maxClaimText bytes.
+func truncate(text string) string {
+	if len(text) > maxClaimText {
+		return text[:maxClaimText] + "..."
 	}
 	return text
 }

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// namespace and the names in it are those of cluster-update-keys and
-	// library-go pkg/verify.
+	// The namespace, and the names in it, of cluster-update-keys and library-go
+	// pkg/verify.
 	namespace       = "openshift-config-managed"
 	verification    = "release-verification"
 	signaturesLabel = "release.openshift.io/verification-signatures"
 	keyPrefix       = "verifier-public-key-"
 	storePrefix     = "store-"
 
-	// What ClusterVersion adds to it (openshift/api config/v1).
+	// The signature stores of ClusterVersion (openshift/api config/v1).
 	ownNamespace = "openshift-config"
 	customField  = "spec.signatureStores of ClusterVersion version"
 	customCAKey  = "ca.crt"
@@ -37,27 +37,27 @@ const (
 // (openshift/api config/v1).
 const maxCustomStores = 32
 
-// config is what is read of a cluster's own configuration.
+// config reads the cluster's configuration.
 type config interface {
 	configv1client.ClusterVersionsGetter
 	configv1client.ProxiesGetter
 }
 
-// clusterReader reads whom a cluster trusts.
+// clusterReader reads the keyrings and signature stores of a cluster.
 type clusterReader struct {
 	managed, own corev1client.ConfigMapInterface // of openshift-config-managed and openshift-config
 	config       config
 }
 
-// FromCluster reads whom a cluster trusts: the keys of ConfigMap
-// openshift-config-managed/release-verification, and the stores in the order
-// that the package comment says. It takes "get" on the ClusterVersion and the
-// Proxy, "get" and "list" on ConfigMaps in openshift-config-managed and, where
-// spec.signatureStores names some, "get" on those in openshift-config. One key
-// or store of the release that cannot be used is an *Error which names it: with
-// part of the trust missing, nothing can be said. A store of
-// spec.signatureStores that cannot be used is not honored, as the API says, and
-// what it has is not known.
+// FromCluster reads the trust of a cluster: the keyrings of ConfigMap
+// openshift-config-managed/release-verification, and the signature stores in the
+// order that the package comment states. It requires "get" on the ClusterVersion
+// and the Proxy, "get" and "list" on ConfigMaps in openshift-config-managed and,
+// for stores of spec.signatureStores with a CA, "get" on ConfigMaps in
+// openshift-config. A keyring or store of the release that cannot be used is an
+// *Error that names it, since the verification would be incomplete. A store of
+// spec.signatureStores that cannot be used is ignored, as the API specifies, but
+// its content counts as unknown.
 func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, config config) (Trust, error) {
 	c := clusterReader{managed: configMaps.ConfigMaps(namespace), own: configMaps.ConfigMaps(ownNamespace), config: config}
 	data, err := c.verification(ctx)
@@ -66,22 +66,22 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	}
 	local, err := c.managed.List(ctx, metav1.ListOptions{LabelSelector: signaturesLabel})
 	if err != nil {
-		return Trust{}, newError(reasonTrustUnavailable, "list ConfigMaps in %s labelled %s: %v", namespace, signaturesLabel, err)
+		return Trust{}, newError(ReasonTrustUnavailable, "list ConfigMaps in %s labeled %s: %v", namespace, signaturesLabel, err)
 	}
-	way, err := c.egress(ctx)
+	via, err := c.egress(ctx)
 	if err != nil {
 		return Trust{}, err
 	}
 	trust := Trust{}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if err := trust.add(key, data[key], way); err != nil {
+		if err := trust.add(key, data[key], via); err != nil {
 			return Trust{}, err
 		}
 	}
 	if len(trust.Keyrings) == 0 {
-		return Trust{}, newError(reasonNoKeys, "ConfigMap %s/%s has no %s*", namespace, verification, keyPrefix)
+		return Trust{}, newError(ReasonNoKeys, "ConfigMap %s/%s has no %s*", namespace, verification, keyPrefix)
 	}
-	custom, set, err := c.customStores(ctx, way)
+	custom, set, err := c.customStores(ctx, via)
 	if err != nil {
 		return Trust{}, err
 	}
@@ -92,70 +92,69 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	return trust, nil
 }
 
-// verification is the ConfigMap that CVO writes with the keys and stores of the
-// release that it runs.
+// verification is the ConfigMap in which CVO publishes the keyrings and stores of
+// the current release.
 func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
 	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, newError(reasonNoKeys, "ConfigMap %s/%s, which holds the keys that sign releases, does not exist", namespace, verification)
+		return nil, newError(ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", namespace, verification)
 	}
 	if err != nil {
-		return nil, newError(reasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
+		return nil, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
 	}
 	return config.Data, nil
 }
 
-// customStores are those of ClusterVersion spec.signatureStores. When the field
-// is set they replace those of the release, also when the list is empty
+// customStores are the stores of ClusterVersion spec.signatureStores. When the
+// field is set, even to an empty list, they replace the stores of the release
 // (cluster-version-operator pkg/customsignaturestore).
-func (c clusterReader) customStores(ctx context.Context, way egress) (stores []Store, set bool, err error) {
+func (c clusterReader) customStores(ctx context.Context, via egress) (stores []Store, set bool, err error) {
 	version, err := c.config.ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		return nil, false, newError(reasonTrustUnavailable, "get ClusterVersion version: %v", err)
+		return nil, false, newError(ReasonTrustUnavailable, "get ClusterVersion version: %v", err)
 	case version.Spec.SignatureStores == nil:
 		return nil, false, nil
 	case len(version.Spec.SignatureStores) == 0:
-		return []Store{unusableStore{name: customField, cause: newError(reasonNoStores, "the list is empty, and replaces the stores of the release")}}, true, nil
+		return []Store{unusableStore{name: customField, cause: newError(ReasonNoStores, "the list is empty and replaces the stores of the release")}}, true, nil
 	case len(version.Spec.SignatureStores) > maxCustomStores:
-		return nil, false, newError(reasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
+		return nil, false, newError(ReasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
 	}
 	for _, custom := range version.Spec.SignatureStores {
-		store, refused := c.customStore(ctx, custom, way)
-		if refused != nil {
-			store = unusableStore{name: customField, cause: refused}
+		store, violation := c.customStore(ctx, custom, via)
+		if violation != nil {
+			store = unusableStore{name: customField, cause: violation}
 		}
 		stores = append(stores, store)
 	}
 	return stores, true, nil
 }
 
-// customStore is one of them, with the certificate authorities of its own.
-func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, way egress) (Store, *Error) {
+// customStore is one store of spec.signatureStores, with its own CA.
+func (c clusterReader) customStore(ctx context.Context, custom configv1.SignatureStore, via egress) (Store, *Error) {
 	u, err := url.Parse(custom.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// What is no URL may hold a password all the same.
-		return nil, newError(reasonInvalidStore, "a store is not a URL with http:// or https://")
+		// An invalid URL may also contain a password, so it is not repeated.
+		return nil, newError(ReasonInvalidStore, "a store is not an http or https URL")
 	}
 	if custom.CA.Name == "" {
-		return newHTTPStore(u, way), nil
+		return newHTTPStore(u, via), nil
 	}
 	ca, err := c.own.Get(ctx, custom.CA.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, newError(reasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %v", u.Redacted(), ownNamespace, custom.CA.Name, err)
+		return nil, newError(ReasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %v", u.Redacted(), ownNamespace, custom.CA.Name, err)
 	}
-	way.roots = x509.NewCertPool()
-	if !way.roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
-		return nil, newError(reasonInvalidStore, "the ca of store %q has no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
+	via.roots = x509.NewCertPool()
+	if !via.roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
+		return nil, newError(ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
 	}
-	return newHTTPStore(u, way), nil
+	return newHTTPStore(u, via), nil
 }
 
-// add takes one entry of the ConfigMap; an entry that is neither key nor store
-// is none of our business.
-func (t *Trust) add(key, value string, way egress) error {
+// add adds one entry of the ConfigMap, unless it is neither a keyring nor a store.
+func (t *Trust) add(key, value string, via egress) error {
 	switch {
 	case strings.HasPrefix(key, keyPrefix):
 		keyring, err := ReadKeyring(key, strings.NewReader(value))
@@ -164,20 +163,20 @@ func (t *Trust) add(key, value string, way egress) error {
 		}
 		t.Keyrings = append(t.Keyrings, keyring)
 	case strings.HasPrefix(key, storePrefix):
-		// A path without scheme is a directory for a user, and a mistake here.
+		// NewStore accepts a directory, which the cluster cannot mean.
 		if !strings.Contains(value, "://") {
-			return newError(reasonInvalidStore, "entry %q of ConfigMap %s/%s is not a URL", key, namespace, verification)
+			return newError(ReasonInvalidStore, "entry %q of ConfigMap %s/%s is not a URL", key, namespace, verification)
 		}
-		store, err := newStore(strings.TrimSpace(value), way)
+		store, err := newStore(strings.TrimSpace(value), via)
 		if err != nil {
-			return newError(reasonInvalidStore, "entry %q of ConfigMap %s/%s: %v", key, namespace, verification, err)
+			return newError(ReasonInvalidStore, "entry %q of ConfigMap %s/%s: %v", key, namespace, verification, err)
 		}
 		t.Stores = append(t.Stores, store)
 	}
 	return nil
 }
 
-// configMapStore holds the signatures that were put into the cluster, by key
+// configMapStore holds the signatures in ConfigMaps of the cluster, by key
 // ("sha256-<hex>-<n>").
 type configMapStore struct {
 	entries []entry
@@ -203,14 +202,14 @@ func (s *configMapStore) String() string {
 	return "ConfigMaps in " + namespace
 }
 
-// Signature counts every signature once: CVO keeps copies of those it has used
-// in a ConfigMap with the same label.
+// Signature counts duplicates once: CVO keeps copies of the signatures that it
+// used in a ConfigMap with the same label.
 func (s *configMapStore) Signature(_ context.Context, digest string, n int) ([]byte, error) {
 	prefix := strings.Replace(digest, ":", "-", 1)
 	var found [][]byte
 	for _, e := range s.entries {
-		seen := slices.ContainsFunc(found, func(other []byte) bool { return bytes.Equal(other, e.signature) })
-		if strings.HasPrefix(e.key, prefix) && !seen {
+		duplicate := slices.ContainsFunc(found, func(other []byte) bool { return bytes.Equal(other, e.signature) })
+		if strings.HasPrefix(e.key, prefix) && !duplicate {
 			found = append(found, e.signature)
 		}
 	}

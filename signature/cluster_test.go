@@ -45,19 +45,19 @@ func TestFromCluster(t *testing.T) {
 		reason  string
 		objects objects
 		want    string
-		says    string
+		message string
 	}{
-		"Store":       {reason: "the store of the ConfigMap has it", objects: objects{verification(onlyA, urls{"a": empty.URL, "b": server.URL})}},
-		"ConfigMap":   {reason: "a mirrored signature has it; two copies count once", objects: objects{verification(onlyA, urls{"a": empty.URL}), elsewhere.ConfigMap("a"), byA.ConfigMap("b"), byA.ConfigMap("c")}},
-		"NoStore":     {reason: "mirrored signatures are a store too", objects: objects{verification(onlyA, nil), byA.ConfigMap("b")}},
+		"Store":       {reason: "a store of the ConfigMap has the signature", objects: objects{verification(onlyA, urls{"a": empty.URL, "b": server.URL})}},
+		"ConfigMap":   {reason: "a mirrored signature; two copies count once", objects: objects{verification(onlyA, urls{"a": empty.URL}), elsewhere.ConfigMap("a"), byA.ConfigMap("b"), byA.ConfigMap("c")}},
+		"NoStore":     {reason: "mirrored signatures suffice without a store", objects: objects{verification(onlyA, nil), byA.ConfigMap("b")}},
 		"Space":       {reason: "white space around a URL", objects: objects{verification(onlyA, urls{"a": server.URL + "\n"})}},
-		"Unlabelled":  {reason: "a ConfigMap without the label is nothing to us", objects: objects{verification(onlyA, nil), unlabelled}, want: "NoSignature", says: "ConfigMaps in openshift-config-managed"},
-		"TwoKeyrings": {reason: "every verifier-public-key must be satisfied", objects: objects{verification(map[string][]byte{"a": keyA, "b": keyB}, nil), byA.ConfigMap("a")}, want: "UnknownKey", says: `"verifier-public-key-b"`},
-		"Missing":     {reason: "not an OpenShift cluster", want: "NoKeys", says: "openshift-config-managed/release-verification"},
-		"NoKeys":      {reason: "no verifier-public-key", objects: objects{verification(nil, urls{"a": server.URL})}, want: "NoKeys", says: "verifier-public-key-*"},
-		"InvalidKey":  {reason: "one bad key is an error that names it", objects: objects{verification(map[string][]byte{"a": keyA, "z": []byte("key")}, nil)}, want: "InvalidKeyring", says: `"verifier-public-key-z"`},
-		"InvalidURL":  {reason: "one bad store is an error that names it", objects: objects{verification(onlyA, urls{"z": "ftp://example.com"})}, want: "InvalidStore", says: `"store-z"`},
-		"NoURL":       {reason: "a path is no URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore", says: `"store-z"`},
+		"Unlabelled":  {reason: "a ConfigMap without the label is ignored", objects: objects{verification(onlyA, nil), unlabelled}, want: "NoSignature", message: "ConfigMaps in openshift-config-managed"},
+		"TwoKeyrings": {reason: "every verifier-public-key must be satisfied", objects: objects{verification(map[string][]byte{"a": keyA, "b": keyB}, nil), byA.ConfigMap("a")}, want: "UnknownKey", message: `"verifier-public-key-b"`},
+		"Missing":     {reason: "the cluster has no release-verification ConfigMap", want: "NoKeys", message: "openshift-config-managed/release-verification"},
+		"NoKeys":      {reason: "no verifier-public-key", objects: objects{verification(nil, urls{"a": server.URL})}, want: "NoKeys", message: "verifier-public-key-*"},
+		"InvalidKey":  {reason: "one bad key is an error that names it", objects: objects{verification(map[string][]byte{"a": keyA, "z": []byte("key")}, nil)}, want: "InvalidKeyring", message: `"verifier-public-key-z"`},
+		"InvalidURL":  {reason: "one bad store is an error that names it", objects: objects{verification(onlyA, urls{"z": "ftp://example.com"})}, want: "InvalidStore", message: `"store-z"`},
+		"NoURL":       {reason: "a path is not a URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore", message: `"store-z"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust, err := signature.FromCluster(t.Context(), fake.NewClientset(tc.objects...).CoreV1(), configfake.NewClientset().ConfigV1())
@@ -66,8 +66,8 @@ func TestFromCluster(t *testing.T) {
 				r, err = signature.Verify(t.Context(), pullSpec, trust)
 			}
 			check(t, tc.reason, tc.want, r, err)
-			if err != nil && !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, err, tc.says)
+			if err != nil && !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, err, tc.message)
 			}
 		})
 	}
@@ -79,8 +79,8 @@ func TestFromClusterWithoutPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ reason, verb string }{
-		"Get":  {reason: "the keys may not be read", verb: "get"},
-		"List": {reason: "the mirrored signatures may not be read", verb: "list"},
+		"Get":  {reason: "no permission to read the keyrings", verb: "get"},
+		"List": {reason: "no permission to list the mirrored signatures", verb: "list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset(release.VerificationConfigMap(map[string][]byte{"a": key}, nil))
@@ -90,7 +90,7 @@ func TestFromClusterWithoutPermission(t *testing.T) {
 			_, err := signature.FromCluster(t.Context(), client.CoreV1(), configfake.NewClientset().ConfigV1())
 			check(t, tc.reason, "TrustUnavailable", signature.Release{}, err)
 			if !apierrors.IsForbidden(err) {
-				t.Errorf("%s: error %v does not wrap the refusal", tc.reason, err)
+				t.Errorf("%s: error %v does not wrap the Forbidden error", tc.reason, err)
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func TestFromClusterIgnoresOtherEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	configMap := release.VerificationConfigMap(map[string][]byte{"a": key}, nil)
-	configMap.Data["note"] = "to whom it may concern"
+	configMap.Data["note"] = "unrelated"
 	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1(), configfake.NewClientset().ConfigV1())
 	if err != nil {
 		t.Fatal(err)

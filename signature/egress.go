@@ -12,53 +12,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The ConfigMap that the network operator makes of the certificate authorities
-// of the system and of those that Proxy spec.trustedCA names, and where CVO
-// reads them (cluster-version-operator pkg/cvo/egress.go).
+// The ConfigMap in which the network operator merges the certificate authorities
+// of the system and of Proxy spec.trustedCA, and its key as CVO reads it
+// (cluster-version-operator pkg/cvo/egress.go).
 const (
 	trustedBundle    = "trusted-ca-bundle"
 	trustedBundleKey = "ca-bundle.crt"
 )
 
-// egress is the way to web servers.
+// egress is how web servers are reached.
 type egress struct {
 	proxy func(*http.Request) (*url.URL, error)
-	// roots are who may vouch for a server; nil means those of the system.
+	// roots are the trusted certificate authorities; nil means those of the system.
 	roots *x509.CertPool
 }
 
-// egress is the cluster's way to web servers, as CVO takes it. Where this
-// machine's environment names a proxy, that one comes first: it knows the way
-// out from here, which may be outside of the cluster.
+// egress is how CVO reaches web servers from the cluster. A proxy named by this
+// machine's environment takes precedence, since this machine may be outside of
+// the cluster's network.
 func (c clusterReader) egress(ctx context.Context) (egress, error) {
-	way := egress{proxy: http.ProxyFromEnvironment}
+	via := egress{proxy: http.ProxyFromEnvironment}
 	proxy, err := c.config.Proxies().Get(ctx, "cluster", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return egress{}, newError(reasonTrustUnavailable, "get Proxy cluster: %v", err)
+		return egress{}, newError(ReasonTrustUnavailable, "get Proxy cluster: %v", err)
 	default:
-		way.proxy = proxyOf(proxy.Status)
+		via.proxy = proxyOf(proxy.Status)
 	}
 	bundle, err := c.managed.Get(ctx, trustedBundle, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return way, nil
+		return via, nil
 	case err != nil:
-		return egress{}, newError(reasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, trustedBundle, err)
+		return egress{}, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, trustedBundle, err)
 	case bundle.Data[trustedBundleKey] == "":
-		return way, nil
+		return via, nil
 	}
-	if way.roots, err = x509.SystemCertPool(); err != nil {
-		way.roots = x509.NewCertPool()
+	if via.roots, err = x509.SystemCertPool(); err != nil {
+		via.roots = x509.NewCertPool()
 	}
-	if !way.roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
-		return egress{}, newError(reasonTrustUnavailable, "%s of ConfigMap %s/%s has no certificate", trustedBundleKey, namespace, trustedBundle)
+	if !via.roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
+		return egress{}, newError(ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey, namespace, trustedBundle)
 	}
-	return way, nil
+	return via, nil
 }
 
-// proxyOf follows the environment's proxy, then the cluster's.
+// proxyOf selects the environment's proxy, then the cluster's.
 func proxyOf(status configv1.ProxyStatus) func(*http.Request) (*url.URL, error) {
 	config := httpproxy.Config{HTTPProxy: status.HTTPProxy, HTTPSProxy: status.HTTPSProxy, NoProxy: status.NoProxy}
 	choose := config.ProxyFunc()

@@ -50,7 +50,7 @@ func TestFromClusterStores(t *testing.T) {
 		}
 	}))
 	for _, server := range []*httptest.Server{good, empty, secure, proxy} {
-		server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
+		server.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes are expected
 		t.Cleanup(server.Close)
 	}
 	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
@@ -63,34 +63,34 @@ func TestFromClusterStores(t *testing.T) {
 	const outside = "http://store.example.com"
 	type objects = []runtime.Object
 	for name, tc := range map[string]struct {
-		reason string
-		store  string // of the release
-		core   objects
-		config objects
-		want   string
-		says   string
+		reason  string
+		store   string // of the release
+		core    objects
+		config  objects
+		want    string
+		message string
 	}{
 		"Release":         {reason: "ClusterVersion names no store, the release does", store: good.URL, config: objects{&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}}},
-		"Custom":          {reason: "the store of ClusterVersion has it", store: empty.URL, config: objects{clusterVersion(customStore(empty.URL, ""), customStore(good.URL, ""))}},
-		"CustomReplaces":  {reason: "the release's own store is not asked any more", store: good.URL, config: objects{clusterVersion(customStore(empty.URL, ""))}, want: "NoSignature", says: empty.URL},
-		"CustomEmpty":     {reason: "an empty list replaces them, too", store: good.URL, config: objects{clusterVersion()}, want: "NoStores", says: "spec.signatureStores"},
+		"Custom":          {reason: "a store of ClusterVersion has the signature", store: empty.URL, config: objects{clusterVersion(customStore(empty.URL, ""), customStore(good.URL, ""))}},
+		"CustomReplaces":  {reason: "the store of the release is not searched", store: good.URL, config: objects{clusterVersion(customStore(empty.URL, ""))}, want: "NoSignature", message: empty.URL},
+		"CustomEmpty":     {reason: "an empty list also replaces the stores of the release", store: good.URL, config: objects{clusterVersion()}, want: "NoStores", message: "spec.signatureStores"},
 		"ConfigMapsFirst": {reason: "ConfigMaps come before all stores", store: good.URL, core: objects{signed.ConfigMap("a")}, config: objects{clusterVersion()}},
-		"CA":              {reason: "the store has an authority of its own", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, core: objects{ca}},
-		"CAMissing":       {reason: "the store is not honored without it", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, want: "InvalidStore", says: "openshift-config/ca"},
-		"CAInvalid":       {reason: "nor with one that is not valid", config: objects{clusterVersion(customStore(secure.URL, "bad"))}, core: objects{badCA, bundle}, want: "InvalidStore", says: "ca.crt"},
-		"CAOfOne":         {reason: "the other store is asked all the same", config: objects{clusterVersion(customStore(secure.URL, "bad"), customStore(good.URL, ""))}, core: objects{badCA}},
-		"CAAlone":         {reason: "the store's own authority stands alone", config: objects{clusterVersion(customStore(secure.URL, "other"))}, core: objects{bundle, configMap("openshift-config", "other", map[string]string{"ca.crt": otherAuthority(t)})}, want: "StoreUnavailable", says: "certificate"},
-		"NoURL":           {reason: "a store that is no URL, and its secret is not repeated", config: objects{clusterVersion(customStore("https://me:secret@exa mple.com", ""))}, want: "InvalidStore"},
+		"CA":              {reason: "the store has its own CA", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, core: objects{ca}},
+		"CAMissing":       {reason: "a store whose CA is missing is ignored", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, want: "InvalidStore", message: "openshift-config/ca"},
+		"CAInvalid":       {reason: "a store whose CA is invalid is ignored", config: objects{clusterVersion(customStore(secure.URL, "bad"))}, core: objects{badCA, bundle}, want: "InvalidStore", message: "ca.crt"},
+		"CAOfOne":         {reason: "the other store is searched", config: objects{clusterVersion(customStore(secure.URL, "bad"), customStore(good.URL, ""))}, core: objects{badCA}},
+		"CAAlone":         {reason: "the store's own CA replaces the bundle", config: objects{clusterVersion(customStore(secure.URL, "other"))}, core: objects{bundle, configMap("openshift-config", "other", map[string]string{"ca.crt": otherAuthority(t)})}, want: "StoreUnavailable", message: "certificate"},
+		"NoURL":           {reason: "an invalid URL is not repeated, since it may contain a password", config: objects{clusterVersion(customStore("https://me:secret@exa mple.com", ""))}, want: "InvalidStore"},
 		"File":            {reason: "ClusterVersion cannot name files of this machine", config: objects{clusterVersion(customStore("file:///", ""))}, want: "InvalidStore"},
-		"TooMany":         {reason: "more than the API allows", config: objects{clusterVersion(make([]configv1.SignatureStore, 33)...)}, want: "InvalidStore", says: "32"},
-		"Unknown":         {reason: "nobody vouches for the server", store: secure.URL, want: "StoreUnavailable", says: "certificate"},
-		"Bundle":          {reason: "the cluster's bundle vouches for the server", store: secure.URL, core: objects{bundle}},
-		"BundleCustom":    {reason: "for a store of ClusterVersion, too", config: objects{clusterVersion(customStore(secure.URL, ""))}, core: objects{bundle}},
-		"BundleEmpty":     {reason: "an empty bundle adds nobody", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", nil)}},
-		"BundleInvalid":   {reason: "a broken bundle", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", map[string]string{"ca-bundle.crt": "a"})}, want: "TrustUnavailable", says: "trusted-ca-bundle"},
-		"Proxy":           {reason: "the cluster's proxy has the way", store: outside, config: objects{viaProxy}},
-		"ProxyCustom":     {reason: "to a store of ClusterVersion, too", config: objects{viaProxy, clusterVersion(customStore(outside, ""))}},
-		"NoProxy":         {reason: "the proxy is not for this host", store: outside, config: objects{noProxy}, want: "StoreUnavailable", says: "store.example.com"},
+		"TooMany":         {reason: "more than the API allows", config: objects{clusterVersion(make([]configv1.SignatureStore, 33)...)}, want: "InvalidStore", message: "32"},
+		"Unknown":         {reason: "no trusted CA issued the server's certificate", store: secure.URL, want: "StoreUnavailable", message: "certificate"},
+		"Bundle":          {reason: "the cluster's bundle contains the server's CA", store: secure.URL, core: objects{bundle}},
+		"BundleCustom":    {reason: "the bundle also applies to a store of ClusterVersion", config: objects{clusterVersion(customStore(secure.URL, ""))}, core: objects{bundle}},
+		"BundleEmpty":     {reason: "an empty bundle adds no CA", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", nil)}},
+		"BundleInvalid":   {reason: "an invalid bundle", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", map[string]string{"ca-bundle.crt": "a"})}, want: "TrustUnavailable", message: "trusted-ca-bundle"},
+		"Proxy":           {reason: "the store is reached through the cluster's proxy", store: outside, config: objects{viaProxy}},
+		"ProxyCustom":     {reason: "the proxy also applies to a store of ClusterVersion", config: objects{viaProxy, clusterVersion(customStore(outside, ""))}},
+		"NoProxy":         {reason: "the proxy is not for this host", store: outside, config: objects{noProxy}, want: "StoreUnavailable", message: "store.example.com"},
 		"ProxyNone":       {reason: "a proxy object without proxy", store: good.URL, config: objects{&configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,21 +106,21 @@ func TestFromClusterStores(t *testing.T) {
 				r, err = signature.Verify(t.Context(), pullSpec, trust)
 			}
 			check(t, tc.reason, tc.want, r, err)
-			if err != nil && (!strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "secret")) {
-				t.Errorf("%s: message %q, want %q and no secret", tc.reason, err, tc.says)
+			if err != nil && (!strings.Contains(err.Error(), tc.message) || strings.Contains(err.Error(), "secret")) {
+				t.Errorf("%s: message %q, want %q and no secret", tc.reason, err, tc.message)
 			}
 		})
 	}
 }
 
-// otherAuthority vouches for nobody that these tests ask.
+// otherAuthority is a CA that issued no certificate of these tests.
 func otherAuthority(t *testing.T) string {
 	t.Helper()
 	return string(golden(t, "authority.pem"))
 }
 
-// TestStoresAreAskedInOrder has ConfigMaps that suffice: nobody else is asked.
-func TestStoresAreAskedInOrder(t *testing.T) {
+// TestStoresAreSearchedInOrder requires that no store is read after the ConfigMaps suffice.
+func TestStoresAreSearchedInOrder(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	signed := release.Store{}
 	signed.Add(pullSpec, sign(t, a, pullSpec))
@@ -133,7 +133,7 @@ func TestStoresAreAskedInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := signature.Verify(t.Context(), pullSpec, trust)
-	check(t, "the cluster has it itself", "", r, err)
+	check(t, "the cluster has the signature in a ConfigMap", "", r, err)
 	if n := requests.Load(); n != 0 {
 		t.Errorf("%d requests, want none", n)
 	}
@@ -141,8 +141,8 @@ func TestStoresAreAskedInOrder(t *testing.T) {
 
 func TestFromClusterConfigWithoutPermission(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, resource string }{
-		"Proxy":          {reason: "the proxy may not be read", resource: "proxies"},
-		"ClusterVersion": {reason: "the stores may not be read", resource: "clusterversions"},
+		"Proxy":          {reason: "no permission to read the proxy", resource: "proxies"},
+		"ClusterVersion": {reason: "no permission to read the stores", resource: "clusterversions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := configfake.NewClientset()
@@ -153,7 +153,7 @@ func TestFromClusterConfigWithoutPermission(t *testing.T) {
 			_, err := signature.FromCluster(t.Context(), core.CoreV1(), config.ConfigV1())
 			check(t, tc.reason, "TrustUnavailable", signature.Release{}, err)
 			if !apierrors.IsForbidden(err) {
-				t.Errorf("%s: error %v does not wrap the refusal", tc.reason, err)
+				t.Errorf("%s: error %v does not wrap the Forbidden error", tc.reason, err)
 			}
 		})
 	}

@@ -6,76 +6,280 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonInvalidPullSpec is the reason of an Error about the pull spec itself:
-// bad input rather than a bad release.
-const ReasonInvalidPullSpec = "InvalidPullSpec"
+// Reason is the kind of an [Error]: one CamelCase word, stable between releases.
+type Reason string
 
-const (
-	reasonNoKeys               = "NoKeys"
-	reasonNoStores             = "NoStores"
-	reasonTrustUnavailable     = "TrustUnavailable"
-	reasonInvalidKeyring       = "InvalidKeyring"
-	reasonUnsupportedKeyring   = "UnsupportedKeyring"
-	reasonInvalidStore         = "InvalidStore"
-	reasonKeyRevoked           = "KeyRevoked"
-	reasonInvalidSignature     = "InvalidSignature"
-	reasonWrongDigest          = "WrongDigest"
-	reasonInvalidClaim         = "InvalidClaim"
-	reasonSignatureExpired     = "SignatureExpired"
-	reasonNotYetValid          = "SignatureNotYetValid"
-	reasonKeyNotYetValid       = "KeyNotYetValid"
-	reasonWeakDigest           = "WeakDigest"
-	reasonUnsupportedSignature = "UnsupportedSignature"
-	reasonTimeout              = "Timeout"
-	reasonStoreUnavailable     = "StoreUnavailable"
-	reasonUnknownKey           = "UnknownKey"
-	reasonMalformedSignature   = "MalformedSignature"
-	reasonTooLarge             = "TooLarge"
-	reasonTooManySignatures    = "TooManySignatures"
-	reasonTrailingData         = "TrailingData"
-	reasonDuplicateField       = "DuplicateField"
-	reasonFieldCase            = "FieldCase"
-	reasonUnsignedAttributes   = "UnsignedAttributes"
-	reasonWrongRepository      = "WrongRepository"
-	reasonWrongVersion         = "WrongVersion"
-	reasonNoSignedVersion      = "NoSignedVersion"
-	reasonNotVerified          = "NotVerified"
-	reasonNoSignature          = "NoSignature"
-)
+// ReasonInvalidPullSpec is reported when the release is not named by a digest.
+//
+// Cause: the pull spec has a tag, or is not a pull spec.
+//
+// Remedy: name the release as REPOSITORY@sha256:DIGEST; oc adm release info
+// PULLSPEC -o 'jsonpath={.digest}' prints the digest of a tag.
+const ReasonInvalidPullSpec Reason = "InvalidPullSpec"
 
-// Error says why there is no proof.
+// ReasonNoKeys is reported when the cluster provides no keys to verify releases
+// with.
+//
+// Cause: the ConfigMap openshift-config-managed/release-verification does not
+// exist or has no verifier-public-key-* entry.
+//
+// Remedy: restore the ConfigMap, or provide keyrings for this run.
+const ReasonNoKeys Reason = "NoKeys"
+
+// ReasonNoStores is reported when there is no signature store to search.
+//
+// Cause: spec.signatureStores of ClusterVersion "version" is an empty list, which
+// replaces the stores of the release, or no store was provided.
+//
+// Remedy: add a store to spec.signatureStores, or provide a store for this run.
+const ReasonNoStores Reason = "NoStores"
+
+// ReasonTrustUnavailable is reported when the keyrings or stores of the cluster
+// could not be read.
+//
+// Cause: a permission is missing, or the API server did not respond.
+//
+// Remedy: obtain get and list on ConfigMaps in openshift-config-managed, and get
+// on ClusterVersion "version" and Proxy "cluster"; or provide keyrings and stores.
+const ReasonTrustUnavailable Reason = "TrustUnavailable"
+
+// ReasonInvalidKeyring is reported when a keyring cannot be read.
+//
+// Cause: the keyring is not a set of OpenPGP public keys, or is too large.
+//
+// Remedy: replace the keyring with the public keys of the release's provider.
+const ReasonInvalidKeyring Reason = "InvalidKeyring"
+
+// ReasonUnsupportedKeyring is reported when no key of a keyring is supported.
+//
+// Cause: the keys have an algorithm or version that the OpenPGP library rejects.
+//
+// Remedy: ask the provider of the release for a supported OpenPGP version 4 key.
+const ReasonUnsupportedKeyring Reason = "UnsupportedKeyring"
+
+// ReasonInvalidStore is reported when a signature store cannot be used.
+//
+// Cause: its location is not a supported URL, or its CA is missing or invalid.
+//
+// Remedy: correct spec.signatureStores of ClusterVersion "version" or the store-*
+// entries of ConfigMap openshift-config-managed/release-verification.
+const ReasonInvalidStore Reason = "InvalidStore"
+
+// ReasonKeyRevoked is reported when a revoked key made the signature.
+//
+// Cause: the keyring holds a revocation of the key.
+//
+// Remedy: do not use this copy of the release; ask its provider for a signature
+// by a valid key.
+const ReasonKeyRevoked Reason = "KeyRevoked"
+
+// ReasonInvalidSignature is reported when a signature does not match the content
+// and the key that it names.
+//
+// Cause: the signature or the content was modified.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonInvalidSignature Reason = "InvalidSignature"
+
+// ReasonWrongDigest is reported when the signature claim is for another digest.
+//
+// Cause: a signature of another image was stored under this digest.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonWrongDigest Reason = "WrongDigest"
+
+// ReasonInvalidClaim is reported when the signed content is not a signature claim.
+//
+// Cause: the key signed something other than a container image.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonInvalidClaim Reason = "InvalidClaim"
+
+// ReasonSignatureExpired is reported when the lifetime of the signature is over.
+//
+// Cause: the signer limited the lifetime of the signature.
+//
+// Remedy: ask the provider of the release for a new signature.
+const ReasonSignatureExpired Reason = "SignatureExpired"
+
+// ReasonNotYetValid is reported when the signature is dated in the future.
+//
+// Cause: the clock of this machine, or of the signer, is wrong.
+//
+// Remedy: check the clock of this machine.
+const ReasonNotYetValid Reason = "SignatureNotYetValid"
+
+// ReasonKeyNotYetValid is reported when the signature is older than its key.
+//
+// Cause: the signature was backdated, or the clock of the signer was wrong.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonKeyNotYetValid Reason = "KeyNotYetValid"
+
+// ReasonWeakDigest is reported when the signature uses a digest that can be
+// forged.
+//
+// Cause: it was made with MD5, RIPEMD-160, SHA-1 or SHA-224.
+//
+// Remedy: ask the provider of the release for a signature over SHA-256 or longer.
+const ReasonWeakDigest Reason = "WeakDigest"
+
+// ReasonUnsupportedSignature is reported when the signature has a form that the
+// OpenPGP library does not support.
+//
+// Cause: it is a version 3 signature, has an unknown algorithm or a critical
+// notation, or is compressed with bzip2.
+//
+// Remedy: ask the provider of the release for an OpenPGP version 4 signature.
+const ReasonUnsupportedSignature Reason = "UnsupportedSignature"
+
+// ReasonTimeout is reported when a signature store did not respond in time.
+//
+// Cause: the store is slow, or a firewall drops the connection.
+//
+// Remedy: make the store reachable, or mirror the signatures of the release.
+const ReasonTimeout Reason = "Timeout"
+
+// ReasonStoreUnavailable is reported when a signature store could not be read.
+//
+// Cause: the store is down, denies access, or cannot be reached from here.
+//
+// Remedy: make the store reachable, or mirror the signatures of the release.
+const ReasonStoreUnavailable Reason = "StoreUnavailable"
+
+// ReasonUnknownKey is reported when no trusted key made the signature.
+//
+// Cause: the release was signed by another provider, or the keyring is outdated.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonUnknownKey Reason = "UnknownKey"
+
+// ReasonMalformedSignature is reported when a signature is not an OpenPGP message
+// as gpg --sign makes it.
+//
+// Cause: the store serves something else, or the signature is damaged.
+//
+// Remedy: get the signatures of the release again from its provider.
+const ReasonMalformedSignature Reason = "MalformedSignature"
+
+// ReasonTooLarge is reported when a signature exceeds 64 KiB.
+//
+// Cause: the store serves something else under the digest.
+//
+// Remedy: check the digest, and mirror the signatures of the release again.
+const ReasonTooLarge Reason = "TooLarge"
+
+// ReasonTooManySignatures is reported when a store has more signatures of the
+// digest than are read.
+//
+// Cause: signatures of other keys were added to the store.
+//
+// Remedy: remove from the store what the provider of the release did not publish.
+const ReasonTooManySignatures Reason = "TooManySignatures"
+
+// ReasonTrailingData is reported when data follows the signature claim.
+//
+// Cause: the signed content is ambiguous.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonTrailingData Reason = "TrailingData"
+
+// ReasonDuplicateField is reported when the signature claim has a field twice.
+//
+// Cause: the signed content is ambiguous.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonDuplicateField Reason = "DuplicateField"
+
+// ReasonFieldCase is reported when a field of the signature claim has unexpected
+// letter case.
+//
+// Cause: the signed content is ambiguous.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonFieldCase Reason = "FieldCase"
+
+// ReasonUnsignedAttributes is reported when the signature packet has attributes
+// that the signature does not cover.
+//
+// Cause: the signature was modified after it was made.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonUnsignedAttributes Reason = "UnsignedAttributes"
+
+// ReasonWrongRepository is reported when the image was signed under the name of a
+// repository that is not one of releases.
+//
+// Cause: a trusted key signed another image, or the provider publishes releases
+// under another name.
+//
+// Remedy: do not use this image as a release, unless its provider signs releases
+// under that name; then allow the repository for this run.
+const ReasonWrongRepository Reason = "WrongRepository"
+
+// ReasonWrongVersion is reported when the image was signed as another version
+// than its metadata states.
+//
+// Cause: the signature belongs to another release.
+//
+// Remedy: do not use this copy of the release; get it again from its provider.
+const ReasonWrongVersion Reason = "WrongVersion"
+
+// ReasonNoSignedVersion is reported when the signature does not name a version.
+//
+// Cause: the signed reference has no tag.
+//
+// Remedy: ask the provider of the release for a signature that names the version.
+const ReasonNoSignedVersion Reason = "NoSignedVersion"
+
+// ReasonNotVerified is reported when a release is used that was not verified.
+//
+// Cause: a defect of the calling program.
+//
+// Remedy: verify the release first.
+const ReasonNotVerified Reason = "NotVerified"
+
+// ReasonNoSignature is reported when no store has a signature of the release.
+//
+// Cause: the digest is not that of a release, or its signatures were not mirrored.
+//
+// Remedy: check the digest; in a disconnected cluster, mirror the signatures with
+// the release: oc adm release mirror --apply-release-image-signature.
+const ReasonNoSignature Reason = "NoSignature"
+
+// Error reports that a release could not be verified.
 type Error struct {
-	// Reason is one CamelCase word, stable between releases.
-	Reason string
+	// Reason is the kind of error.
+	Reason Reason
 	// Message is the cause in one sentence.
 	Message string
-	// Remediation says what to do about it.
+	// Remediation is an imperative sentence; it names no option of a program.
 	Remediation string
-	// Outcome is Fail when the release is not signed properly, Unknown when
-	// that could not be decided.
+	// Outcome is Fail when the release is not signed properly, Unknown when the
+	// verification was inconclusive.
 	Outcome preflight.Outcome
-	// Details say what is wrong with each signature that was looked at, at most
-	// maxDetails of them, in the order in which they were found.
+	// Details are the violations of the signatures that were checked, in search
+	// order, at most maxDetails.
 	Details []string
-	// Err is the error underneath, where there is one.
+	// Err is the underlying error; nil when there is none.
 	Err error
 
 	cvo *bool
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap is the error underneath.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// CVOAccepts says whether the cluster-version operator accepts what is refused
-// here; nil when that could not be told.
+// CVOAccepts reports whether the cluster-version operator would accept the
+// signatures rejected here; nil when that is unknown.
 func (e *Error) CVOAccepts() *bool { return e.cvo }
 
-// newError makes an Error for reason, with everything that follows from it. An
-// error among args is kept as the one underneath.
-func newError(reason, format string, args ...any) *Error {
+// newError returns an Error for reason. The last error among args becomes the
+// underlying error.
+func newError(reason Reason, format string, args ...any) *Error {
 	e := &Error{
 		Reason: reason, Message: fmt.Sprintf(format, args...),
 		Remediation: remediation(reason), Outcome: outcome(reason), cvo: acceptance(reason),
@@ -88,43 +292,43 @@ func newError(reason, format string, args ...any) *Error {
 	return e
 }
 
-// outcome tells "looked, and it is bad" from "could not tell".
-func outcome(reason string) preflight.Outcome {
-	switch reason {
-	case reasonNoKeys, reasonNoStores, reasonTrustUnavailable, reasonInvalidKeyring, reasonUnsupportedKeyring,
-		reasonInvalidStore, reasonUnsupportedSignature, reasonTimeout, reasonStoreUnavailable, reasonNoSignedVersion, reasonNotVerified:
+// outcome is Unknown for reasons that leave the signature undecided, else Fail.
+func outcome(reason Reason) preflight.Outcome {
+	switch reason { //nolint:exhaustive // all other reasons are violations
+	case ReasonNoKeys, ReasonNoStores, ReasonTrustUnavailable, ReasonInvalidKeyring, ReasonUnsupportedKeyring,
+		ReasonInvalidStore, ReasonUnsupportedSignature, ReasonTimeout, ReasonStoreUnavailable, ReasonNoSignedVersion, ReasonNotVerified:
 		return preflight.Unknown
 	}
 	return preflight.Fail
 }
 
-// remediation says what to do about a failure.
-func remediation(reason string) string {
-	switch reason {
+// remediation is the remedy for a reason.
+func remediation(reason Reason) string {
+	switch reason { //nolint:exhaustive // all other reasons share the last remedy
 	case ReasonInvalidPullSpec:
-		return "name the release by digest; `oc adm release info PULLSPEC -o 'jsonpath={.digest}'` prints the digest of a tag"
-	case reasonNoKeys, reasonInvalidKeyring:
-		return "check the verifier-public-key-* entries of ConfigMap openshift-config-managed/release-verification, or name keyrings with --keyring"
-	case reasonNoStores, reasonInvalidStore:
-		return "check spec.signatureStores of ClusterVersion version and the store-* entries of ConfigMap openshift-config-managed/release-verification, or name a store with --signature-store"
-	case reasonTrustUnavailable:
-		return "make sure that you may get and list ConfigMaps in namespace openshift-config-managed, and get ClusterVersion version and Proxy cluster, or name --keyring and --signature-store"
-	case reasonUnsupportedSignature, reasonUnsupportedKeyring:
-		return "ask the provider of the release for an OpenPGP version 4 signature of a supported key, or verify it with `gpg --verify`"
-	case reasonTimeout, reasonStoreUnavailable:
-		return "make sure that the store can be reached from here (proxy, firewall), or mirror the release's signatures and name the copy with --signature-store"
-	case reasonNoSignature, reasonTooLarge:
-		return "check the digest; in a disconnected cluster, mirror the release's signatures with it (oc-mirror and `oc adm release mirror` write them as a ConfigMap to apply)"
-	case reasonNotYetValid:
-		return "check the clock of this machine"
-	case reasonTooManySignatures:
-		return "remove from the store what the provider of the release did not put there, or name another copy with --signature-store"
-	case reasonWrongRepository:
-		return "do not use this image as a release; if its provider signs releases under that name, say so with --repository"
-	case reasonNoSignedVersion:
-		return "ask the provider of the release for a signature that names the version; compare the digest with the one that the release was announced with"
-	case reasonNotVerified:
-		return "verify the release first: oc preflight verify PULLSPEC"
+		return "Name the release by digest; oc adm release info PULLSPEC -o 'jsonpath={.digest}' prints the digest of a tag."
+	case ReasonNoKeys, ReasonInvalidKeyring:
+		return "Check the verifier-public-key-* entries of ConfigMap openshift-config-managed/release-verification, or provide keyrings for this run."
+	case ReasonNoStores, ReasonInvalidStore:
+		return "Check spec.signatureStores of ClusterVersion version and the store-* entries of ConfigMap openshift-config-managed/release-verification, or provide a signature store for this run."
+	case ReasonTrustUnavailable:
+		return "Obtain get and list on ConfigMaps in namespace openshift-config-managed, and get on ClusterVersion version and Proxy cluster, or provide keyrings and signature stores for this run."
+	case ReasonUnsupportedSignature, ReasonUnsupportedKeyring:
+		return "Ask the provider of the release for an OpenPGP version 4 signature by a supported key."
+	case ReasonTimeout, ReasonStoreUnavailable:
+		return "Make the signature store reachable from here (proxy, firewall), or mirror the signatures of the release and provide the mirrored signature store for this run."
+	case ReasonNoSignature, ReasonTooLarge:
+		return "Check the digest; in a disconnected cluster, mirror the signatures with the release (oc-mirror and oc adm release mirror write them as a ConfigMap to apply)."
+	case ReasonNotYetValid:
+		return "Check the clock of this machine."
+	case ReasonTooManySignatures:
+		return "Remove from the signature store what the provider of the release did not publish, or provide another signature store for this run."
+	case ReasonWrongRepository:
+		return "Do not use this image as a release; if its provider signs releases under that name, allow the repository for this run."
+	case ReasonNoSignedVersion:
+		return "Ask the provider of the release for a signature that names the version, and compare the digest with the announcement of the release."
+	case ReasonNotVerified:
+		return "Verify the release first."
 	}
-	return "do not use this copy of the release: get it and its signatures again from the provider's own registry and store, and report it if that does not help"
+	return "Do not use this copy of the release: get it and its signatures again from the registry and signature store of its provider, and report the violation to the provider if it persists."
 }

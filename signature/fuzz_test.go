@@ -9,8 +9,8 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// FuzzSignature feeds bytes as a signature of a digest that nobody signed.
-// They may never verify, and every refusal is a whole error.
+// FuzzSignature verifies arbitrary bytes as a signature of an unsigned digest:
+// they never verify, and every error is complete.
 func FuzzSignature(f *testing.F) {
 	for _, name := range []string{"sha256.sig", "zlib.sig", "stdin.sig", "sha1.sig", "md5.sig", "bzip2.sig"} {
 		f.Add(golden(f, name))
@@ -25,13 +25,13 @@ func FuzzSignature(f *testing.F) {
 			t.Fatalf("verified %x", data)
 		}
 		if e.Reason == "" || e.Message == "" || e.Remediation == "" || e.Outcome == "" {
-			t.Errorf("error with something missing: %+v", e)
+			t.Errorf("incomplete error: %+v", e)
 		}
 	})
 }
 
-// FuzzClaim has a trusted key sign anything. Only a claim that every reader of
-// JSON understands as one of the digest may verify.
+// FuzzClaim signs arbitrary content with a trusted key. Only a claim that every
+// JSON parser reads as a claim for the digest may verify.
 func FuzzClaim(f *testing.F) {
 	signer := newSigner(f, "a", nil)
 	k := keyring(f, "a", signer)
@@ -60,7 +60,7 @@ func FuzzClaim(f *testing.F) {
 	})
 }
 
-// FuzzKeyring reads bytes as a keyring that did not sign anything.
+// FuzzKeyring verifies with arbitrary bytes as the keyring.
 func FuzzKeyring(f *testing.F) {
 	f.Add(golden(f, "key.asc"))
 	f.Add(append(golden(f, "key.asc"), golden(f, "key.asc")...))

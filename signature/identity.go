@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// releaseRepository is where OpenShift's releases are published, and what their
-// signatures call them, wherever a copy is.
+// releaseRepository is the repository under which OpenShift's releases are signed,
+// wherever a copy is stored.
 const releaseRepository = "quay.io/openshift-release-dev/ocp-release"
 
-// CheckRepository makes sure that every signer signed the release as an image
-// of one of the repositories; none given means OpenShift's own,
-// quay.io/openshift-release-dev/ocp-release. The same keys sign other images,
-// too. It can be called before anything of the release is read. The error is
-// always an *Error; there is none for a forced release, whose failure is known.
+// CheckRepository requires that every signer signed the release as an image of
+// one of the repositories; without any, of OpenShift's own,
+// quay.io/openshift-release-dev/ocp-release. The same keys also sign other images.
+// It needs no content of the release. The error is always an *Error; it is nil for
+// a forced release, whose failure is known.
 func (r Release) CheckRepository(repositories []string) error {
 	if len(repositories) == 0 {
 		repositories = []string{releaseRepository}
@@ -22,36 +22,36 @@ func (r Release) CheckRepository(repositories []string) error {
 		if slices.Contains(repositories, identity.repository) {
 			return nil
 		}
-		return newError(reasonWrongRepository, "it is signed as an image of %q; releases are signed as images of %s",
-			quotable(identity.repository), strings.Join(repositories, ", "))
+		return newError(ReasonWrongRepository, "the signature claim names repository %q; releases are signed as images of %s",
+			truncate(identity.repository), strings.Join(repositories, ", "))
 	})
 }
 
-// CheckVersion makes sure that every signer signed the release as the version
-// that it says it is itself, for any architecture. Call it before anything of
-// the release is run. The error is as with CheckRepository.
+// CheckVersion requires that every signer signed the release as the version that
+// its own metadata states, for any architecture. Call it before running anything
+// of the release. The error is as with CheckRepository.
 func (r Release) CheckVersion(version string) error {
 	return r.identify(func(identity reference) *Error {
 		switch {
 		case identity.tag == "":
-			return newError(reasonNoSignedVersion, "it is signed as an image of %q without a tag, so nobody signed which version it is", quotable(identity.repository))
+			return newError(ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed", truncate(identity.repository))
 		case !isTagOf(identity.tag, version):
-			return newError(reasonWrongVersion, "it is signed as %q, and says itself that it is version %q", quotable(identity.tag), quotable(version))
+			return newError(ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q", truncate(identity.tag), truncate(version))
 		}
 		return nil
 	})
 }
 
-// forced is true for what Force made.
+// forced reports whether Force returned the release.
 func (r Release) forced() bool { return r.failure != nil }
 
-// identify holds what each signer signed against a rule.
+// identify applies a rule to the reference that each signer signed.
 func (r Release) identify(check func(reference) *Error) error {
 	if r.forced() {
 		return nil
 	}
 	if len(r.identities) == 0 {
-		return newError(reasonNotVerified, "the release was not verified")
+		return newError(ReasonNotVerified, "the release was not verified")
 	}
 	for _, identity := range r.identities {
 		if failure := check(parseReference(identity)); failure != nil {
@@ -62,12 +62,12 @@ func (r Release) identify(check func(reference) *Error) error {
 	return nil
 }
 
-// reference is what a signer calls an image.
+// reference is an image name in a signature claim.
 type reference struct {
 	repository, tag string
 }
 
-// parseReference takes repository[:tag][@digest] apart.
+// parseReference splits repository[:tag][@digest]; the digest is ignored.
 func parseReference(text string) reference {
 	name, _, _ := strings.Cut(text, "@")
 	colon := strings.LastIndexByte(name, ':')
@@ -77,8 +77,8 @@ func parseReference(text string) reference {
 	return reference{repository: name[:colon], tag: name[colon+1:]}
 }
 
-// isTagOf tells whether a tag names a version, alone or with architectures, for
-// example 4.20.1-x86_64 and 4.20.1-multi-aarch64. A tag cannot hold the plus
+// isTagOf reports whether a tag names a version, alone or with architectures, for
+// example 4.20.1-x86_64 and 4.20.1-multi-aarch64. A tag cannot contain the plus
 // sign of a version; "oc adm release new" writes an underscore.
 func isTagOf(tag, version string) bool {
 	rest, ok := strings.CutPrefix(tag, strings.ReplaceAll(version, "+", "_"))

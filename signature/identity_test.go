@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// signedAs is the proof of a release that is signed as an image.
+// signedAs is the proof of a release that is signed under a reference.
 func signedAs(t *testing.T, references ...string) signature.Release {
 	t.Helper()
 	var trust signature.Trust
@@ -44,18 +44,18 @@ func TestCheckRepository(t *testing.T) {
 		repositories []string
 		want         string
 	}{
-		"Default":    {reason: "OpenShift's own", signed: []string{reference}},
-		"NoTag":      {reason: "the version is another question", signed: []string{repository}},
+		"Default":    {reason: "OpenShift's repository", signed: []string{reference}},
+		"NoTag":      {reason: "a tag is not required", signed: []string{repository}},
 		"Digest":     {reason: "by digest", signed: []string{repository + "@" + digest}},
 		"Port":       {reason: "a port is not a tag", signed: []string{"example.com:5000/a"}, repositories: []string{"example.com:5000/a"}},
 		"Configured": {reason: "one of several", signed: []string{"example.com/b:1"}, repositories: []string{"example.com/a", "example.com/b"}},
-		"Replaced":   {reason: "OpenShift's own is not among them", signed: []string{reference}, repositories: []string{"example.com/a"}, want: "WrongRepository"},
+		"Replaced":   {reason: "OpenShift's repository is not configured", signed: []string{reference}, repositories: []string{"example.com/a"}, want: "WrongRepository"},
 		"Foreign":    {reason: "another image of the same provider", signed: []string{"registry.access.redhat.com/rhel7:7.6"}, want: "WrongRepository"},
 		"Below":      {reason: "a repository below", signed: []string{repository + "/a:4.20.1"}, want: "WrongRepository"},
-		"Prefix":     {reason: "another name that starts so", signed: []string{repository + "-nightly:4.20.1"}, want: "WrongRepository"},
+		"Prefix":     {reason: "another repository with the same prefix", signed: []string{repository + "-nightly:4.20.1"}, want: "WrongRepository"},
 		"Case":       {reason: "another letter case", signed: []string{strings.ToUpper(repository) + ":4.20.1"}, want: "WrongRepository"},
 		"Nonsense":   {reason: "not a reference at all", signed: []string{"\n@:"}, want: "WrongRepository"},
-		"Long":       {reason: "a long one is not repeated", signed: []string{strings.Repeat("a", 8000)}, want: "WrongRepository"},
+		"Long":       {reason: "a long name is truncated", signed: []string{strings.Repeat("a", 8000)}, want: "WrongRepository"},
 		"Second":     {reason: "every signer must agree", signed: []string{reference, "example.com/a:4.20.1"}, want: "WrongRepository"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,10 +66,10 @@ func TestCheckRepository(t *testing.T) {
 
 func TestCheckVersion(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, tag, version, want string }{
-		"Architecture":      {reason: "as Red Hat signs", tag: ":4.20.1-x86_64", version: "4.20.1"},
+		"Architecture":      {reason: "the form that Red Hat signs", tag: ":4.20.1-x86_64", version: "4.20.1"},
 		"ARM":               {reason: "another architecture", tag: ":4.20.1-aarch64", version: "4.20.1"},
 		"Multi":             {reason: "all architectures", tag: ":4.20.1-multi", version: "4.20.1"},
-		"MultiArchitecture": {reason: "one of all", tag: ":4.20.1-multi-ppc64le", version: "4.20.1"},
+		"MultiArchitecture": {reason: "one architecture of a multi-architecture release", tag: ":4.20.1-multi-ppc64le", version: "4.20.1"},
 		"Alone":             {reason: "the version alone", tag: ":4.20.1", version: "4.20.1"},
 		"Candidate":         {reason: "a pre-release", tag: ":4.20.0-rc.1-s390x", version: "4.20.0-rc.1"},
 		"Build":             {reason: "a tag has no plus sign", tag: ":4.20.1_build.2-amd64", version: "4.20.1+build.2"},
@@ -79,9 +79,9 @@ func TestCheckVersion(t *testing.T) {
 		"PreRelease":        {reason: "a pre-release is not the release", tag: ":4.20.0-rc.1-x86_64", version: "4.20.0", want: "WrongVersion"},
 		"Release":           {reason: "the release is not the pre-release", tag: ":4.20.0-x86_64", version: "4.20.0-rc.1", want: "WrongVersion"},
 		"Suffix":            {reason: "not an architecture", tag: ":4.20.1-x86_64a", version: "4.20.1", want: "WrongVersion"},
-		"Latest":            {reason: "no version at all", tag: ":latest", version: "4.20.1", want: "WrongVersion"},
-		"NoVersion":         {reason: "a release that has none", tag: ":-x86_64", version: "", want: "WrongVersion"},
-		"NoTag":             {reason: "nobody signed a version", tag: "", version: "4.20.1", want: "NoSignedVersion"},
+		"Latest":            {reason: "a tag that is not a version", tag: ":latest", version: "4.20.1", want: "WrongVersion"},
+		"NoVersion":         {reason: "a release without a version", tag: ":-x86_64", version: "", want: "WrongVersion"},
+		"NoTag":             {reason: "the version is not signed", tag: "", version: "4.20.1", want: "NoSignedVersion"},
 		"OnlyDigest":        {reason: "a digest is not a version", tag: "@" + digest, version: "4.20.1", want: "NoSignedVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func identified(t *testing.T, why, want string, err error) {
 	check(t, why, want, signature.Release{}, err)
 	e, _ := errors.AsType[*signature.Error](err)
 	if accepts := e.CVOAccepts(); accepts == nil || !*accepts {
-		t.Errorf("%s: CVO never compares it, and is said to", why)
+		t.Errorf("%s: CVO never compares the reference, but is reported to reject it", why)
 	}
 	if len(e.Message) > 2000 {
 		t.Errorf("%s: message of %d bytes", why, len(e.Message))
@@ -119,14 +119,14 @@ func TestIdentityWithoutProof(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if e, ok := errors.AsType[*signature.Error](check(signature.Release{})); !ok || e.Reason != "NotVerified" || e.Outcome != preflight.Unknown {
-				t.Errorf("a release that nobody verified has an identity: %v", e)
+				t.Errorf("an unverified release passes the identity check: %v", e)
 			}
 			forced, err := signature.Force(pullSpec, errors.New("unsigned"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := check(forced); err != nil {
-				t.Errorf("the failure of a forced release is known already: %v", err)
+				t.Errorf("a forced release fails the identity check: %v", err)
 			}
 		})
 	}

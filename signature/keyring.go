@@ -14,44 +14,44 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// maxKeyringBytes bounds a keyring. Those of OpenShift are below 10 KiB.
+// maxKeyringBytes bounds a keyring. OpenShift's keyrings are below 10 KiB.
 const maxKeyringBytes = 1 << 20
 
-// maxKeyPackets bounds the packets of a block, each of which costs the library
-// a kilobyte. A key with its names, subkeys and signatures has about ten.
+// maxKeyPackets bounds the packets of a block; each costs about 1 KiB of memory.
+// A key with its identities, subkeys and signatures has about ten.
 const maxKeyPackets = 10_000
 
-// Keyring is a set of public keys any of which may sign.
+// Keyring is a set of public keys; a signature by any key satisfies it.
 type Keyring struct {
 	name string
 	keys openpgp.EntityList
-	// first counts the keys of the first block, the only one that CVO reads.
+	// first is the number of keys of the first block, the only one that CVO reads.
 	first int
-	// unusable counts keys that the OpenPGP library does not know or refuses.
+	// unusable is the number of keys that the OpenPGP library does not support.
 	unusable int
 }
 
 // ReadKeyring reads public keys, armored (all blocks) or binary, at most 1 MiB.
-// The name is how errors call the keyring. A keyring without any usable key, or
-// with a block that is not a public key, is an *Error.
+// Errors refer to the keyring by name. A keyring without a usable key, or with a
+// block that is not a public key, is an *Error.
 func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxKeyringBytes+1))
 	if err != nil {
-		return Keyring{}, newError(reasonInvalidKeyring, "read keyring %q: %v", name, err)
+		return Keyring{}, newError(ReasonInvalidKeyring, "read keyring %q: %v", name, err)
 	}
 	if len(data) > maxKeyringBytes {
-		return Keyring{}, newError(reasonInvalidKeyring, "keyring %q is larger than %d bytes", name, maxKeyringBytes)
+		return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q is larger than %d bytes", name, maxKeyringBytes)
 	}
 	blocks := [][]byte{data}
 	if bytes.Contains(data, []byte("-----BEGIN ")) {
 		if blocks, err = unarmor(data); err != nil {
-			return Keyring{}, newError(reasonInvalidKeyring, "keyring %q: %v", name, err)
+			return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q: %v", name, err)
 		}
 	}
 	keyring := Keyring{name: name}
 	for i, block := range blocks {
 		if err = keyring.add(block); err != nil {
-			return Keyring{}, newError(reasonInvalidKeyring, "keyring %q: %v", name, err)
+			return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q: %v", name, err)
 		}
 		if i == 0 {
 			keyring.first = len(keyring.keys)
@@ -59,15 +59,15 @@ func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 	}
 	switch {
 	case len(keyring.keys) == 0 && keyring.unusable > 0:
-		return Keyring{}, newError(reasonUnsupportedKeyring, "keyring %q has no key that can be used, and %d that cannot", name, keyring.unusable)
+		return Keyring{}, newError(ReasonUnsupportedKeyring, "keyring %q has no supported key; unsupported keys: %d", name, keyring.unusable)
 	case len(keyring.keys) == 0:
-		return Keyring{}, newError(reasonInvalidKeyring, "keyring %q has no public key", name)
+		return Keyring{}, newError(ReasonInvalidKeyring, "keyring %q has no public key", name)
 	}
 	return keyring, nil
 }
 
-// add reads the keys of a block one by one: given them all at once, the library
-// takes the parts of a key that it does not know for parts of the one before.
+// add reads the keys of a block one by one: in a whole block, the library would
+// attribute the parts of an unsupported key to the key before it.
 func (k *Keyring) add(block []byte) error {
 	separate, err := separateKeys(block)
 	if err != nil {
@@ -84,7 +84,7 @@ func (k *Keyring) add(block []byte) error {
 	return nil
 }
 
-// separateKeys cuts a block where its keys start.
+// separateKeys splits a block into its keys.
 func separateKeys(block []byte) ([][]byte, error) {
 	var keys [][]byte
 	count := 0
@@ -103,7 +103,7 @@ func separateKeys(block []byte) ([][]byte, error) {
 			keys = append(keys, nil)
 		}
 		if len(keys) == 0 {
-			return nil, fmt.Errorf("a packet of type %d where a public key should start", p.Tag)
+			return nil, fmt.Errorf("packet of type %d before the first public key", p.Tag)
 		}
 		w := bytes.NewBuffer(keys[len(keys)-1])
 		if err := p.Serialize(w); err != nil {
@@ -116,7 +116,7 @@ func separateKeys(block []byte) ([][]byte, error) {
 // unarmor returns the contents of all armored blocks.
 func unarmor(data []byte) ([][]byte, error) {
 	var blocks [][]byte
-	// The decoder goes on with a bufio.Reader where it stopped.
+	// The decoder continues on the same bufio.Reader.
 	for r := bufio.NewReader(bytes.NewReader(data)); ; {
 		block, err := armor.Decode(r)
 		if errors.Is(err, io.EOF) && len(blocks) > 0 {
@@ -136,22 +136,22 @@ func unarmor(data []byte) ([][]byte, error) {
 	}
 }
 
-// signer is the key that signed.
+// signer is the key that made a signature.
 type signer struct {
 	name    string
 	warning string
 	cvo     *bool
 }
 
-// check proves that a key of the keyring signed the message.
+// check verifies that a key of the keyring signed the message.
 func (k Keyring) check(m *message, now time.Time) (signer, *Error) {
-	failure := newError(reasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
+	failure := newError(ReasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
 	if k.unusable > 0 {
-		failure = newError(reasonUnsupportedSignature, "made by key %016X, which may be one of the keys of the keyring (%d) that cannot be used", m.issuer, k.unusable)
+		failure = newError(ReasonUnsupportedSignature, "made by key %016X, which is not among the supported keys of the keyring; unsupported keys: %d", m.issuer, k.unusable)
 	}
 	for _, key := range k.keys.KeysById(m.issuer) {
 		if key.SelfSignature == nil || key.SelfSignature.FlagsValid && !key.SelfSignature.FlagSign {
-			failure = newError(reasonUnknownKey, "made by key %016X, which is not a key for signing", m.issuer)
+			failure = newError(ReasonUnknownKey, "made by key %016X, which is not a signing key", m.issuer)
 			continue
 		}
 		if failure = m.verify(&key); failure == nil {
@@ -168,28 +168,28 @@ func (k Keyring) check(m *message, now time.Time) (signer, *Error) {
 	return signer{}, failure
 }
 
-// verify proves that key signed the message.
+// verify verifies that key signed the message.
 func (m *message) verify(key *openpgp.Key) *Error {
 	hash, err := m.signature.PrepareVerify()
 	if err != nil {
-		return newError(reasonUnsupportedSignature, "%v", err)
+		return newError(ReasonUnsupportedSignature, "%v", err)
 	}
 	_, _ = hash.Write(m.body) // never fails
 	if err := key.PublicKey.VerifySignature(hash, m.signature); err != nil {
-		return newError(reasonInvalidSignature, "not made by key %016X over this content, one of them was changed: %v", m.issuer, err)
+		return newError(ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %v", m.issuer, err)
 	}
 	if !bytes.HasPrefix(hash.Sum(nil), m.signature.HashTag[:]) {
-		return newError(reasonInvalidSignature, "its first bytes of the digest were changed")
+		return newError(ReasonInvalidSignature, "the hash prefix of the signature packet was modified")
 	}
 	if !isStrong(m.signature.Hash) {
-		return newError(reasonWeakDigest, "signed over a %s digest, which can be forged", m.signature.Hash)
+		return newError(ReasonWeakDigest, "signed with digest algorithm %s, which can be forged", m.signature.Hash)
 	}
-	// What may stand outside of what is signed is who signed it.
+	// Only the issuer may be outside of the signed attributes.
 	id := binary.BigEndian.AppendUint64([]byte{9, subpacketIssuer}, key.PublicKey.KeyId)
 	fingerprint := append([]byte{22, subpacketFingerprint, 4}, key.PublicKey.Fingerprint...)
 	rest := bytes.Replace(m.unhashed, id, nil, 1)
 	if rest = bytes.Replace(rest, fingerprint, nil, 1); len(rest) > 0 {
-		return newError(reasonUnsignedAttributes, "has %d bytes of attributes that nobody signed, beside who signed it", len(rest))
+		return newError(ReasonUnsignedAttributes, "has %d bytes of unsigned attributes other than the issuer", len(rest))
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func newSigner(key *openpgp.Key, now time.Time) signer {
 		s.name += " (" + identity.Name + ")"
 	}
 	if isExpired(key, now) {
-		s.warning = fmt.Sprintf("the key %s has expired, which the cluster-version operator does not mind", s.name)
+		s.warning = fmt.Sprintf("the key %s has expired; the cluster-version operator accepts expired keys", s.name)
 	}
 	return s
 }

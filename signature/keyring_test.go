@@ -23,17 +23,17 @@ func TestReadKeyring(t *testing.T) {
 	binary := string(binaryKey(t, a.Entity())) + string(binaryKey(t, b.Entity()))
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"One":      {reason: "an armored key", text: armored(b)},
-		"Blocks":   {reason: "every armor block counts, CVO reads the first", text: armored(a) + "a comment\n" + armored(c) + armored(b)},
+		"Blocks":   {reason: "every armor block is read; CVO reads only the first", text: armored(a) + "a comment\n" + armored(c) + armored(b)},
 		"Binary":   {reason: "gpg --export without --armor", text: binary},
-		"CRLF":     {reason: "edited elsewhere", text: strings.ReplaceAll(armored(b), "\n", "\r\n")},
-		"Other":    {reason: "without the key that signed", text: armored(a), want: "UnknownKey"},
+		"CRLF":     {reason: "Windows line ends", text: strings.ReplaceAll(armored(b), "\n", "\r\n")},
+		"Other":    {reason: "the keyring lacks the signing key", text: armored(a), want: "UnknownKey"},
 		"Empty":    {reason: "no key at all", text: "", want: "InvalidKeyring"},
-		"Text":     {reason: "a file that is no keyring", text: "key", want: "InvalidKeyring"},
-		"Private":  {reason: "a private key has no business here", text: strings.ReplaceAll(armored(b), "PUBLIC", "PRIVATE"), want: "InvalidKeyring"},
-		"Broken":   {reason: "one broken block spoils the keyring", text: armored(b) + "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!\n", want: "InvalidKeyring"},
+		"Text":     {reason: "a file that is not a keyring", text: "key", want: "InvalidKeyring"},
+		"Private":  {reason: "a private key is not accepted", text: strings.ReplaceAll(armored(b), "PUBLIC", "PRIVATE"), want: "InvalidKeyring"},
+		"Broken":   {reason: "one invalid block invalidates the keyring", text: armored(b) + "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!\n", want: "InvalidKeyring"},
 		"NoKey":    {reason: "a block with a signature in it", text: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\niQ==\n-----END PGP PUBLIC KEY BLOCK-----\n", want: "InvalidKeyring"},
 		"Unusable": {reason: "a key of an algorithm that is not supported", text: unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedKeyring"},
-		"Partly":   {reason: "the signer may be the key that is not supported", text: string(binaryKey(t, a.Entity())) + unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedSignature"},
+		"Partly":   {reason: "the signer may be the unsupported key", text: string(binaryKey(t, a.Entity())) + unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedSignature"},
 		"Large":    {reason: "above 1 MiB", text: strings.Repeat(" ", 1<<20+1), want: "InvalidKeyring"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestReadKeyring(t *testing.T) {
 	}
 }
 
-// unusable is a binary key with its primary key's algorithm changed to one
-// that nobody knows.
+// unusable is a binary key with its primary key's algorithm changed to an
+// unassigned one.
 func unusable(t *testing.T, key []byte) string {
 	t.Helper()
 	changed := bytes.Clone(key)

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// TestVerifyMemory is given what is made to cost memory.
+// TestVerifyMemory bounds the memory used for hostile signatures.
 func TestVerifyMemory(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	k := keyring(t, "a", a)
@@ -28,24 +28,24 @@ func TestVerifyMemory(t *testing.T) {
 		want   string
 	}{
 		"Bomb":         {reason: "30 MiB in 30 KiB, nine times", store: repeated(bomb), want: "TooLarge"},
-		"ZLIBBomb":     {reason: "the other compression", store: repeated(zip(t, 2, make([]byte, 30<<20))), want: "TooLarge"},
-		"BombInBomb":   {reason: "a bomb that holds a bomb", store: repeated(zip(t, 1, bomb)), want: "MalformedSignature"},
-		"BombInClaim":  {reason: "a good signature that holds a bomb", store: repeated(message{body: bomb}.bytes(t, a)), want: "InvalidClaim"},
-		"SignedBomb":   {reason: "a signed message that packs 30 MiB of claim", store: repeated(zip(t, 1, signedClaim(strings.Repeat(" ", 30<<20)))), want: "TooLarge"},
-		"BZIP2":        {reason: "the best packed of all", store: repeated(newPacket(8, append([]byte("\x03BZh9"), make([]byte, large)...))), want: "UnsupportedSignature"},
-		"Packets":      {reason: "nothing but packets", store: repeated(bytes.Repeat([]byte{0xcb, 0}, large/2)), want: "MalformedSignature"},
-		"Length":       {reason: "a packet that promises 4 GiB", store: repeated([]byte{0xcb, 0xff, 0xff, 0xff, 0xff, 0xff, 'b'}), want: "MalformedSignature"},
-		"OldLength":    {reason: "a packet of the old form that promises 4 GiB", store: repeated([]byte{0xae, 0xff, 0xff, 0xff, 0xff, 'b'}), want: "MalformedSignature"},
-		"Partial":      {reason: "a packet in parts that promises 1 GiB", store: repeated([]byte{0xcb, 0xfe, 'b'}), want: "MalformedSignature"},
-		"Subpackets":   {reason: "a signature of attributes alone", store: repeated(newPacket(2, append([]byte{4, 0, 1, 8, 0xff, 0xff}, bytes.Repeat([]byte{1, 100}, large/2)...))), want: "MalformedSignature"},
-		"DeepClaim":    {reason: "a deep claim", store: repeated(signedClaim(strings.Repeat(`{"critical":`, large/12))), want: "InvalidClaim"},
-		"WideClaim":    {reason: "a claim of fields", store: repeated(signedClaim("{" + strings.Repeat(`"critical":{},`, large/14) + `"critical":{}}`)), want: "InvalidClaim"},
-		"ManyEqual":    {reason: "a good claim with the same field thousands of times", store: repeated(signedClaim(strings.Replace(string(claimOf(digest)), `{`, "{"+strings.Repeat(`"optional":{},`, large/14), 1))), want: "DuplicateField"},
-		"Oversized":    {reason: "20 MiB by themselves", store: repeated(make([]byte, 20<<20)), want: "TooLarge"},
+		"ZLIBBomb":     {reason: "ZLIB compression", store: repeated(zip(t, 2, make([]byte, 30<<20))), want: "TooLarge"},
+		"BombInBomb":   {reason: "a nested compression bomb", store: repeated(zip(t, 1, bomb)), want: "MalformedSignature"},
+		"BombInClaim":  {reason: "a compression bomb as the signed content", store: repeated(message{body: bomb}.bytes(t, a)), want: "InvalidClaim"},
+		"SignedBomb":   {reason: "a signed message that decompresses to 30 MiB", store: repeated(zip(t, 1, signedClaim(strings.Repeat(" ", 30<<20)))), want: "TooLarge"},
+		"BZIP2":        {reason: "bzip2 allows the highest expansion", store: repeated(newPacket(8, append([]byte("\x03BZh9"), make([]byte, large)...))), want: "UnsupportedSignature"},
+		"Packets":      {reason: "only empty packets", store: repeated(bytes.Repeat([]byte{0xcb, 0}, large/2)), want: "MalformedSignature"},
+		"Length":       {reason: "a packet with a declared length of 4 GiB", store: repeated([]byte{0xcb, 0xff, 0xff, 0xff, 0xff, 0xff, 'b'}), want: "MalformedSignature"},
+		"OldLength":    {reason: "an old-format packet with a declared length of 4 GiB", store: repeated([]byte{0xae, 0xff, 0xff, 0xff, 0xff, 'b'}), want: "MalformedSignature"},
+		"Partial":      {reason: "a partial-length packet with a declared length of 1 GiB", store: repeated([]byte{0xcb, 0xfe, 'b'}), want: "MalformedSignature"},
+		"Subpackets":   {reason: "a signature packet of subpackets only", store: repeated(newPacket(2, append([]byte{4, 0, 1, 8, 0xff, 0xff}, bytes.Repeat([]byte{1, 100}, large/2)...))), want: "MalformedSignature"},
+		"DeepClaim":    {reason: "a deeply nested claim", store: repeated(signedClaim(strings.Repeat(`{"critical":`, large/12))), want: "InvalidClaim"},
+		"WideClaim":    {reason: "a claim of thousands of fields", store: repeated(signedClaim("{" + strings.Repeat(`"critical":{},`, large/14) + `"critical":{}}`)), want: "InvalidClaim"},
+		"ManyEqual":    {reason: "a valid claim with one field repeated thousands of times", store: repeated(signedClaim(strings.Replace(string(claimOf(digest)), `{`, "{"+strings.Repeat(`"optional":{},`, large/14), 1))), want: "DuplicateField"},
+		"Oversized":    {reason: "a signature of 20 MiB", store: repeated(make([]byte, 20<<20)), want: "TooLarge"},
 		"HTTP":         {reason: "20 MiB from a server", store: served(t, 20<<20), want: "TooLarge"},
-		"HTTPExactly":  {reason: "as much as is read", store: served(t, 64<<10), want: "MalformedSignature"},
-		"HTTPInflates": {reason: "a server that packs its answer", store: packed(t, bomb), want: "MalformedSignature"},
-		"ConfigMaps":   {reason: "all that ConfigMaps can hold", store: configMapStore(t, 100, signedClaim(strings.Repeat("a", large))), want: "InvalidClaim"},
+		"HTTPExactly":  {reason: "exactly the limit", store: served(t, 64<<10), want: "MalformedSignature"},
+		"HTTPInflates": {reason: "a server that compresses its response", store: packed(t, bomb), want: "MalformedSignature"},
+		"ConfigMaps":   {reason: "the maximum number of signatures in ConfigMaps", store: configMapStore(t, 100, signedClaim(strings.Repeat("a", large))), want: "InvalidClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
@@ -54,7 +54,7 @@ func TestVerifyMemory(t *testing.T) {
 	}
 }
 
-// repeated has the same signature nine times.
+// repeated is a store with the same signature nine times.
 func repeated(data []byte) memory {
 	return memory{data, data, data, data, data, data, data, data, data}
 }
@@ -73,7 +73,7 @@ func served(t *testing.T, size int) signature.Store {
 	return newStore(t, server.URL)
 }
 
-// packed calls its answer compressed, which nobody asked for.
+// packed is a server that sends an unrequested compressed response.
 func packed(t *testing.T, data []byte) signature.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +99,7 @@ func configMapStore(t *testing.T, n int, data []byte) signature.Store {
 	return trust.Stores[0]
 }
 
-// TestKeyringMemory reads keyrings that are made to cost much.
+// TestKeyringMemory bounds the memory used for hostile keyrings.
 func TestKeyringMemory(t *testing.T) {
 	key := publicKey(t, newSigner(t, "a", nil))
 	raw := binaryKey(t, newSigner(t, "a", nil).Entity())
@@ -109,10 +109,10 @@ func TestKeyringMemory(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Blocks":  {reason: "the same key as often as fits", data: bytes.Repeat(append(key, '\n'), large/(len(key)+1))},
-		"Keys":    {reason: "the same without armor", data: bytes.Repeat(raw, large/len(raw))},
-		"Packets": {reason: "one key, and packets that belong to it", data: append(bytes.Clone(raw), bytes.Repeat([]byte{0xcd, 1, 'a'}, 300<<10)...), want: "InvalidKeyring"},
-		"Length":  {reason: "a packet that promises 4 GiB", data: []byte{0xc6, 0xff, 0xff, 0xff, 0xff, 0xff, 4}, want: "InvalidKeyring"},
+		"Blocks":  {reason: "the same armored key repeated up to the limit", data: bytes.Repeat(append(key, '\n'), large/(len(key)+1))},
+		"Keys":    {reason: "the same binary key repeated up to the limit", data: bytes.Repeat(raw, large/len(raw))},
+		"Packets": {reason: "one key with too many packets", data: append(bytes.Clone(raw), bytes.Repeat([]byte{0xcd, 1, 'a'}, 300<<10)...), want: "InvalidKeyring"},
+		"Length":  {reason: "a packet with a declared length of 4 GiB", data: []byte{0xc6, 0xff, 0xff, 0xff, 0xff, 0xff, 4}, want: "InvalidKeyring"},
 		"Large":   {reason: "above 1 MiB", data: make([]byte, 64<<20), want: "InvalidKeyring"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,26 +38,25 @@ const (
 	subpacketFingerprint = 33
 )
 
-// maxPackets is how many packets are split off a message: one more than any
-// message that is understood has.
+// maxPackets is how many packets of a message are read: one more than any
+// supported message has.
 const maxPackets = 4
 
-// maxDateSkew is how far the date beside the signed bytes may be from the date
-// of the signature. gpg takes both within one run.
+// maxDateSkew is the largest difference between the date of the literal packet
+// and that of the signature. gpg sets both within one run.
 const maxDateSkew = 24 * time.Hour
 
-// message is a signed message whose form is right. Nothing of it is proven.
+// message is a well-formed signed message. Nothing in it is verified.
 type message struct {
-	issuer    uint64 // the ID of the key it claims to be signed by
+	issuer    uint64 // the ID of the key that it names as its signer
 	body      []byte
 	signature *packet.Signature
-	unhashed  []byte // subpackets that the signature does not cover
+	unhashed  []byte // subpackets outside of the signature
 }
 
-// parseMessage takes a binary OpenPGP message apart: one-pass signature,
-// literal data and version 4 signature, possibly compressed as a whole, and
-// nothing else. The library would skip what it does not know and would
-// decompress without bounds.
+// parseMessage parses a binary OpenPGP message of exactly a one-pass signature,
+// literal data and a version 4 signature, possibly compressed as a whole. The
+// library would skip unknown packets and decompress without bounds.
 func parseMessage(data []byte) (*message, *Error) {
 	packets, err := split(data)
 	if err != nil {
@@ -73,11 +72,11 @@ func parseMessage(data []byte) (*message, *Error) {
 	}
 	for _, p := range packets {
 		if p.Tag == tagSignature && len(p.Contents) > 0 && p.Contents[0] != 4 {
-			return nil, newError(reasonUnsupportedSignature, "signature packet of version %d; only version 4 is supported", p.Contents[0])
+			return nil, newError(ReasonUnsupportedSignature, "signature packet of version %d; only version 4 is supported", p.Contents[0])
 		}
 	}
 	if len(packets) != 3 || packets[0].Tag != tagOnePass || packets[1].Tag != tagLiteral || packets[2].Tag != tagSignature {
-		return nil, malformed("not one signed message as `gpg --sign` makes it")
+		return nil, malformed("not a single signed message as made by `gpg --sign`")
 	}
 	m := &message{}
 	if err := m.parseSignature(packets[2]); err != nil {
@@ -90,10 +89,10 @@ func parseMessage(data []byte) (*message, *Error) {
 }
 
 func malformed(format string, args ...any) *Error {
-	return newError(reasonMalformedSignature, format, args...)
+	return newError(ReasonMalformedSignature, format, args...)
 }
 
-// split cuts a message into its packets.
+// split returns the packets of a message.
 func split(data []byte) ([]*packet.OpaquePacket, *Error) {
 	var packets []*packet.OpaquePacket
 	for r := packet.NewOpaqueReader(bytes.NewReader(data)); ; {
@@ -114,7 +113,8 @@ func split(data []byte) ([]*packet.OpaquePacket, *Error) {
 	return packets, nil
 }
 
-// decompress opens a compressed packet of which nothing may be left over.
+// decompress returns the content of a compressed packet, which must end with the
+// compressed stream.
 func decompress(contents []byte) ([]byte, *Error) {
 	if len(contents) == 0 {
 		return nil, malformed("compressed packet without content")
@@ -130,29 +130,28 @@ func decompress(contents []byte) ([]byte, *Error) {
 			return nil, malformed("cannot be decompressed: %v", err)
 		}
 	default:
-		// bzip2 packs bombs far too well, and no signer of releases uses it.
-		return nil, newError(reasonUnsupportedSignature, "compression algorithm %d; only ZIP and ZLIB are supported", contents[0])
+		// bzip2 allows extreme expansion, and no signer of releases uses it.
+		return nil, newError(ReasonUnsupportedSignature, "compression algorithm %d; only ZIP and ZLIB are supported", contents[0])
 	}
 	data, err := io.ReadAll(io.LimitReader(r, maxSignatureBytes+1))
 	switch {
 	case err != nil:
 		return nil, malformed("cannot be decompressed: %v", err)
 	case len(data) > maxSignatureBytes:
-		return nil, newError(reasonTooLarge, "decompresses to more than %d bytes", maxSignatureBytes)
+		return nil, newError(ReasonTooLarge, "decompresses to more than %d bytes", maxSignatureBytes)
 	case compressed.Len() > 0:
 		return nil, malformed("%d bytes follow the compressed message", compressed.Len())
 	}
 	return data, nil
 }
 
-// parseOnePass reads the packet that announces the signature; it must announce
-// the one that follows.
+// parseOnePass parses the one-pass packet, which must match the signature packet.
 func (m *message) parseOnePass(onePass, signature []byte) *Error {
 	if len(onePass) != 13 || onePass[0] != 3 || onePass[12] != 1 {
-		return malformed("the one-pass packet is not one of version 3 that stands alone")
+		return malformed("the one-pass packet is not a single one of version 3")
 	}
 	if onePass[1] != signature[1] || onePass[2] != signature[3] || onePass[3] != signature[2] {
-		return malformed("the one-pass packet announces another kind of signature than follows")
+		return malformed("the one-pass packet does not match the signature packet")
 	}
 	m.issuer = binary.BigEndian.Uint64(onePass[4:12])
 	if id := m.signature.IssuerKeyId; id != nil && *id != m.issuer {
@@ -161,11 +160,11 @@ func (m *message) parseOnePass(onePass, signature []byte) *Error {
 	return nil
 }
 
-// parseLiteral reads the signed bytes. The name and the date beside them are
-// not covered by the signature; they only have to look like what gpg writes.
+// parseLiteral parses the signed bytes. Their file name and date are not covered
+// by the signature; they must have the form that gpg writes.
 func (m *message) parseLiteral(contents []byte) *Error {
 	if len(contents) < 2 || contents[0] != 'b' {
-		return malformed("the literal packet does not hold binary data")
+		return malformed("the literal packet is not binary data")
 	}
 	end := 2 + int(contents[1])
 	if len(contents) < end+4 {
@@ -173,40 +172,39 @@ func (m *message) parseLiteral(contents []byte) *Error {
 	}
 	for _, c := range contents[2:end] {
 		if c < ' ' || c > '~' || c == '/' {
-			return malformed("the literal packet has a file name that is none")
+			return malformed("the literal packet has an invalid file name")
 		}
 	}
 	date := time.Unix(int64(binary.BigEndian.Uint32(contents[end:])), 0)
 	if skew := m.signature.CreationTime.Sub(date).Abs(); date.Unix() != 0 && skew > maxDateSkew {
-		return malformed("the literal packet is dated %s away from its signature", skew)
+		return malformed("the dates of the literal packet and the signature differ by %s", skew)
 	}
 	m.body = contents[end+4:]
 	return nil
 }
 
-// parseSignature reads the signature packet, whose bytes must be the only way
-// to write what it says.
+// parseSignature parses the signature packet, which must be in canonical form.
 func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
-	// The library takes MD5 and RIPEMD-160 for digests that it does not know.
+	// The library reports MD5 and RIPEMD-160 as unknown digests.
 	if len(p.Contents) > 3 && (p.Contents[3] == digestMD5 || p.Contents[3] == digestRIPEMD160) {
-		weak := newError(reasonWeakDigest, "signed over an MD5 or RIPEMD-160 digest, which can be forged")
-		weak.cvo = nil // nobody looked whether it was made by a trusted key
+		weak := newError(ReasonWeakDigest, "signed with digest algorithm MD5 or RIPEMD-160, which can be forged")
+		weak.cvo = nil // the signature itself is not verified
 		return weak
 	}
 	parsed, err := p.Parse()
 	var unsupported pgperrors.UnsupportedError
 	switch {
 	case errors.As(err, &unsupported):
-		return newError(reasonUnsupportedSignature, "the OpenPGP library cannot handle it: %v", err)
+		return newError(ReasonUnsupportedSignature, "not supported by the OpenPGP library: %v", err)
 	case err != nil:
 		return malformed("the signature packet cannot be read: %v", err)
 	}
 	var ok bool
 	if m.signature, ok = parsed.(*packet.Signature); !ok {
-		return malformed("the signature packet holds something else")
+		return malformed("the signature packet does not parse as a signature")
 	}
 	if m.signature.SigType != packet.SigTypeBinary {
-		return newError(reasonUnsupportedSignature, "signature of type %#02x; only signatures of binary documents are supported", p.Contents[1])
+		return newError(ReasonUnsupportedSignature, "signature of type %#02x; only signatures of binary documents are supported", p.Contents[1])
 	}
 	// Version, type, algorithms, hashed subpackets, unhashed subpackets, two
 	// bytes of the hash, numbers (RFC 9580, 5.2.3); lengths were checked by the
@@ -217,8 +215,8 @@ func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
 	return checkNumbers(p.Contents[2], p.Contents[unhashed+2:])
 }
 
-// checkNumbers looks at the signature's own numbers: as many as the algorithm
-// has, in their shortest form.
+// checkNumbers requires the integers of the signature: as many as the algorithm
+// defines, each in its shortest form.
 func checkNumbers(algorithm byte, numbers []byte) *Error {
 	var want int
 	switch algorithm {
@@ -232,7 +230,7 @@ func checkNumbers(algorithm byte, numbers []byte) *Error {
 		}
 		return nil
 	default:
-		return newError(reasonUnsupportedSignature, "public key algorithm %d", algorithm)
+		return newError(ReasonUnsupportedSignature, "public key algorithm %d", algorithm)
 	}
 	for ; want > 0; want-- {
 		if len(numbers) < 3 {
@@ -241,7 +239,7 @@ func checkNumbers(algorithm byte, numbers []byte) *Error {
 		length := int(binary.BigEndian.Uint16(numbers))
 		size := (length + 7) / 8
 		if len(numbers) < 2+size || size*8-length != bits.LeadingZeros8(numbers[2]) {
-			return malformed("the signature packet has a number that is not in its shortest form")
+			return malformed("the signature packet has an integer that is not in its shortest form")
 		}
 		numbers = numbers[2+size:]
 	}

@@ -34,39 +34,39 @@ func TestVerifyForm(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Plain":         {reason: "not compressed is fine", data: good},
-		"ZIP":           {reason: "as gpg does by default", data: zip(t, 1, good)},
-		"ZLIB":          {reason: "gpg's other choice", data: zip(t, 2, good)},
-		"Name":          {reason: "gpg writes the name of the file", data: message{body: honest.body, name: "_rpmsig-req-kzY4gZ.bin", date: time.Now()}.bytes(t, a)},
-		"SHA512":        {reason: "a longer digest is fine", data: message{body: honest.body, hash: crypto.SHA512}.bytes(t, a)},
+		"Plain":         {reason: "an uncompressed message", data: good},
+		"ZIP":           {reason: "the default compression of gpg", data: zip(t, 1, good)},
+		"ZLIB":          {reason: "the other compression of gpg", data: zip(t, 2, good)},
+		"Name":          {reason: "gpg includes the file name", data: message{body: honest.body, name: "_rpmsig-req-kzY4gZ.bin", date: time.Now()}.bytes(t, a)},
+		"SHA512":        {reason: "a longer digest algorithm", data: message{body: honest.body, hash: crypto.SHA512}.bytes(t, a)},
 		"Empty":         {reason: "an empty file", data: nil, want: "MalformedSignature"},
 		"Text":          {reason: "an error page", data: []byte("<html>not found</html>"), want: "MalformedSignature"},
 		"Armored":       {reason: "armor is not the stored form", data: []byte("-----BEGIN PGP MESSAGE-----\n\n"), want: "MalformedSignature"},
-		"Short":         {reason: "cut short", data: good[:len(good)-1], want: "MalformedSignature"},
-		"Trailing":      {reason: "a packet behind the signature", data: join(good, literal), want: "MalformedSignature"},
-		"Garbage":       {reason: "bytes behind the signature", data: join(good, []byte{0}), want: "MalformedSignature"},
-		"ManyPackets":   {reason: "packets without end", data: bytes.Repeat(literal, 100), want: "MalformedSignature"},
+		"Short":         {reason: "truncated", data: good[:len(good)-1], want: "MalformedSignature"},
+		"Trailing":      {reason: "a packet after the signature", data: join(good, literal), want: "MalformedSignature"},
+		"Garbage":       {reason: "bytes after the signature", data: join(good, []byte{0}), want: "MalformedSignature"},
+		"ManyPackets":   {reason: "too many packets", data: bytes.Repeat(literal, 100), want: "MalformedSignature"},
 		"Unsigned":      {reason: "literal data alone", data: literal, want: "MalformedSignature"},
-		"NoOnePass":     {reason: "the old order", data: join(sig, literal), want: "MalformedSignature"},
+		"NoOnePass":     {reason: "the old packet order", data: join(sig, literal), want: "MalformedSignature"},
 		"Detached":      {reason: "a signature alone", data: sig, want: "MalformedSignature"},
-		"TwoLiterals":   {reason: "which one is signed", data: join(onePass, literal, literal, sig), want: "MalformedSignature"},
-		"NotLast":       {reason: "announces more signatures", data: join(notLast, literal, sig), want: "MalformedSignature"},
-		"Announced":     {reason: "announces another key's signature", data: join(foreign, literal, sig), want: "MalformedSignature"},
-		"Format":        {reason: "text would be signed in another way", data: message{body: honest.body, format: 't'}.bytes(t, a), want: "MalformedSignature"},
+		"TwoLiterals":   {reason: "ambiguous signed data", data: join(onePass, literal, literal, sig), want: "MalformedSignature"},
+		"NotLast":       {reason: "the one-pass packet announces more signatures", data: join(notLast, literal, sig), want: "MalformedSignature"},
+		"Announced":     {reason: "the one-pass packet names another key", data: join(foreign, literal, sig), want: "MalformedSignature"},
+		"Format":        {reason: "a text literal is not supported", data: message{body: honest.body, format: 't'}.bytes(t, a), want: "MalformedSignature"},
 		"FileName":      {reason: "a path as file name", data: message{body: honest.body, name: "../a"}.bytes(t, a), want: "MalformedSignature"},
 		"Date":          {reason: "dated long before it was signed", data: message{body: honest.body, date: time.Unix(1e9, 0)}.bytes(t, a), want: "MalformedSignature"},
 		"Nested":        {reason: "compressed twice", data: zip(t, 1, zip(t, 1, good)), want: "MalformedSignature"},
-		"ZIPTrailing":   {reason: "bytes behind the compressed data", data: newPacket(8, append(zip(t, 1, good)[6:], 0)), want: "MalformedSignature"},
-		"ZIPBroken":     {reason: "not compressed at all", data: newPacket(8, []byte{1, 0xff, 0xff}), want: "MalformedSignature"},
-		"ZIPEmpty":      {reason: "no compression algorithm", data: newPacket(8, nil), want: "MalformedSignature"},
+		"ZIPTrailing":   {reason: "bytes after the compressed data", data: newPacket(8, append(zip(t, 1, good)[6:], 0)), want: "MalformedSignature"},
+		"ZIPBroken":     {reason: "invalid compressed data", data: newPacket(8, []byte{1, 0xff, 0xff}), want: "MalformedSignature"},
+		"ZIPEmpty":      {reason: "missing compression algorithm", data: newPacket(8, nil), want: "MalformedSignature"},
 		"Bomb":          {reason: "30 MiB in 30 KiB", data: bomb, want: "TooLarge"},
-		"Large":         {reason: "above 64 KiB as it is", data: newPacket(11, make([]byte, 64<<10)), want: "TooLarge"},
-		"BZIP2":         {reason: "bzip2 is not even started", data: newPacket(8, []byte("\x03BZh9")), want: "UnsupportedSignature"},
+		"Large":         {reason: "more than 64 KiB uncompressed", data: newPacket(11, make([]byte, 64<<10)), want: "TooLarge"},
+		"BZIP2":         {reason: "bzip2 is rejected without decompression", data: newPacket(8, []byte("\x03BZh9")), want: "UnsupportedSignature"},
 		"Version3":      {reason: "the library cannot verify version 3", data: join(onePass, literal, version3), want: "UnsupportedSignature"},
-		"Version3First": {reason: "version 3 in the old order", data: join(version3, literal), want: "UnsupportedSignature"},
+		"Version3First": {reason: "version 3 in the old packet order", data: join(version3, literal), want: "UnsupportedSignature"},
 		"TextKind":      {reason: "a signature of text ignores line ends", data: message{body: honest.body, kind: packet.SigTypeText}.bytes(t, a), want: "UnsupportedSignature"},
-		"Notation":      {reason: "a critical notation that nobody knows", data: message{body: honest.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
-		"OtherBody":     {reason: "another body under the signature", data: join(onePass, literalOf(claimOf(other)), sig), want: "InvalidSignature"},
+		"Notation":      {reason: "an unsupported critical notation", data: message{body: honest.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
+		"OtherBody":     {reason: "a replaced body", data: join(onePass, literalOf(claimOf(other)), sig), want: "InvalidSignature"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := verify(t, k, tc.data)
@@ -75,21 +75,21 @@ func TestVerifyForm(t *testing.T) {
 	}
 }
 
-// literalOf is the literal packet of body alone.
+// literalOf is the literal packet of body.
 func literalOf(body []byte) []byte {
 	return newPacket(11, append([]byte{'b', 0, 0, 0, 0, 0}, body...))
 }
 
-// TestVerifyGPG verifies what gpg 2.2 made; testdata has its output.
+// TestVerifyGPG verifies signatures made by gpg 2.2, in testdata.
 func TestVerifyGPG(t *testing.T) {
 	k := gpgKeyring(t)
 	for name, tc := range map[string]struct{ reason, file, want string }{
 		"ZIP":   {reason: "a file, as gpg signs by default", file: "sha256.sig"},
-		"ZLIB":  {reason: "from a pipe, with the other compression", file: "zlib.sig"},
-		"Plain": {reason: "from a pipe, in partial lengths, without compression", file: "stdin.sig"},
-		"BZIP2": {reason: "bzip2 packs bombs too well", file: "bzip2.sig", want: "UnsupportedSignature"},
+		"ZLIB":  {reason: "signed from a pipe with ZLIB compression", file: "zlib.sig"},
+		"Plain": {reason: "signed from a pipe in partial lengths, uncompressed", file: "stdin.sig"},
+		"BZIP2": {reason: "bzip2 is not supported", file: "bzip2.sig", want: "UnsupportedSignature"},
 		"SHA1":  {reason: "SHA-1 can be forged", file: "sha1.sig", want: "WeakDigest"},
-		"MD5":   {reason: "MD5 can be forged by anybody", file: "md5.sig", want: "WeakDigest"},
+		"MD5":   {reason: "MD5 can be forged", file: "md5.sig", want: "WeakDigest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := verify(t, k, golden(t, tc.file))
@@ -117,8 +117,8 @@ func gpgKeyring(tb testing.TB) signature.Keyring {
 	return k
 }
 
-// TestVerifyEveryByte changes every byte of a signature, in every bit and as a
-// whole: none of it may pass.
+// TestVerifyEveryByte changes every bit and byte of a signature: no change may
+// verify.
 func TestVerifyEveryByte(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	k := keyring(t, "a", a)
@@ -145,49 +145,49 @@ func TestVerifyClaim(t *testing.T) {
 		return strings.Replace(good, old, new, 1)
 	}
 	for name, tc := range map[string]struct{ reason, claim, want string }{
-		"Honest":          {reason: "the claim as signers write it", claim: good},
+		"Honest":          {reason: "the claim of a release", claim: good},
 		"NoOptional":      {reason: "the optional part is optional", claim: replace(`,"optional":{"creator":"test","timestamp":1740064108}`, "")},
 		"Digest":          {reason: "another release", claim: replace(digest, other), want: "WrongDigest"},
 		"DigestMissing":   {reason: "no digest", claim: replace(`"docker-manifest-digest":"`+digest+`"`, ""), want: "WrongDigest"},
 		"DigestCase":      {reason: "a key in other letter case", claim: replace("docker-manifest-digest", "Docker-Manifest-Digest"), want: "FieldCase"},
 		"DigestTwice":     {reason: "two digests", claim: replace(`"image":{`, `"image":{"docker-manifest-digest":"`+digest+`",`), want: "DuplicateField"},
-		"DigestNumber":    {reason: "a digest that is no string", claim: replace(`"`+digest+`"`, "1"), want: "InvalidClaim"},
+		"DigestNumber":    {reason: "a digest that is not a string", claim: replace(`"`+digest+`"`, "1"), want: "InvalidClaim"},
 		"Type":            {reason: "the type of a sigstore claim", claim: replace("atomic container", "cosign container image"), want: "InvalidClaim"},
 		"TypeMissing":     {reason: "no type", claim: replace(`"type":"atomic container signature",`, ""), want: "InvalidClaim"},
 		"Identity":        {reason: "an empty identity", claim: replace(reference, ""), want: "InvalidClaim"},
 		"IdentityMissing": {reason: "no identity", claim: replace(`,"identity":{"docker-reference":"`+reference+`"}`, ""), want: "InvalidClaim"},
 		"CriticalNull":    {reason: "no critical part", claim: `{"critical":null}`, want: "InvalidClaim"},
 		"CriticalTwice":   {reason: "two critical parts", claim: replace(`{"critical"`, `{"critical":{},"critical"`), want: "DuplicateField"},
-		"Unknown":         {reason: "a field that CVO does not know either", claim: replace(`"creator"`, `"a":1,"creator"`), want: "InvalidClaim"},
+		"Unknown":         {reason: "an unknown field, which CVO also rejects", claim: replace(`"creator"`, `"a":1,"creator"`), want: "InvalidClaim"},
 		"UnknownCritical": {reason: "an unknown critical field", claim: replace(`"type"`, `"a":1,"type"`), want: "InvalidClaim"},
-		"Timestamp":       {reason: "a time that is no number", claim: replace("1740064108", `"now"`), want: "InvalidClaim"},
+		"Timestamp":       {reason: "a timestamp that is not a number", claim: replace("1740064108", `"now"`), want: "InvalidClaim"},
 		"TypeNull":        {reason: "a type that is null", claim: replace(`"atomic container signature"`, "null"), want: "InvalidClaim"},
-		"TypeNumber":      {reason: "a type that is no string", claim: replace(`"atomic container signature"`, "1"), want: "InvalidClaim"},
+		"TypeNumber":      {reason: "a type that is not a string", claim: replace(`"atomic container signature"`, "1"), want: "InvalidClaim"},
 		"TypeTwice":       {reason: "two types", claim: replace(`"type"`, `"type":"atomic container signature","type"`), want: "DuplicateField"},
 		"TypeCase":        {reason: "the type in other letter case", claim: replace(`"type"`, `"Type"`), want: "FieldCase"},
 		"ImageNull":       {reason: "an image that is null", claim: replace(`{"docker-manifest-digest":"`+digest+`"}`, "null"), want: "WrongDigest"},
 		"ImageMissing":    {reason: "no image", claim: replace(`"image":{"docker-manifest-digest":"`+digest+`"},`, ""), want: "WrongDigest"},
-		"ImageText":       {reason: "an image that is no object", claim: replace(`{"docker-manifest-digest":"`+digest+`"}`, `"`+digest+`"`), want: "InvalidClaim"},
+		"ImageText":       {reason: "an image that is not an object", claim: replace(`{"docker-manifest-digest":"`+digest+`"}`, `"`+digest+`"`), want: "InvalidClaim"},
 		"DigestUpper":     {reason: "the same digest in upper case", claim: replace(digest, strings.ToUpper(digest)), want: "WrongDigest"},
 		"DigestNull":      {reason: "a digest that is null", claim: replace(`"`+digest+`"`, "null"), want: "WrongDigest"},
-		"IdentityNumber":  {reason: "an identity that is no string", claim: replace(`"`+reference+`"`, "1"), want: "InvalidClaim"},
+		"IdentityNumber":  {reason: "an identity that is not a string", claim: replace(`"`+reference+`"`, "1"), want: "InvalidClaim"},
 		"IdentityTwice":   {reason: "two identities", claim: replace(`"docker-reference"`, `"docker-reference":"a","docker-reference"`), want: "DuplicateField"},
-		"CriticalMissing": {reason: "nothing but what is optional", claim: `{"optional":{}}`, want: "InvalidClaim"},
-		"CriticalText":    {reason: "a critical part that is no object", claim: `{"critical":"a"}`, want: "InvalidClaim"},
+		"CriticalMissing": {reason: "only the optional part", claim: `{"optional":{}}`, want: "InvalidClaim"},
+		"CriticalText":    {reason: "a critical part that is not an object", claim: `{"critical":"a"}`, want: "InvalidClaim"},
 		"CriticalCase":    {reason: "the critical part in other letter case", claim: replace(`"critical"`, `"CRITICAL"`), want: "FieldCase"},
 		"OptionalNull":    {reason: "an optional part that is null", claim: replace(`{"creator":"test","timestamp":1740064108}`, "null")},
-		"OptionalText":    {reason: "an optional part that is no object", claim: replace(`{"creator":"test","timestamp":1740064108}`, `"a"`), want: "InvalidClaim"},
+		"OptionalText":    {reason: "an optional part that is not an object", claim: replace(`{"creator":"test","timestamp":1740064108}`, `"a"`), want: "InvalidClaim"},
 		"OptionalTwice":   {reason: "two optional parts", claim: replace(`"optional"`, `"optional":{},"optional"`), want: "DuplicateField"},
-		"Creator":         {reason: "a creator that is no string", claim: replace(`"test"`, "1"), want: "InvalidClaim"},
-		"TimestampHuge":   {reason: "a time that no integer holds", claim: replace("1740064108", "1e300"), want: "InvalidClaim"},
+		"Creator":         {reason: "a creator that is not a string", claim: replace(`"test"`, "1"), want: "InvalidClaim"},
+		"TimestampHuge":   {reason: "a timestamp beyond the integer range", claim: replace("1740064108", "1e300"), want: "InvalidClaim"},
 		"TopLevel":        {reason: "an unknown field beside the two parts", claim: replace(`"optional"`, `"a":1,"optional"`), want: "InvalidClaim"},
 		"Null":            {reason: "null", claim: "null", want: "InvalidClaim"},
-		"Long":            {reason: "a type of 32 KiB is not repeated in full", claim: replace("atomic", strings.Repeat("a", 32<<10)), want: "InvalidClaim"},
-		"Newline":         {reason: "a newline at the end is fine", claim: good + "\n"},
-		"TrailingText":    {reason: "text behind the JSON", claim: good + "a", want: "TrailingData"},
-		"Trailing":        {reason: "something behind the JSON", claim: good + "{}", want: "TrailingData"},
+		"Long":            {reason: "a type of 32 KiB is truncated", claim: replace("atomic", strings.Repeat("a", 32<<10)), want: "InvalidClaim"},
+		"Newline":         {reason: "a trailing newline is allowed", claim: good + "\n"},
+		"TrailingText":    {reason: "text after the JSON", claim: good + "a", want: "TrailingData"},
+		"Trailing":        {reason: "a second JSON value", claim: good + "{}", want: "TrailingData"},
 		"Array":           {reason: "not an object", claim: "[" + good + "]", want: "InvalidClaim"},
-		"Empty":           {reason: "nothing is signed", claim: "", want: "InvalidClaim"},
+		"Empty":           {reason: "empty content", claim: "", want: "InvalidClaim"},
 		"Deep":            {reason: "deeply nested", claim: strings.Repeat("[", 20000), want: "InvalidClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,10 +217,10 @@ func TestVerifyValidity(t *testing.T) {
 		want    string
 		warned  bool
 	}{
-		"KeyExpiredSince":  {reason: "CVO accepts it too", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest), created: at(30 * time.Hour)()}.bytes(t, expired), warned: true},
-		"KeyExpiredBefore": {reason: "signed with a key that the provider has prolonged, which the keyring does not know", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest)}.bytes(t, expired), warned: true},
-		"KeyYounger":       {reason: "signed before the key was made", keyring: keyring(t, "k", young), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, young), want: "KeyNotYetValid"},
-		"KeyRevoked":       {reason: "the keyring says that the key is revoked", keyring: keyring(t, "k", revoked), data: message{body: claimOf(digest)}.bytes(t, revoked), want: "KeyRevoked"},
+		"KeyExpiredSince":  {reason: "CVO also accepts an expired key", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest), created: at(30 * time.Hour)()}.bytes(t, expired), warned: true},
+		"KeyExpiredBefore": {reason: "signed after the provider extended the key, with the old keyring", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest)}.bytes(t, expired), warned: true},
+		"KeyYounger":       {reason: "signed before the key was created", keyring: keyring(t, "k", young), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, young), want: "KeyNotYetValid"},
+		"KeyRevoked":       {reason: "the keyring holds a revocation of the key", keyring: keyring(t, "k", revoked), data: message{body: claimOf(digest)}.bytes(t, revoked), want: "KeyRevoked"},
 		"SignatureExpired": {reason: "valid for an hour, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 3600}.bytes(t, forever), want: "SignatureExpired"},
 		"SignatureValid":   {reason: "valid for two days, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 48 * 3600}.bytes(t, forever)},
 		"SignatureFuture":  {reason: "dated tomorrow", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(-24 * time.Hour)()}.bytes(t, forever), want: "SignatureNotYetValid"},
@@ -235,7 +235,7 @@ func TestVerifyValidity(t *testing.T) {
 	}
 }
 
-// A cluster's clock counts, and not that of the machine on which it is asked.
+// The clock of the cluster is used, not that of this machine.
 func TestVerifyByAnotherClock(t *testing.T) {
 	const apart = 2 * time.Hour
 	for name, tc := range map[string]struct {
@@ -245,8 +245,8 @@ func TestVerifyByAnotherClock(t *testing.T) {
 		want   string
 	}{
 		"Here":   {reason: "made now", made: time.Now()},
-		"Ahead":  {reason: "made now, where it is later than here", now: time.Now().Add(apart), made: time.Now().Add(apart)},
-		"Behind": {reason: "made later than it is there", now: time.Now().Add(-apart), made: time.Now(), want: "SignatureNotYetValid"},
+		"Ahead":  {reason: "the cluster's clock is ahead", now: time.Now().Add(apart), made: time.Now().Add(apart)},
+		"Behind": {reason: "the cluster's clock is behind the signature", now: time.Now().Add(-apart), made: time.Now(), want: "SignatureNotYetValid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signer := newSigner(t, "a", &packet.Config{Time: func() time.Time { return time.Now().Add(-2 * apart) }})
@@ -264,10 +264,10 @@ func TestVerifyAlgorithms(t *testing.T) {
 		reason string
 		config *packet.Config
 	}{
-		"RSA":     {reason: "what Red Hat signs with", config: &packet.Config{RSABits: 3072}},
+		"RSA":     {reason: "the key type of Red Hat", config: &packet.Config{RSABits: 3072}},
 		"ECDSA":   {reason: "a NIST curve", config: &packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveNistP256}},
-		"EdDSA":   {reason: "what gpg makes by default", config: &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA}},
-		"Ed25519": {reason: "what RFC 9580 has for it", config: &packet.Config{Algorithm: packet.PubKeyAlgoEd25519}},
+		"EdDSA":   {reason: "the default key type of gpg", config: &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA}},
+		"Ed25519": {reason: "the Ed25519 key type of RFC 9580", config: &packet.Config{Algorithm: packet.PubKeyAlgoEd25519}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signer := newSigner(t, "a", tc.config)

@@ -7,8 +7,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Override is what the cluster trusts, with its keyrings and its stores each
-// replaced where given has some. Where given has both, the cluster is not read.
+// Override returns the trust of the cluster, with its keyrings and its stores each
+// replaced by those given, if any. When both are given, the cluster is not read.
 func Override(ctx context.Context, core corev1client.ConfigMapsGetter, config configv1client.ConfigV1Interface, given Trust) (Trust, error) {
 	if len(given.Keyrings) > 0 && len(given.Stores) > 0 {
 		return given, nil

@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	// maxSignatures is how many signatures of a digest are looked at in one
-	// store. CVO tries nine of an HTTP store (library-go
-	// pkg/verify/store/sigstore), and all that ConfigMaps have
-	// (pkg/verify/store/configmap).
+	// maxSignatures is how many signatures of a digest are read from one store.
+	// CVO reads nine from an HTTP store (library-go pkg/verify/store/sigstore)
+	// and all in ConfigMaps (pkg/verify/store/configmap).
 	maxSignatures          = 9
 	maxConfigMapSignatures = 100
-	// maxSignatureBytes bounds one signature as it comes, and what it
-	// decompresses to. Real ones are below 1 KiB.
+	// maxSignatureBytes bounds one signature, compressed and decompressed.
+	// Signatures of releases are below 1 KiB.
 	maxSignatureBytes = 64 << 10
 	// maxDetails bounds Error.Details.
 	maxDetails = 20
 )
 
-// search is one look through the stores.
+// search is one search of the signature stores.
 type search struct {
 	digest     string
 	now        time.Time
@@ -33,32 +32,32 @@ type search struct {
 	signers    []string
 	identities []string
 	warnings   []string
-	cvo        *bool // whether CVO accepts for the keyrings that are satisfied
-	asked      []string
+	cvo        *bool // whether CVO accepts the signatures of the satisfied keyrings
+	searched   []string
 	attempts   []attempt
 }
 
-// attempt is what came of one signature, or of one store that gave none.
+// attempt is the result of one rejected signature, or of a store that failed.
 type attempt struct {
 	where   string
-	keyring string // empty: no keyring could have accepted it
+	keyring string // empty: rejected for every keyring
 	err     *Error
 }
 
-// askInTime asks a store, and leaves to those behind it their share of the
-// time: left counts them all.
-func (s *search) askInTime(ctx context.Context, store Store, left int) {
+// searchStore searches a store within its share of the remaining time. left is the
+// number of stores not searched yet, this one included.
+func (s *search) searchStore(ctx context.Context, store Store, left int) {
 	if deadline, ok := ctx.Deadline(); ok {
 		limited, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
 		ctx = limited
 	}
-	s.ask(ctx, store)
+	s.read(ctx, store)
 }
 
-// ask looks at the signatures in one store until the keyrings are satisfied.
-func (s *search) ask(ctx context.Context, store Store) {
-	s.asked = append(s.asked, store.String())
+// read checks the signatures in one store until the keyrings are satisfied.
+func (s *search) read(ctx context.Context, store Store) {
+	s.searched = append(s.searched, store.String())
 	before := len(s.attempts)
 	for n := 1; len(s.missing) > 0; n++ {
 		data, err := store.Signature(ctx, s.digest, n)
@@ -74,28 +73,28 @@ func (s *search) ask(ctx context.Context, store Store) {
 			err = errTooLarge
 		}
 		if err == nil {
-			s.judge(where, data)
+			s.checkSignature(where, data)
 			continue
 		}
 		s.attempts = append(s.attempts, attempt{where: where, err: storeError(err)})
-		// One oversized signature says nothing about the next one; a store that
-		// did not answer is not asked again.
+		// After an oversized signature the next one may still be valid; after any
+		// other error the store is not read again.
 		if !errors.Is(err, errTooLarge) {
 			return
 		}
 	}
 }
 
-// tooMany is recorded for a store that has more signatures than count. A server
-// that has the same page for everything has none.
-func (s *search) tooMany(store Store, seen []attempt) {
-	if slices.ContainsFunc(seen, func(a attempt) bool { return a.keyring != "" }) {
-		s.attempts = append(s.attempts, attempt{where: store.String(), err: newError(reasonTooManySignatures,
-			"it has more than %d signatures of this digest, of which only the first %d count", limit(store), limit(store))})
+// tooMany records that a store has more signatures than are read. A server that
+// returns the same page for every path has no signatures.
+func (s *search) tooMany(store Store, tried []attempt) {
+	if slices.ContainsFunc(tried, func(a attempt) bool { return a.keyring != "" }) {
+		s.attempts = append(s.attempts, attempt{where: store.String(), err: newError(ReasonTooManySignatures,
+			"it has more than %d signatures of this digest; only the first %d are read", limit(store), limit(store))})
 	}
 }
 
-// limit is how many signatures of a store count.
+// limit is how many signatures are read from a store.
 func limit(store Store) int {
 	if _, ok := store.(*configMapStore); ok {
 		return maxConfigMapSignatures
@@ -103,28 +102,28 @@ func limit(store Store) int {
 	return maxSignatures
 }
 
-// judge holds one signature against the keyrings that are still missing.
-func (s *search) judge(where string, data []byte) {
+// checkSignature checks one signature against the keyrings not satisfied yet.
+func (s *search) checkSignature(where string, data []byte) {
 	m, err := parseMessage(data)
 	if err != nil {
 		s.attempts = append(s.attempts, attempt{where: where, err: err})
 		return
 	}
-	identity, unclaimed := readClaim(m.body, s.digest)
+	identity, claimErr := readClaim(m.body, s.digest)
 	s.missing = slices.DeleteFunc(s.missing, func(k Keyring) bool {
 		signer, err := k.check(m, s.now)
-		if err == nil && unclaimed == nil {
+		if err == nil && claimErr == nil {
 			s.accept(signer, identity)
 			return true
 		}
 		a := attempt{where: where, keyring: k.name, err: err}
 		switch {
 		case err == nil:
-			refused := *unclaimed
-			refused.cvo = both(refused.cvo, signer.cvo)
-			a.err = &refused
-		case unclaimed != nil:
-			err.cvo = both(err.cvo, unclaimed.cvo)
+			violation := *claimErr
+			violation.cvo = both(violation.cvo, signer.cvo)
+			a.err = &violation
+		case claimErr != nil:
+			err.cvo = both(err.cvo, claimErr.cvo)
 		}
 		s.attempts = append(s.attempts, a)
 		return false
@@ -140,12 +139,12 @@ func (s *search) accept(signer signer, identity string) {
 	}
 }
 
-// failure sums up why a keyring is not satisfied: the most telling of what went
-// wrong for it, then everything else as details.
+// failure reports the first keyring that is not satisfied: its most significant
+// violation as the message, all of them as details.
 func (s *search) failure() *Error {
 	attempts := s.of(s.missing[0])
 	if len(attempts) == 0 {
-		return newError(reasonNoSignature, "no signature of %s was found in %s", s.digest, strings.Join(s.asked, ", "))
+		return newError(ReasonNoSignature, "no signature of %s in %s", s.digest, strings.Join(s.searched, ", "))
 	}
 	worst := slices.MinFunc(attempts, func(a, b attempt) int { return rank(a.err.Reason) - rank(b.err.Reason) })
 	e := *worst.err
@@ -157,14 +156,14 @@ func (s *search) failure() *Error {
 	return &e
 }
 
-// of are the attempts that could have satisfied a keyring.
+// of returns the attempts that could have satisfied a keyring.
 func (s *search) of(keyring Keyring) []attempt {
 	return slices.DeleteFunc(slices.Clone(s.attempts), func(a attempt) bool {
 		return a.keyring != "" && a.keyring != keyring.name
 	})
 }
 
-// acceptedByCVO is what CVO makes of it: it wants one good signature for each
+// acceptedByCVO reports whether CVO accepts: it requires one valid signature per
 // keyring.
 func (s *search) acceptedByCVO() *bool {
 	accepted := s.cvo
@@ -178,20 +177,20 @@ func (s *search) acceptedByCVO() *bool {
 	return accepted
 }
 
-// rank orders reasons by what they tell, the most telling first. What a trusted
-// key did comes first. What could not be decided comes before what anybody may
-// have put there, since the good signature may be the one that was not seen.
-func rank(reason string) int {
-	return slices.Index([]string{
-		reasonKeyRevoked, reasonInvalidSignature, reasonWrongDigest, reasonInvalidClaim,
-		reasonTrailingData, reasonDuplicateField, reasonFieldCase, reasonUnsignedAttributes,
-		reasonSignatureExpired, reasonNotYetValid, reasonKeyNotYetValid, reasonWeakDigest,
-		reasonUnsupportedSignature, reasonTimeout, reasonStoreUnavailable, reasonInvalidStore, reasonNoStores,
-		reasonTooManySignatures, reasonUnknownKey, reasonMalformedSignature, reasonTooLarge,
+// rank orders reasons by significance, the most significant first: violations by
+// a trusted key, then inconclusive reads, since the valid signature may be among
+// those not read, then what any third party may have stored.
+func rank(reason Reason) int {
+	return slices.Index([]Reason{
+		ReasonKeyRevoked, ReasonInvalidSignature, ReasonWrongDigest, ReasonInvalidClaim,
+		ReasonTrailingData, ReasonDuplicateField, ReasonFieldCase, ReasonUnsignedAttributes,
+		ReasonSignatureExpired, ReasonNotYetValid, ReasonKeyNotYetValid, ReasonWeakDigest,
+		ReasonUnsupportedSignature, ReasonTimeout, ReasonStoreUnavailable, ReasonInvalidStore, ReasonNoStores,
+		ReasonTooManySignatures, ReasonUnknownKey, ReasonMalformedSignature, ReasonTooLarge,
 	}, reason)
 }
 
-// storeError says why a store gave no signature.
+// storeError classifies the error of a store.
 func storeError(err error) *Error {
 	var timeout net.Error
 	var known *Error
@@ -199,9 +198,9 @@ func storeError(err error) *Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, errTooLarge):
-		return newError(reasonTooLarge, "larger than %d bytes", maxSignatureBytes)
+		return newError(ReasonTooLarge, "larger than %d bytes", maxSignatureBytes)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return newError(reasonTimeout, "no answer in time: %v", err)
+		return newError(ReasonTimeout, "no response in time: %v", err)
 	}
-	return newError(reasonStoreUnavailable, "could not be read: %v", err)
+	return newError(ReasonStoreUnavailable, "could not be read: %v", err)
 }

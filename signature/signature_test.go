@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ var (
 	other    = "sha256:" + strings.Repeat("0b", 32)
 )
 
-// memory is a store of the signatures of any digest.
+// memory is a store with the same signatures for every digest.
 type memory [][]byte
 
 func (m memory) String() string { return "memory" }
@@ -45,7 +46,7 @@ func (m memory) Signature(_ context.Context, _ string, n int) ([]byte, error) {
 	return m[n-1], nil
 }
 
-// broken is a store that never answers.
+// broken is a store that always fails.
 type broken struct{ err error }
 
 func (broken) String() string { return "broken" }
@@ -61,7 +62,7 @@ func newSigner(tb testing.TB, name string, config *packet.Config) *release.Signe
 	return signer
 }
 
-// keyring is the keyring name of the given signers.
+// keyring is a keyring with the public keys of signers.
 func keyring(tb testing.TB, name string, signers ...*release.Signer) signature.Keyring {
 	tb.Helper()
 	var armored []byte
@@ -93,14 +94,14 @@ func sign(tb testing.TB, signer *release.Signer, pullSpec string) []byte {
 	return data
 }
 
-// claimOf is the claim that a signature of digest makes.
+// claimOf is the signature claim for digest.
 func claimOf(digest string) []byte {
 	return fmt.Appendf(nil, `{"critical":{"type":"atomic container signature","image":{"docker-manifest-digest":%q},`+
 		`"identity":{"docker-reference":%q}},"optional":{"creator":"test","timestamp":1740064108}}`, digest, reference)
 }
 
-// message is a signed message in its parts, to be put together wrongly. The
-// zero values of all but body are those of an honest message.
+// message is a signed message in its parts, for invalid combinations. The
+// zero values of all fields but body are those of a valid message.
 type message struct {
 	body     []byte
 	hash     crypto.Hash
@@ -158,7 +159,7 @@ func (m message) parts(tb testing.TB, signer *release.Signer) (onePass, literal,
 	return first.Bytes(), newPacket(11, content), last.Bytes()
 }
 
-// bytes is the message in its honest order.
+// bytes is the message in its valid order.
 func (m message) bytes(tb testing.TB, signer *release.Signer) []byte {
 	tb.Helper()
 	onePass, literal, sig := m.parts(tb, signer)
@@ -195,7 +196,7 @@ func zip(tb testing.TB, algorithm byte, data []byte) []byte {
 	return newPacket(8, buffer.Bytes())
 }
 
-// check compares what Verify said with the reason wanted; "" wants a proof.
+// check compares the result of Verify with the wanted reason; "" wants a proof.
 func check(t *testing.T, why, want string, r signature.Release, err error) {
 	t.Helper()
 	if want == "" {
@@ -208,14 +209,17 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: error %v, want an *Error with reason %s", why, err, want)
 	}
-	if e.Reason != want {
+	if string(e.Reason) != want {
 		t.Errorf("%s: reason %s, want %s: %v", why, e.Reason, want, err)
 	}
 	if e.Message == "" || e.Remediation == "" || e.Outcome == "" || strings.Contains(e.Message, "\n") {
-		t.Errorf("%s: error without one line of message, remediation and outcome: %+v", why, e)
+		t.Errorf("%s: error without a one-line message, a remedy or an outcome: %+v", why, e)
+	}
+	if !regexp.MustCompile(`^[A-Z].*\.$`).MatchString(e.Remediation) || regexp.MustCompile(`--(keyring|signature-store|repository|force)`).MatchString(e.Remediation) {
+		t.Errorf("%s: remedy %q is not a sentence without options of a program", why, e.Remediation)
 	}
 	if r.Verified() || r.PullSpec() != "" {
-		t.Errorf("%s: an error, and a proof nevertheless", why)
+		t.Errorf("%s: an error together with a proof", why)
 	}
 }
 
@@ -225,11 +229,11 @@ func verify(t *testing.T, k signature.Keyring, signatures ...[]byte) (signature.
 	return frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{memory(signatures)}})
 }
 
-// maxMemory is what a verification may cost, whatever it is given.
+// maxMemory bounds the memory of a verification of any input.
 const maxMemory = 64 << 20
 
-// frugal verifies, and counts all that is allocated on the way, given back or not:
-// no peak of the heap can be above that.
+// frugal verifies and bounds the total of all allocations, which is an upper bound
+// of the peak heap.
 func frugal(t *testing.T, trust signature.Trust) (signature.Release, error) {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -21,57 +21,57 @@ const (
 	requestTimeout = 10 * time.Second
 	// maxRedirects bounds the redirects of one request.
 	maxRedirects = 5
-	// maxHeaderBytes bounds the header of an answer.
+	// maxHeaderBytes bounds the header of a response.
 	maxHeaderBytes = 64 << 10
 )
 
 var errTooLarge = errors.New("too large")
 
-// Store keeps signatures by digest.
+// Store is a signature store: signatures by digest.
 type Store interface {
-	// String is how errors call the store, without secrets.
+	// String names the store in errors, without secrets.
 	String() string
-	// Signature returns signature n, from 1, of a digest ("sha256:<hex>"). An
-	// error that is fs.ErrNotExist says that there are no more; any other one
-	// that the store could not be asked. It need not return more than 64 KiB.
+	// Signature returns signature n, from 1, of a digest ("sha256:<hex>"). The
+	// error fs.ErrNotExist means that there are no more; any other error that the
+	// store could not be read. It need not return more than 64 KiB.
 	Signature(ctx context.Context, digest string, n int) ([]byte, error)
 }
 
-// NewStore makes a Store of an http, https or file URL, or of a directory. In
-// it, signature n of a digest is sha256=<hex>/signature-<n>. Requests take the
-// proxy of the environment, at most 10 s each, and at most five redirects.
+// NewStore returns the Store at an http, https or file URL, or in a directory.
+// Signature n of a digest is at sha256=<hex>/signature-<n>. Requests use the proxy
+// of the environment, take at most 10 s each and follow at most five redirects.
 func NewStore(location string) (Store, error) {
 	return newStore(location, egress{proxy: http.ProxyFromEnvironment})
 }
 
-// newStore is NewStore with another way to web servers.
-func newStore(location string, way egress) (Store, error) {
+// newStore is NewStore with its own egress.
+func newStore(location string, via egress) (Store, error) {
 	if location == "" {
-		return nil, newError(reasonInvalidStore, "a signature store without location")
+		return nil, newError(ReasonInvalidStore, "the signature store has no location")
 	}
 	if !strings.Contains(location, "://") {
 		return directoryStore(location), nil
 	}
 	u, err := url.Parse(location)
 	if err != nil {
-		// The error of Parse would repeat a password.
-		return nil, newError(reasonInvalidStore, "the location of a signature store is not a URL")
+		// The error of Parse would disclose a password.
+		return nil, newError(ReasonInvalidStore, "the location of a signature store is not a URL")
 	}
 	switch {
 	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost"):
 		return directoryStore(u.Path), nil
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
-		return newHTTPStore(u, way), nil
+		return newHTTPStore(u, via), nil
 	}
-	return nil, newError(reasonInvalidStore, "signature store %q is not a URL with http://, https:// or file:///, nor a directory", u.Redacted())
+	return nil, newError(ReasonInvalidStore, "the signature store %q is neither an http, https or file URL nor a directory", u.Redacted())
 }
 
-// file is the name of signature n under the root of a store.
+// file is the path of signature n under the root of a store.
 func file(digest string, n int) []string {
 	return []string{strings.Replace(digest, ":", "=", 1), "signature-" + strconv.Itoa(n)}
 }
 
-// readBounded reads a signature; one that is too large is not read to its end.
+// readBounded reads a signature of at most maxSignatureBytes.
 func readBounded(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSignatureBytes+1))
 	if err == nil && len(data) > maxSignatureBytes {
@@ -85,8 +85,8 @@ type directoryStore string
 
 func (s directoryStore) String() string { return string(s) }
 
-// Signature reads a file. A directory that is not there at all is an error: it
-// was mistyped or not mounted.
+// Signature reads a file. A missing store directory is an error, not an empty
+// store: it was mistyped or is not mounted.
 func (s directoryStore) Signature(_ context.Context, digest string, n int) (_ []byte, err error) {
 	root, err := os.OpenRoot(string(s))
 	if err != nil {
@@ -101,7 +101,7 @@ func (s directoryStore) Signature(_ context.Context, digest string, n int) (_ []
 	return readBounded(f)
 }
 
-// withoutNotExist keeps the text of err alone.
+// withoutNotExist keeps the text of err but not its identity as fs.ErrNotExist.
 func withoutNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New(err.Error())
@@ -115,12 +115,12 @@ type httpStore struct {
 	client *http.Client
 }
 
-func newHTTPStore(u *url.URL, way egress) *httpStore {
+func newHTTPStore(u *url.URL, via egress) *httpStore {
 	return &httpStore{url: u, client: &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
-			Proxy:                  way.proxy,
-			TLSClientConfig:        &tls.Config{RootCAs: way.roots, MinVersion: tls.VersionTLS12},
+			Proxy:                  via.proxy,
+			TLSClientConfig:        &tls.Config{RootCAs: via.roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeaderBytes,
@@ -137,11 +137,11 @@ func newHTTPStore(u *url.URL, way egress) *httpStore {
 
 func (s *httpStore) String() string { return s.url.Redacted() }
 
-// Signature asks for one file.
+// Signature requests one file.
 func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.JoinPath(file(digest, n)...).String(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create the request: %w", err)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *httpStore) Signature(ctx context.Context, digest string, n int) (_ []by
 	return readBounded(response.Body)
 }
 
-// unusableStore stands in for a store of the cluster that cannot be asked: what
-// it has, nobody can tell.
+// unusableStore replaces a store of the cluster that cannot be used; its content
+// is unknown.
 type unusableStore struct {
 	name  string
 	cause *Error

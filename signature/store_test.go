@@ -28,7 +28,7 @@ func newStore(t *testing.T, location string) signature.Store {
 func TestStoreServesSignatures(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	signed := release.Store{}
-	signed.Add(pullSpec, sign(t, newSigner(t, "stranger", nil), pullSpec))
+	signed.Add(pullSpec, sign(t, newSigner(t, "untrusted", nil), pullSpec))
 	signed.Add(pullSpec, sign(t, a, pullSpec))
 	server := httptest.NewServer(signed)
 	t.Cleanup(server.Close)
@@ -75,18 +75,18 @@ func TestStoreMisbehaves(t *testing.T) {
 		want     string
 		requests int64
 	}{
-		"NotFound":  {reason: "404 says that there is none", handler: http.NotFound, want: "NoSignature", requests: 1},
-		"Error":     {reason: "500 says nothing about signatures, and is not asked again", handler: answer(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
-		"Forbidden": {reason: "403 says nothing either", handler: answer(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
-		"Empty":     {reason: "200 without content for everything", handler: answer(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
-		"Huge":      {reason: "20 MiB are not read to their end", handler: answer(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
-		"Loop": {reason: "redirects without end", handler: func(w http.ResponseWriter, r *http.Request) {
+		"NotFound":  {reason: "404 means no signature", handler: http.NotFound, want: "NoSignature", requests: 1},
+		"Error":     {reason: "after 500 the store is not read again", handler: answer(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
+		"Forbidden": {reason: "403 leaves the signature unknown", handler: answer(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
+		"Empty":     {reason: "200 with an empty body for every path", handler: answer(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
+		"Huge":      {reason: "20 MiB are not read in full", handler: answer(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
+		"Loop": {reason: "endless redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"a", http.StatusFound)
 		}, want: "StoreUnavailable", requests: 6},
 		"Headers": {reason: "1 MiB of headers", handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("A", strings.Repeat("a", 1<<20))
 		}, want: "StoreUnavailable", requests: 1},
-		"Cut": {reason: "less than it promised", handler: func(w http.ResponseWriter, _ *http.Request) {
+		"Cut": {reason: "a body shorter than Content-Length", handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 		}, want: "StoreUnavailable", requests: 1},
 	} {
@@ -111,8 +111,8 @@ func TestStoreHangs(t *testing.T) {
 		reason string
 		start  func(w http.ResponseWriter)
 	}{
-		"Before": {reason: "no answer at all", start: func(http.ResponseWriter) {}},
-		"Within": {reason: "hangs within the answer", start: func(w http.ResponseWriter) {
+		"Before": {reason: "no response", start: func(http.ResponseWriter) {}},
+		"Within": {reason: "no body after the header", start: func(w http.ResponseWriter) {
 			_ = http.NewResponseController(w).Flush()
 		}},
 	} {
@@ -136,29 +136,29 @@ func TestStoreHangs(t *testing.T) {
 func TestStoreUnavailable(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
 	missing := filepath.Join(t.TempDir(), "missing")
-	for name, tc := range map[string]struct{ reason, location, says, hides string }{
-		"Refused":   {reason: "nobody listens; the password stays secret", location: "http://me:secret@127.0.0.1:1", says: "http://me:xxxxx@127.0.0.1:1", hides: "secret"},
-		"Directory": {reason: "a directory that is not there is no empty store", location: missing, says: missing},
+	for name, tc := range map[string]struct{ reason, location, message, hides string }{
+		"Refused":   {reason: "connection refused; the password is redacted", location: "http://me:secret@127.0.0.1:1", message: "http://me:xxxxx@127.0.0.1:1", hides: "secret"},
+		"Directory": {reason: "a missing directory is an error, not an empty store", location: missing, message: missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{
 				Keyrings: []signature.Keyring{k}, Stores: []signature.Store{newStore(t, tc.location)},
 			})
 			check(t, tc.reason, "StoreUnavailable", r, err)
-			if !strings.Contains(err.Error(), tc.says) || tc.hides != "" && strings.Contains(err.Error(), tc.hides) {
-				t.Errorf("%s: message %q, want %q and no %q", tc.reason, err, tc.says, tc.hides)
+			if !strings.Contains(err.Error(), tc.message) || tc.hides != "" && strings.Contains(err.Error(), tc.hides) {
+				t.Errorf("%s: message %q, want %q and no %q", tc.reason, err, tc.message, tc.hides)
 			}
 		})
 	}
 }
 
-func TestNewStoreRefuses(t *testing.T) {
+func TestNewStoreRejects(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, location string }{
 		"Empty":  {reason: "no location", location: ""},
 		"Scheme": {reason: "a scheme that is not supported", location: "ftp://example.com"},
 		"Host":   {reason: "no host", location: "https:///path"},
 		"Remote": {reason: "a file on another machine", location: "file://example.com/path"},
-		"URL":    {reason: "no URL, and its secret is not repeated", location: "https://me:secret@exa mple.com"},
+		"URL":    {reason: "an invalid URL is not repeated, since it may contain a password", location: "https://me:secret@exa mple.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := signature.NewStore(tc.location)

@@ -32,22 +32,22 @@ func TestVerifyTrust(t *testing.T) {
 		stores  stores
 		want    string
 		outcome preflight.Outcome
-		says    string
+		message string
 	}{
 		"OneKey":           {reason: "signed by the only key", rings: rings{ringA}, stores: stores{memory{byA}}},
 		"AnyKey":           {reason: "one key of a keyring is enough", rings: rings{ringAB}, stores: stores{memory{byB}}},
 		"AnySignature":     {reason: "any signature that verifies wins", rings: rings{ringA}, stores: stores{memory{tampered, byC, {}, byA}}},
-		"AllKeyrings":      {reason: "every keyring has its signature", rings: rings{ringA, ringB}, stores: stores{memory{byA, byB}}},
+		"AllKeyrings":      {reason: "every keyring has a signature", rings: rings{ringA, ringB}, stores: stores{memory{byA, byB}}},
 		"SharedKey":        {reason: "one signature satisfies every keyring with its key", rings: rings{ringA, ringAB}, stores: stores{memory{byA}}},
 		"AcrossStores":     {reason: "keyrings may be satisfied from different stores", rings: rings{ringA, ringB}, stores: stores{memory{byA}, memory{byB}}},
 		"LaterStore":       {reason: "a store that is down does not stop the search", rings: rings{ringA}, stores: stores{down, memory{byA}}},
-		"OneKeyring":       {reason: "one keyring of two is not enough", rings: rings{ringA, ringB}, stores: stores{memory{byA}}, want: "UnknownKey", outcome: preflight.Fail, says: `keyring "b"`},
-		"NoKeys":           {reason: "nobody is trusted", stores: stores{memory{byA}}, want: "NoKeys", outcome: preflight.Unknown},
-		"NoStores":         {reason: "nobody can be asked", rings: rings{ringA}, want: "NoStores", outcome: preflight.Unknown},
-		"NoSignature":      {reason: "the stores have nothing", rings: rings{ringA}, stores: stores{memory{}, memory{}}, want: "NoSignature", outcome: preflight.Fail, says: "memory, memory"},
-		"UnknownKey":       {reason: "signed by somebody else", rings: rings{ringA}, stores: stores{memory{byC}}, want: "UnknownKey", outcome: preflight.Fail, says: fmt.Sprintf("%016X", c.Entity().PrimaryKey.KeyId)},
-		"Tampered":         {reason: "a changed signature of a trusted key tells more than one of a stranger", rings: rings{ringA}, stores: stores{memory{byC, tampered}}, want: "InvalidSignature", outcome: preflight.Fail, says: "signature-2 of memory"},
-		"StoreDown":        {reason: "the store was not asked", rings: rings{ringA}, stores: stores{down}, want: "StoreUnavailable", outcome: preflight.Unknown, says: "refused"},
+		"OneKeyring":       {reason: "one keyring of two is not enough", rings: rings{ringA, ringB}, stores: stores{memory{byA}}, want: "UnknownKey", outcome: preflight.Fail, message: `keyring "b"`},
+		"NoKeys":           {reason: "no keyring", stores: stores{memory{byA}}, want: "NoKeys", outcome: preflight.Unknown},
+		"NoStores":         {reason: "no store", rings: rings{ringA}, want: "NoStores", outcome: preflight.Unknown},
+		"NoSignature":      {reason: "the stores are empty", rings: rings{ringA}, stores: stores{memory{}, memory{}}, want: "NoSignature", outcome: preflight.Fail, message: "memory, memory"},
+		"UnknownKey":       {reason: "signed by an untrusted key", rings: rings{ringA}, stores: stores{memory{byC}}, want: "UnknownKey", outcome: preflight.Fail, message: fmt.Sprintf("%016X", c.Entity().PrimaryKey.KeyId)},
+		"Tampered":         {reason: "a modified signature by a trusted key ranks above one by an untrusted key", rings: rings{ringA}, stores: stores{memory{byC, tampered}}, want: "InvalidSignature", outcome: preflight.Fail, message: "signature-2 of memory"},
+		"StoreDown":        {reason: "the store could not be read", rings: rings{ringA}, stores: stores{down}, want: "StoreUnavailable", outcome: preflight.Unknown, message: "refused"},
 		"StoreDownUnknown": {reason: "the good signature may be in the store that is down", rings: rings{ringA}, stores: stores{down, memory{byC}}, want: "StoreUnavailable", outcome: preflight.Unknown},
 		"StoreSlow":        {reason: "a deadline is a timeout", rings: rings{ringA}, stores: stores{broken{err: context.DeadlineExceeded}}, want: "Timeout", outcome: preflight.Unknown},
 	} {
@@ -55,8 +55,8 @@ func TestVerifyTrust(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{Keyrings: tc.rings, Stores: tc.stores})
 			check(t, tc.reason, tc.want, r, err)
 			var e *signature.Error
-			if errors.As(err, &e) && (e.Outcome != tc.outcome || !strings.Contains(e.Message, tc.says)) {
-				t.Errorf("%s: outcome %s, message %q, want %s and %q", tc.reason, e.Outcome, e.Message, tc.outcome, tc.says)
+			if errors.As(err, &e) && (e.Outcome != tc.outcome || !strings.Contains(e.Message, tc.message)) {
+				t.Errorf("%s: outcome %s, message %q, want %s and %q", tc.reason, e.Outcome, e.Message, tc.outcome, tc.message)
 			}
 		})
 	}
@@ -95,21 +95,21 @@ func TestVerifyPullSpec(t *testing.T) {
 		"Plain":       {reason: "repository@sha256:hex", pullSpec: pullSpec, fine: true},
 		"Port":        {reason: "a registry has a port", pullSpec: "127.0.0.1:5000/release@" + digest, fine: true},
 		"IPv6":        {reason: "a registry may be an IPv6 address", pullSpec: "[fd00::1]:5000/a/b_c-d.e@" + digest, fine: true},
-		"Empty":       {reason: "there is nothing", pullSpec: ""},
+		"Empty":       {reason: "an empty pull spec", pullSpec: ""},
 		"Tag":         {reason: "a tag is not a digest", pullSpec: reference},
-		"TagToo":      {reason: "a tag beside the digest could lie", pullSpec: reference + "@" + digest},
+		"TagToo":      {reason: "a tag beside the digest is not verified", pullSpec: reference + "@" + digest},
 		"Digest":      {reason: "a digest without repository names no image", pullSpec: digest},
 		"At":          {reason: "the repository is empty", pullSpec: "@" + digest},
 		"NoPath":      {reason: "a registry is not a repository", pullSpec: "quay.io@" + digest},
 		"Short":       {reason: "63 digits", pullSpec: strings.TrimSuffix(pullSpec, "a")},
 		"Long":        {reason: "65 digits", pullSpec: pullSpec + "a"},
-		"UpperDigest": {reason: "upper-case hex is another string for the same digest", pullSpec: strings.ReplaceAll(pullSpec, "0a", "0A")},
+		"UpperDigest": {reason: "upper-case hex is not canonical", pullSpec: strings.ReplaceAll(pullSpec, "0a", "0A")},
 		"SHA512":      {reason: "another algorithm", pullSpec: repository + "@sha512:" + strings.Repeat("0a", 64)},
-		"Newline":     {reason: "a newline behind the digest", pullSpec: pullSpec + "\n"},
+		"Newline":     {reason: "a newline after the digest", pullSpec: pullSpec + "\n"},
 		"Scheme":      {reason: "a URL is not a pull spec", pullSpec: "https://" + pullSpec},
-		"Dots":        {reason: "a path that goes up", pullSpec: "quay.io/../a@" + digest},
+		"Dots":        {reason: "a path with ..", pullSpec: "quay.io/../a@" + digest},
 		"Two":         {reason: "two digests", pullSpec: pullSpec + "@" + digest},
-		"Huge":        {reason: "a huge pull spec is not repeated in full", pullSpec: strings.Repeat("a", 1<<20)},
+		"Huge":        {reason: "a huge pull spec is truncated", pullSpec: strings.Repeat("a", 1<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), tc.pullSpec, trust)
@@ -119,25 +119,25 @@ func TestVerifyPullSpec(t *testing.T) {
 				}
 				return
 			}
-			check(t, tc.reason, signature.ReasonInvalidPullSpec, r, err)
+			check(t, tc.reason, string(signature.ReasonInvalidPullSpec), r, err)
 			if err != nil && len(err.Error()) > 1000 {
 				t.Errorf("%s: message of %d bytes", tc.reason, len(err.Error()))
 			}
 			if _, err := signature.Force(tc.pullSpec, errors.New("unsigned")); err == nil {
-				t.Errorf("%s: Force took it", tc.reason)
+				t.Errorf("%s: Force accepted it", tc.reason)
 			}
 		})
 	}
 }
 
-// TestVerifyLooksAtFewSignatures has 99 signatures of a stranger before the good
-// one, in a store and in ConfigMaps.
-func TestVerifyLooksAtFewSignatures(t *testing.T) {
-	a, stranger := newSigner(t, "a", nil), newSigner(t, "stranger", nil)
+// TestVerifyReadsFewSignatures puts 99 signatures by an untrusted key before the
+// valid one, in a store and in ConfigMaps.
+func TestVerifyReadsFewSignatures(t *testing.T) {
+	a, untrusted := newSigner(t, "a", nil), newSigner(t, "untrusted", nil)
 	var many memory
 	configMaps := release.Store{}
 	for range 99 {
-		many = append(many, sign(t, stranger, pullSpec))
+		many = append(many, sign(t, untrusted, pullSpec))
 		configMaps.Add(pullSpec, many[len(many)-1])
 	}
 	many = append(many, sign(t, a, pullSpec))
@@ -148,10 +148,10 @@ func TestVerifyLooksAtFewSignatures(t *testing.T) {
 		want    string
 		details int
 	}{
-		"Many":  {reason: "the hundredth does not count", store: many, want: "TooManySignatures", details: 10},
-		"Eight": {reason: "the ninth does", store: many[91:]},
-		"Nine":  {reason: "the tenth does not", store: many[90:], want: "TooManySignatures", details: 10},
-		"None":  {reason: "nine of a stranger are not too many", store: many[:9], want: "UnknownKey", details: 9},
+		"Many":  {reason: "the hundredth signature is not read", store: many, want: "TooManySignatures", details: 10},
+		"Eight": {reason: "the ninth signature is read", store: many[91:]},
+		"Nine":  {reason: "the tenth signature is not read", store: many[90:], want: "TooManySignatures", details: 10},
+		"None":  {reason: "nine signatures by an untrusted key are within the limit", store: many[:9], want: "UnknownKey", details: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := frugal(t, signature.Trust{Keyrings: []signature.Keyring{k}, Stores: []signature.Store{tc.store}})
@@ -169,7 +169,7 @@ func TestVerifyLooksAtFewSignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := signature.Verify(t.Context(), pullSpec, trust)
-	check(t, "the cluster's own hundred all count", "", r, err)
+	check(t, "a hundred signatures in ConfigMaps are all read", "", r, err)
 }
 
 func TestVerifyCanceled(t *testing.T) {
@@ -182,7 +182,7 @@ func TestVerifyCanceled(t *testing.T) {
 	r, err := signature.Verify(ctx, pullSpec, signature.Trust{
 		Keyrings: []signature.Keyring{keyring(t, "a", newSigner(t, "a", nil))}, Stores: []signature.Store{store},
 	})
-	check(t, "an interrupted verification proves nothing", "StoreUnavailable", r, err)
+	check(t, "a canceled verification yields no proof", "StoreUnavailable", r, err)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v does not wrap the cancellation", err)
 	}
@@ -198,9 +198,9 @@ func TestForce(t *testing.T) {
 		t.Errorf("forced release: %+v", r)
 	}
 	if _, err := signature.Force(pullSpec, nil); err == nil {
-		t.Error("Force took a release without a failed verification")
+		t.Error("Force accepted a release without a failed verification")
 	}
 	if zero := (signature.Release{}); zero.Verified() {
-		t.Error("the zero value counts as verified")
+		t.Error("the zero value is verified")
 	}
 }

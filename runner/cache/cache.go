@@ -1,10 +1,9 @@
-// Package cache answers: have these bytes been read before?
+// Package cache answers: is the content of this digest stored on this machine?
 //
-// It keeps content by its digest in a directory, and believes nothing that it
-// finds there: what is read is hashed to its end, and what does not have the
-// digest is deleted and as good as not there. Several processes may use the same
-// directory at the same time. What has not been used for the longest time goes
-// first when there is too much.
+// It stores content by digest in a directory. Files are not trusted: content is
+// hashed when it is read, and deleted when the digest does not match. Several
+// processes may use a directory concurrently. The least recently used content is
+// evicted first.
 package cache
 
 import (
@@ -23,25 +22,25 @@ import (
 )
 
 const (
-	// DefaultLimit is how many bytes a directory holds unless told otherwise.
+	// DefaultLimit is the default limit of a directory, in bytes.
 	DefaultLimit = 1 << 30
-	// maxFiles bounds how many files are kept, whatever their size.
+	// maxFiles bounds the number of files, whatever their size.
 	maxFiles = 10_000
-	// abandoned is the age at which an unfinished file is nobody's any more.
+	// abandoned is the age at which an unfinished file is deleted.
 	abandoned = time.Hour
-	// unfinished is what the names of unfinished files begin with.
+	// unfinished is the prefix of the names of unfinished files.
 	unfinished = "unfinished-"
 )
 
-// Directory keeps content in files named by their digest.
+// Directory stores content in files named by digest.
 type Directory struct {
 	path  string
 	limit int64
 }
 
-// Open uses the directory, and makes it where it is missing, for this user
-// alone. It shall hold no more than limit bytes. The error says that nothing can
-// be kept there.
+// Open opens the directory, and creates it with access for this user only if it
+// does not exist. It holds at most limit bytes. An error means that the directory
+// is not writable.
 func Open(path string, limit int64) (*Directory, error) {
 	d := &Directory{path: filepath.Join(path, "sha256"), limit: limit}
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
@@ -57,8 +56,8 @@ func Open(path string, limit int64) (*Directory, error) {
 	return d, nil
 }
 
-// Get returns the content with the digest ("sha256:<hex>") when all of it is
-// there, in no more than most bytes. It never returns other content.
+// Get returns the content with the digest ("sha256:<hex>"), if it is stored and
+// has no more than most bytes. It never returns other content.
 func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 	path, ok := d.file(digest)
 	if !ok {
@@ -69,15 +68,15 @@ func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 		return nil, false
 	}
 	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != filepath.Base(path) {
-		_ = os.Remove(path) // whoever reads it next comes to the same conclusion
+		_ = os.Remove(path) // otherwise the next read detects the mismatch again
 		return nil, false
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // it only goes a little earlier
+	_ = os.Chtimes(path, now, now) // otherwise it is only evicted earlier
 	return content, true
 }
 
-// read takes regular files alone: another one could keep us waiting.
+// read reads a regular file of no more than most bytes: reading any other could block.
 func read(path string, most int64) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -98,18 +97,18 @@ func read(path string, most int64) ([]byte, error) {
 	return content, nil
 }
 
-// Put keeps the content. It is there as a whole or not at all, whatever happens
-// meanwhile. The error says why it is not: then it is read again another time.
+// Put stores the content atomically. An error means that it is not stored, or that
+// the limit could not be enforced.
 func (d *Directory) Put(digest string, content []byte) error {
 	path, ok := d.file(digest)
 	if sum := sha256.Sum256(content); !ok || hex.EncodeToString(sum[:]) != filepath.Base(path) {
 		return fmt.Errorf("the content does not have the digest %.80q", digest)
 	}
 	if int64(len(content)) > d.limit {
-		return fmt.Errorf("%d bytes are more than the cache holds", len(content))
+		return fmt.Errorf("%d bytes exceed the limit of the cache", len(content))
 	}
 	if err := d.write(path, content); err != nil {
-		return fmt.Errorf("cannot keep %s in the cache: %w", digest, err)
+		return fmt.Errorf("cannot store %s in the cache: %w", digest, err)
 	}
 	return d.shrink()
 }
@@ -133,15 +132,15 @@ func (d *Directory) write(path string, content []byte) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// kept is one file in the directory.
-type kept struct {
+// stored is one file in the directory.
+type stored struct {
 	name string
 	size int64
 	used time.Time
 }
 
-// shrink deletes what was not used for the longest time, until all is in the
-// limits. What another process has deleted meanwhile is no trouble.
+// shrink deletes the least recently used files until the limits hold. Another
+// process may delete files concurrently.
 func (d *Directory) shrink() error {
 	files, total, err := d.list()
 	if err != nil {
@@ -156,34 +155,34 @@ func (d *Directory) shrink() error {
 	return nil
 }
 
-// list returns what is kept, the longest unused first, and the size of it all.
-// It deletes what a process that died left unfinished.
-func (d *Directory) list() ([]kept, int64, error) {
+// list returns the stored files, the least recently used first, and their total
+// size. It deletes abandoned unfinished files.
+func (d *Directory) list() ([]stored, int64, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
 		return nil, 0, fmt.Errorf("cannot shrink the cache: %w", err)
 	}
-	var files []kept
+	var files []stored
 	var total int64
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // deleted meanwhile, or not ours
+			continue // deleted concurrently, or not a cache file
 		}
 		if strings.HasPrefix(entry.Name(), unfinished) {
 			if time.Since(info.ModTime()) > abandoned {
-				_ = os.Remove(filepath.Join(d.path, entry.Name())) // the next one tries again
+				_ = os.Remove(filepath.Join(d.path, entry.Name())) // otherwise the next call tries again
 			}
 			continue
 		}
-		files = append(files, kept{name: entry.Name(), size: info.Size(), used: info.ModTime()})
+		files = append(files, stored{name: entry.Name(), size: info.Size(), used: info.ModTime()})
 		total += info.Size()
 	}
-	slices.SortFunc(files, func(a, b kept) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(files, func(a, b stored) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
 	return files, total, nil
 }
 
-// file is where the content with the digest is kept.
+// file is the path of the content with the digest.
 func (d *Directory) file(digest string) (string, bool) {
 	hash, ok := strings.CutPrefix(digest, "sha256:")
 	if !ok || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(hash) {

@@ -37,7 +37,7 @@ func put(t *testing.T, directory *cache.Directory, content []byte) {
 	}
 }
 
-// files are the names and sizes of all that is in the directory.
+// files are the names and sizes of all files in the directory.
 func files(t *testing.T, path string) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
@@ -60,42 +60,42 @@ func TestKept(t *testing.T) {
 	put(t, open(t, path, most), content)
 	got, ok := open(t, path, most).Get(digestOf(content), most)
 	if !ok || !bytes.Equal(got, content) {
-		t.Errorf("got %q, %t; want what was put, also in another process", got, ok)
+		t.Errorf("got %q, %t; want the stored content, also in another process", got, ok)
 	}
 	if _, ok := open(t, path, most).Get(digestOf([]byte("other")), most); ok {
-		t.Error("got what nobody put")
+		t.Error("got content that was not stored")
 	}
 	if _, ok := open(t, path, most).Get(digestOf(content), 6); ok {
 		t.Error("got more than was asked for at most")
 	}
 }
 
-// TestCorrupt shows that no other content is ever returned, whatever there is
-// in the directory.
+// TestCorrupt checks that no other content is ever returned, whatever the
+// directory contains.
 func TestCorrupt(t *testing.T) {
 	content := []byte("the right content")
 	for name, tc := range map[string]struct {
-		reason string
-		spoil  func(path string) error
-		left   bool
+		reason  string
+		corrupt func(path string) error
+		left    bool
 	}{
-		"Flipped":   {reason: "one bit is enough", spoil: func(path string) error { return os.WriteFile(path, []byte("the wrong content"), 0o600) }},
-		"Cut":       {reason: "a disk may have been full", spoil: func(path string) error { return os.Truncate(path, 5) }},
-		"Empty":     {reason: "the machine may have lost its power", spoil: func(path string) error { return os.Truncate(path, 0) }},
-		"Longer":    {reason: "what follows would be read too", spoil: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
-		"Directory": {reason: "it is not a file", spoil: func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, left: true},
-		"Link": {reason: "it is not a file of ours", spoil: func(path string) error {
+		"Flipped":   {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("the wrong content"), 0o600) }},
+		"Cut":       {reason: "truncated content, as on a full disk", corrupt: func(path string) error { return os.Truncate(path, 5) }},
+		"Empty":     {reason: "an empty file, as after a power loss", corrupt: func(path string) error { return os.Truncate(path, 0) }},
+		"Longer":    {reason: "trailing content", corrupt: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
+		"Directory": {reason: "it is not a file", corrupt: func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, left: true},
+		"Link": {reason: "a symbolic link is not followed", corrupt: func(path string) error {
 			_ = os.Remove(path)
 			return os.Symlink("/dev/zero", path)
 		}, left: true},
-		"Unreadable": {reason: "it is gone", spoil: os.Remove},
+		"Unreadable": {reason: "the file was deleted", corrupt: os.Remove},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
 			directory := open(t, path, most)
 			put(t, directory, content)
 			hash := strings.TrimPrefix(digestOf(content), "sha256:")
-			if err := tc.spoil(filepath.Join(path, "sha256", hash)); err != nil {
+			if err := tc.corrupt(filepath.Join(path, "sha256", hash)); err != nil {
 				t.Fatal(err)
 			}
 			if got, ok := directory.Get(digestOf(content), most); ok {
@@ -115,18 +115,18 @@ func TestPutRefuses(t *testing.T) {
 		digest  string
 		content []byte
 	}{
-		"Other":     {reason: "what is kept has its digest", digest: digestOf([]byte("other")), content: content},
-		"Path":      {reason: "a digest is no path", digest: "sha256:../../../etc/passwd", content: content},
-		"Algorithm": {reason: "one algorithm is enough", digest: "sha512:" + strings.Repeat("a", 128), content: content},
-		"Large":     {reason: "the limit holds for one file too", digest: digestOf(make([]byte, 101)), content: make([]byte, 101)},
+		"Other":     {reason: "the digest must match the content", digest: digestOf([]byte("other")), content: content},
+		"Path":      {reason: "a digest is not a path", digest: "sha256:../../../etc/passwd", content: content},
+		"Algorithm": {reason: "only sha256 is supported", digest: "sha512:" + strings.Repeat("a", 128), content: content},
+		"Large":     {reason: "one file cannot exceed the limit", digest: digestOf(make([]byte, 101)), content: make([]byte, 101)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
 			if err := open(t, path, 100).Put(tc.digest, tc.content); err == nil {
-				t.Errorf("kept: %s", tc.reason)
+				t.Errorf("stored: %s", tc.reason)
 			}
 			if left := files(t, path); len(left) > 0 {
-				t.Errorf("%s, and there is %v", tc.reason, left)
+				t.Errorf("%s: files left: %v", tc.reason, left)
 			}
 		})
 	}
@@ -147,12 +147,12 @@ func TestLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 2 {
-			directory.Get(digestOf(contents[0]), most) // the oldest is used again
+			directory.Get(digestOf(contents[0]), most) // the oldest is now the most recently used
 		}
 	}
 	for i, want := range []bool{true, false, true, true} {
 		if _, ok := directory.Get(digestOf(contents[i]), most); ok != want {
-			t.Errorf("content %d: kept %t, want %t: the one unused for the longest time goes", i, ok, want)
+			t.Errorf("content %d: stored %t, want %t: the least recently used is evicted first", i, ok, want)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestUnfinished(t *testing.T) {
 	put(t, directory, []byte("content"))
 	left := files(t, path)
 	if _, ok := left["unfinished-old"]; ok {
-		t.Error("what a process that died left behind is still there")
+		t.Error("the abandoned unfinished file remains")
 	}
 	if _, ok := left["unfinished-new"]; !ok {
 		t.Error("what another process may be writing now was deleted")
@@ -184,15 +184,15 @@ func TestUnusable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for reason, path := range map[string]string{"a file is no directory": file, "nothing is in a file": filepath.Join(file, "below"), "there is no such place": "/proc/preflight"} {
+	for reason, path := range map[string]string{"a file is not a directory": file, "a path below a file": filepath.Join(file, "below"), "a directory that cannot be created": "/proc/preflight"} {
 		if _, err := cache.Open(path, most); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: error %v, want one that says so", reason, err)
+			t.Errorf("%s: error %v, want an error of the cache", reason, err)
 		}
 	}
 }
 
-// TestConcurrent has several users of one directory put, get and evict the same
-// content. What is got must be right; whether it is there is chance.
+// TestConcurrent puts, gets and evicts the same content in one directory
+// concurrently. Returned content must match its digest.
 func TestConcurrent(t *testing.T) {
 	path := t.TempDir()
 	var users sync.WaitGroup
@@ -205,7 +205,7 @@ func TestConcurrent(t *testing.T) {
 					t.Error(err)
 				}
 				if got, ok := directory.Get(digestOf(content), most); ok && !bytes.Equal(got, content) {
-					t.Errorf("got %d other bytes", len(got))
+					t.Errorf("got %d bytes of other content", len(got))
 				}
 			}
 		})
@@ -213,7 +213,7 @@ func TestConcurrent(t *testing.T) {
 	users.Wait()
 	for name := range files(t, path) {
 		if strings.HasPrefix(name, "unfinished-") {
-			t.Errorf("%s is left behind", name)
+			t.Errorf("unfinished file %s remains", name)
 		}
 	}
 }
@@ -224,13 +224,13 @@ func FuzzGet(f *testing.F) {
 		path := t.TempDir()
 		directory := open(t, path, most)
 		if err := directory.Put(digest, content); err == nil && digest != digestOf(content) {
-			t.Errorf("kept under the digest %q", digest)
+			t.Errorf("stored under the digest %q", digest)
 		}
 		if err := os.WriteFile(filepath.Join(path, "sha256", strings.TrimPrefix(digestOf(nil), "sha256:")), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got, ok := directory.Get(digestOf(nil), most); ok && len(got) > 0 {
-			t.Errorf("got %q for nothing", got)
+			t.Errorf("got %q without content stored", got)
 		}
 	})
 }

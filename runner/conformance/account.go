@@ -9,9 +9,9 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// lookAtAccounts asks what the check's accounts may do beyond what any account
-// may, with the copies of roles and bindings that the attempt made.
-func (s *session) lookAtAccounts(ctx context.Context, plan launch.Plan) error {
+// readAccounts reads the rights of the checks' accounts beyond those of any account
+// with the copies of roles and bindings that the attempt created.
+func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 	accounts := plan.Accounts()
 	names := make([]types.NamespacedName, 0, len(accounts))
 	for _, account := range accounts {

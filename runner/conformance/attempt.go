@@ -20,43 +20,43 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// maxLog is how much a check may write to its log, in bytes. A preflight reads
+// maxLog bounds the log of a check, in bytes. A preflight reads
 // the last 2 MiB, and a node keeps 10 MiB.
 const maxLog = 1 << 20
 
-// attempt is what one attempt left.
+// attempt is the data that one attempt left.
 type attempt struct {
-	// findings are what a preflight would report of it.
+	// findings are what a preflight would report.
 	findings []finding.Finding
-	// end is how the check's container ended; nil when it did not.
+	// end is the terminated state of the check's container; nil when it did not end.
 	end *corev1.ContainerStateTerminated
-	// running is true when it was still at work.
+	// running is true when it was still running.
 	running bool
-	// ended is true when the kubelet put an end to it.
+	// ended is true when the kubelet stopped it.
 	ended bool
-	// signal is what a kubelet ends the check with, where it says so.
+	// signal is the stop signal, if the kubelet reports it.
 	signal corev1.Signal
-	// message is the frame in the termination message, with the error of the
-	// reading.
+	// message is the frame in the termination message, with the error of
+	// parsing it.
 	message      preflight.Result
 	messageError error
 	// flooded is true when the log has more than maxLog bytes.
 	flooded bool
-	// answered is true when the check itself had the last word.
+	// answered is true when the check itself wrote the final result.
 	answered bool
 }
 
-// slate holds the attempts by check and trial, and what is known of its account
+// trialResults holds the attempts by check and trial, and the rights of its account
 // by check.
-type slate struct {
+type trialResults struct {
 	mutex    sync.Mutex
 	tried    map[string]map[string]attempt
 	accounts map[string]access.Rights
-	// reading is true where a binding of the manifest gives the account rights.
+	// reading is true when a binding of the manifest grants the account rights.
 	reading map[string]bool
 }
 
-func (s *slate) write(check, trial string, left attempt) {
+func (s *trialResults) write(check, trial string, left attempt) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.tried[check] == nil {
@@ -65,8 +65,8 @@ func (s *slate) write(check, trial string, left attempt) {
 	s.tried[check][trial] = left
 }
 
-// answered are the checks that had the last word in the first trial.
-func (s *slate) answered(checks []string) []string {
+// answered are the checks with a final result in the first trial.
+func (s *trialResults) answered(checks []string) []string {
 	var answered []string
 	for _, check := range checks {
 		if s.tried[check][asIs].answered {
@@ -76,7 +76,7 @@ func (s *slate) answered(checks []string) []string {
 	return answered
 }
 
-// read looks at the pod of a check before it is deleted.
+// read reads the pod of a check before it is deleted.
 func (s *session) read(ctx context.Context, check launch.Check) (attempt, error) {
 	selection := ofRun(check.Job.Labels[label.Run])
 	selection.LabelSelector += "," + labels.Set{"job-name": check.Job.Name}.String()
@@ -119,7 +119,7 @@ func observe(check launch.Check, pod corev1.Pod) attempt {
 	return left
 }
 
-// log is the beginning of what the check wrote, one byte more than it may.
+// log is the first maxLog+1 bytes of the check's log.
 func (s *session) log(ctx context.Context, pod corev1.Pod, container string) ([]byte, error) {
 	stream, err := s.Kubernetes.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
 		Container: container, LimitBytes: new(int64(maxLog + 1)),
@@ -134,8 +134,8 @@ func (s *session) log(ctx context.Context, pod corev1.Pod, container string) ([]
 	return text, nil
 }
 
-// final is true when the check ended with a result of its own that its exit
-// code agrees with. Without a promise of one the exit code is the result.
+// final is true when the check ended with a result that its exit
+// code matches. Without a declared frame the exit code is the result.
 func (a attempt) final(check launch.Check, log []byte) bool {
 	run := check.Job.Labels[label.Run]
 	for _, data := range [][]byte{[]byte(a.end.Message), log} {
@@ -145,11 +145,11 @@ func (a attempt) final(check launch.Check, log []byte) bool {
 		}
 	}
 	framed := check.Framed || a.messageError == nil || !errors.Is(a.messageError, preflight.ErrNoFrame)
-	return !framed && a.end.ExitCode < 126 // from there on the exit codes are those of signals and of what could not be run
+	return !framed && a.end.ExitCode < 126 // exit codes from 126 are those of signals and failed starts
 }
 
-// took is how long the check was at work; it has ended.
+// took is how long the ended check ran.
 func (a attempt) took() time.Duration { return a.end.FinishedAt.Sub(a.end.StartedAt.Time) }
 
-// killed tells SIGKILL from other ends.
+// killed reports whether SIGKILL ended the check.
 func (a attempt) killed() bool { return a.end != nil && a.end.ExitCode == 137 }

@@ -1,23 +1,23 @@
-// Package conformance answers: may this check be shipped?
+// Package conformance answers: does this check conform to the requirements?
 //
-// [Run] has a cluster run the Jobs of a check as a preflight would, several
-// times: as they are, and under one hardship each. What they leave is held
-// against what a check owes to those who run it; each [Result] is one such
-// requirement. Everything that is created carries the label of a run, and is
-// deleted at the end, as are the namespaces that had to be made.
+// [Run] runs the Jobs of a check in a cluster as a preflight would, several
+// times: unchanged, and under one restriction each. The outcomes are compared
+// with the requirements for checks; each [Result] is for one
+// requirement. All created objects have the label of a run, and are
+// deleted at the end, as are created namespaces.
 //
-// The package stands behind runner/jobs, because it judges an attempt as a
-// preflight does, in the same words.
+// The package uses runner/jobs, so that it evaluates an attempt as a
+// preflight does, with the same messages.
 //
 // # Limitations
 //
-// A node ends a container with SIGTERM first. Only where the cluster has the
-// feature ContainerStopSignals does the check meet SIGKILL unprepared; elsewhere
-// it does two seconds after a SIGTERM that it ignored. A check that ends by
-// itself, although it is cut off from the API server, before it can be ended is
-// not judged on that. That nothing was changed in the cluster follows from the
-// API server's word that the check's account may not write, not from a
-// comparison of the cluster, where others are at work too.
+// A node stops a container with SIGTERM first. Only where the cluster has the
+// feature ContainerStopSignals does the check receive SIGKILL first; elsewhere
+// it receives SIGKILL after it ignored SIGTERM. A check that ends by
+// itself before it can be stopped, although it has no API server, is
+// not tested for that. The absence of writes follows from access reviews
+// for the check's account, not from a
+// comparison of the cluster, which others change concurrently.
 package conformance
 
 import (
@@ -33,48 +33,49 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// Config is what Run needs to know. Every field is required.
+// Config configures Run. Every field is required.
 type Config struct {
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
-	// From and To are the versions of the update that the checks are told of.
+	// From and To are the versions of the update passed to the checks.
 	From, To string
 	// Timeout bounds one attempt; there are three rounds of them.
 	Timeout time.Duration
-	// ToolVersion is recorded on what is created.
+	// ToolVersion is recorded on created objects.
 	ToolVersion string
-	// Progress is told of each step, from several goroutines.
+	// Progress is called with each step, concurrently.
 	Progress func(step string)
 }
 
-// Result says how one check stands to one requirement.
+// Result is the result of one requirement for one check.
 type Result struct {
-	// Check is the name of the check, as a preflight would report it; that of
-	// the file where a manifest cannot be read.
+	// Check is the name of the check, as a preflight would report it; the name of
+	// the file if a manifest cannot be read.
 	Check string `json:"check"`
 	// Requirement is one CamelCase word, stable between releases.
 	Requirement string `json:"requirement"`
-	// Outcome is Unknown where the cluster kept it from being tried, and
-	// Skipped where there is nothing to try.
+	// Outcome is Unknown when the cluster prevented the test, and
+	// Skipped when the requirement does not apply.
 	Outcome     preflight.Outcome `json:"outcome"`
-	Reason      string            `json:"reason"`
+	Reason      finding.Reason    `json:"reason"`
 	Message     string            `json:"message"`
 	Remediation string            `json:"remediation,omitempty"`
 }
 
-// Report is what was found out about all checks of a manifest, each check's
+// Report is the results for all checks of a manifest, each check's
 // results in the same order.
 type Report struct {
 	Results []Result `json:"results"`
 }
 
-// Outcome is Fail where a check breaks a requirement, else Unknown where one
-// could not be tried, else Pass. Nothing tried is not a pass.
+// Outcome is Fail when a check violates a requirement, else Unknown when one
+// could not be tested, else Pass. A report without results is Unknown.
 func (r Report) Outcome() preflight.Outcome {
 	out := preflight.Pass
 	if len(r.Results) == 0 {
@@ -92,17 +93,17 @@ func (r Report) Outcome() preflight.Outcome {
 	return out
 }
 
-// Run tries the checks of a subject. Whatever is wrong with them is a Result;
-// an error means that the trying itself went wrong, or was interrupted, or
-// names what could not be deleted.
+// Run tests the checks of a subject. Their violations are Results;
+// an error means that the test itself failed or was interrupted, or
+// names objects that could not be deleted.
 func Run(ctx context.Context, config Config, subject Subject) (report Report, err error) {
 	s := &session{
 		Config: config, subject: subject, launcher: launch.New(config.Kubernetes, config.Metadata), id: uuid.NewString(),
-		slate: slate{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
+		trialResults: trialResults{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
 	draft := launch.NewDraft(config.From, subject.release)
-	report.Results = append(report.Results, subject.refused(draft.Refused)...)
+	report.Results = append(report.Results, subject.rejected(draft.Refused)...)
 	if len(draft.Checks) == 0 {
 		return report, nil
 	}
@@ -114,14 +115,14 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	if err := s.makeNamespaces(ctx, plan); err != nil {
 		return Report{}, err
 	}
-	config.Progress("asking the API server whether it takes the manifests")
+	config.Progress("validating the manifests at the API server")
 	impossible, plan := s.launcher.Validate(ctx, plan)
-	report.Results = append(report.Results, notTaken(impossible)...)
+	report.Results = append(report.Results, invalid(impossible)...)
 	if err := s.try(ctx, names(plan.Checks)); err != nil {
 		return Report{}, err
 	}
 	for _, check := range plan.Checks {
-		report.Results = append(report.Results, s.evidence(check).judge()...)
+		report.Results = append(report.Results, s.evidence(check).results()...)
 	}
 	return report, nil
 }
@@ -131,23 +132,23 @@ type session struct {
 	Config
 	subject  Subject
 	launcher *launch.Launcher
-	// id is on the namespaces that were made.
+	// id labels the created namespaces.
 	id         string
 	namespaces []string
 
-	slate
+	trialResults
 }
 
 // try makes all attempts. Those that are compared with the first are made only
-// for checks that answered in it.
+// for checks that were conclusive in it.
 func (s *session) try(ctx context.Context, checks []string) error {
-	if err := s.round(ctx, first(s.lookAtAccounts), checks); err != nil {
+	if err := s.round(ctx, first(s.readAccounts), checks); err != nil {
 		return err
 	}
 	return s.round(ctx, compared(), s.answered(checks))
 }
 
-// round makes some attempts side by side.
+// round makes attempts concurrently.
 func (s *session) round(ctx context.Context, trials []trial, checks []string) error {
 	const parallel = 8
 	if len(checks) == 0 {
@@ -172,7 +173,7 @@ func (s *session) newRun() launch.Run {
 	now := time.Now().UTC()
 	return launch.Run{
 		ID: uuid.NewString(), From: s.From,
-		// No release is involved, and none is read.
+		// There is no release.
 		Target:    update.Release{Version: s.To, Image: "conformance.invalid/release@" + digest},
 		StartTime: now, Deadline: now.Add(s.Timeout), ToolVersion: s.ToolVersion,
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// labelConformance is on namespaces that were made for the time of the trials.
+// labelConformance labels namespaces created for the trials.
 const labelConformance = "preflight.openshift.io/conformance"
 
-// makeNamespaces makes those that the plan is in and the cluster does not have.
-// A preflight makes none; but a manifest may be tried before its operator is.
+// makeNamespaces creates the missing namespaces of the plan.
+// A preflight creates none, but a manifest may be tested before its operator exists.
 func (s *session) makeNamespaces(ctx context.Context, plan launch.Plan) error {
 	for _, name := range namespacesOf(plan) {
 		_, err := s.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -29,7 +29,7 @@ func (s *session) makeNamespaces(ctx context.Context, plan launch.Plan) error {
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("could not get namespace %q: %w", name, err)
 		}
-		s.Progress("making namespace " + name)
+		s.Progress("creating namespace " + name)
 		if err := s.makeNamespace(ctx, name); err != nil {
 			return err
 		}
@@ -37,14 +37,14 @@ func (s *session) makeNamespaces(ctx context.Context, plan launch.Plan) error {
 	return nil
 }
 
-// makeNamespace returns when pods can be created in the namespace.
+// makeNamespace creates a namespace and waits until pods can be created in it.
 func (s *session) makeNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelConformance: s.id}}}
 	if _, err := s.Kubernetes.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("could not make namespace %q: %w", name, err)
+		return fmt.Errorf("could not create namespace %q: %w", name, err)
 	}
 	s.namespaces = append(s.namespaces, name)
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, tidyTime, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, cleanupTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := s.Kubernetes.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -59,10 +59,10 @@ func (s *session) makeNamespace(ctx context.Context, name string) error {
 
 const pollInterval = 200 * time.Millisecond
 
-// removeNamespaces deletes what makeNamespaces made and waits until it is gone,
+// removeNamespaces deletes the created namespaces and waits until they are gone,
 // also after an interruption.
 func (s *session) removeNamespaces(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	var failed error
 	for _, name := range s.namespaces {
@@ -76,13 +76,13 @@ func (s *session) removeNamespaces(ctx context.Context) error {
 			return apierrors.IsNotFound(err), nil
 		})
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("namespace %q is still there: %w", name, err))
+			failed = errors.Join(failed, fmt.Errorf("namespace %q was not deleted in time: %w", name, err))
 		}
 	}
 	return failed
 }
 
-// namespacesOf are those of everything in the plan, sorted.
+// namespacesOf are the namespaces of all objects of the plan, sorted.
 func namespacesOf(plan launch.Plan) []string {
 	var names []string
 	for _, check := range plan.Checks {

@@ -6,11 +6,11 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// Needs is what it takes to try any manifest, but for what its roles allow.
+// Needs are the permissions to test any manifest, apart from those in its roles.
 func Needs() access.Needs { return baseNeeds().And(launch.AnyNeeds()) }
 
-// baseNeeds are those that do not depend on the manifest. Namespaces are made
-// only where the cluster does not have them.
+// baseNeeds are those that do not depend on the manifest. Namespaces are created
+// only if the cluster lacks them.
 func baseNeeds() access.Needs {
 	own := access.Needs{
 		Required: append(

@@ -20,32 +20,34 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// Subject is what is to be tried.
+// Subject is the set of checks to test.
 type Subject struct {
 	release *payload.Release
-	// access finds the digests of tags.
+	// alone is true for an image without a manifest.
+	alone bool
+	// access resolves tags.
 	access *registry.Access
-	// images are what the manifests call their images, with what became of each.
+	// images are the resolved images, by their names in the manifests.
 	images map[string]image
 }
 
-// image is what became of one image of a manifest.
+// image is a resolved image of a manifest.
 type image struct {
-	// pullSpec is by digest; empty when there is none, for the reason err.
+	// pullSpec is by digest; empty when err is set.
 	pullSpec string
 	err      error
 }
 
-// Substitution says which image stands for one that a manifest names.
+// Substitution replaces an image that a manifest names.
 type Substitution struct {
-	// Source is what manifests call the image, without tag and digest. Empty
-	// stands for every image.
+	// Source is the name in manifests, without tag and digest. Empty
+	// means every image.
 	Source string
 	// PullSpec is the image to run.
 	PullSpec string
 }
 
-// ParseSubstitution reads "SOURCE=PULLSPEC" or "PULLSPEC".
+// ParseSubstitution parses "SOURCE=PULLSPEC" or "PULLSPEC".
 func ParseSubstitution(text string) (Substitution, error) {
 	source, pullSpec, found := strings.Cut(text, "=")
 	if !found {
@@ -57,10 +59,10 @@ func ParseSubstitution(text string) (Substitution, error) {
 	return Substitution{Source: source, PullSpec: pullSpec}, nil
 }
 
-// Manifests is the subject of manifests as they lie in an operator's
-// repository, by the name of the file. Their images have tags there, in whose
-// place the release build puts digests; so do the substitutions, and where none
-// is given, the digest that the tag has at this moment, which access finds.
+// Manifests is the subject of manifests as stored in an operator's
+// repository, by file name. Their images have tags, which
+// the release build replaces by digests; here substitutions do, or without one
+// the current digest of the tag, resolved by access.
 func Manifests(ctx context.Context, files map[string][]byte, substitutions []Substitution, access *registry.Access) (Subject, error) {
 	release, err := payload.ReadManifests(files)
 	if err != nil {
@@ -74,8 +76,8 @@ func Manifests(ctx context.Context, files map[string][]byte, substitutions []Sub
 	return s, nil
 }
 
-// Program is the subject of an image alone: its /bin/preflight is run by a Job
-// that promises a framed result, without any rights, in a namespace of its own.
+// Program is the subject of a single image: its /bin/preflight is run by a Job
+// that declares a framed result, without any rights, in its own namespace.
 func Program(ctx context.Context, pullSpec string, access *registry.Access) Subject {
 	const name, namespace = "preflight", "preflight-conformance"
 	job := &batchv1.Job{
@@ -93,13 +95,13 @@ func Program(ctx context.Context, pullSpec string, access *registry.Access) Subj
 			}},
 		}}},
 	}
-	s := Subject{release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}}, images: map[string]image{}, access: access}
+	s := Subject{release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}}, images: map[string]image{}, access: access, alone: true}
 	s.resolve(ctx, nil)
 	return s
 }
 
-// resolve puts digests in the place of tags, and lists the images as a release
-// would. One that cannot be resolved is left, and refused with its manifest.
+// resolve replaces tags by digests, and lists the images as a release
+// would. An image that cannot be resolved remains, and its manifest is rejected.
 func (s *Subject) resolve(ctx context.Context, substitutions []Substitution) {
 	s.release.Images = map[string]string{}
 	for _, manifest := range s.release.Jobs {
@@ -146,7 +148,7 @@ func repository(pullSpec string) string {
 	return name
 }
 
-// imagesOf are the places where a Job names its images.
+// imagesOf are pointers to the image names in a Job.
 func imagesOf(job *batchv1.Job) []*string {
 	spec := &job.Spec.Template.Spec
 	var names []*string
@@ -164,37 +166,37 @@ func imagesOf(job *batchv1.Job) []*string {
 	return names
 }
 
-// unreadable are the results about manifests that cannot be read as they are.
+// unreadable are the results about manifests with problems.
 func (s Subject) unreadable() []Result {
 	var results []Result
 	for _, problem := range s.release.Problems {
 		results = append(results, Result{
 			Check: problem.Evidence["file"], Requirement: requirementManifest, Outcome: problem.Outcome,
-			Reason: problem.Reason, Message: problem.Message, Remediation: problem.Remediation,
+			Reason: finding.Reason(problem.Reason), Message: problem.Message, Remediation: problem.Remediation,
 		})
 	}
 	return results
 }
 
-// refused are the results about Jobs that a preflight would not run.
-func (s Subject) refused(findings []finding.Finding) []Result {
+// rejected are the results about Jobs that a preflight would not run.
+func (s Subject) rejected(findings []finding.Finding) []Result {
 	var results []Result
 	for _, f := range findings {
 		result := Result{
-			Check: f.Name, Requirement: requirementManifest, Outcome: preflight.Fail, Reason: f.Reason, Message: f.Message,
-			Remediation: "Correct the manifest: no preflight runs it as it is.",
+			Check: f.Name, Requirement: requirementManifest, Outcome: preflight.Fail, Reason: finding.Reason(f.Reason), Message: f.Message,
+			Remediation: "Correct the manifest: no preflight runs it unchanged.",
 		}
 		if f.Reason == "RefusedImage" {
 			result.Requirement = requirementImage
 			result.Message += s.unresolved()
-			result.Remediation = "Push the image, or name the one to run: --image PULLSPEC"
+			result.Remediation = "Push the image, or name another image to run instead."
 		}
 		results = append(results, result)
 	}
 	return results
 }
 
-// unresolved says why images have no digest.
+// unresolved lists why images have no digest.
 func (s Subject) unresolved() string {
 	var causes []string
 	for _, found := range s.images {
@@ -206,7 +208,7 @@ func (s Subject) unresolved() string {
 	return strings.Join(append([]string{""}, causes...), "; ")
 }
 
-// describeImages says what a check's manifests call its images, and what is run.
+// describeImages lists the images of a check by name and digest.
 func (s Subject) describeImages(check launch.Check) string {
 	var lines []string
 	for name, found := range s.images {
@@ -225,8 +227,8 @@ func (s Subject) describeImages(check launch.Check) string {
 	return strings.Join(slices.Compact(lines), "; ")
 }
 
-// notTaken are the results about Jobs that the API server does not take.
-func notTaken(findings []finding.Finding) []Result {
+// invalid are the results about Jobs that the API server rejects.
+func invalid(findings []finding.Finding) []Result {
 	var results []Result
 	for _, f := range findings {
 		outcome := preflight.Unknown
@@ -235,13 +237,13 @@ func notTaken(findings []finding.Finding) []Result {
 		}
 		results = append(results, Result{
 			Check: f.Name, Requirement: requirementManifest, Outcome: outcome,
-			Reason: f.Reason, Message: f.Message, Remediation: f.Remediation,
+			Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: f.Remediation,
 		})
 	}
 	return results
 }
 
-// bound is true when a binding of the plan gives the account rights.
+// bound is true when a binding of the plan grants the account rights.
 func bound(plan launch.Plan, namespace, name string) bool {
 	for _, object := range plan.Supporting {
 		var subjects []rbacv1.Subject

@@ -23,18 +23,18 @@ import (
 )
 
 const (
-	// memoryLimit is what a check has to get by with: a preflight runs some
-	// thirty of them side by side.
+	// memoryLimit is the memory that must suffice for a check: a preflight runs some
+	// thirty of them concurrently.
 	memoryLimit = "128Mi"
 	// smallBudget is the least that a runner may grant a result (WIRE.md).
 	smallBudget = 512
-	// patience is how long a check has to end after SIGTERM, in seconds.
-	patience = 5
-	// settle is how long a check is at work before it is ended, so that it had
-	// time to say that it runs.
+	// stopSeconds is how long a check may take to end after SIGTERM, in seconds.
+	stopSeconds = 5
+	// settle is how long a check runs before it is stopped, so that it has
+	// time to report that it runs.
 	settle = 2 * time.Second
-	// tidyTime bounds the reading and the deleting after an attempt.
-	tidyTime = time.Minute
+	// cleanupTimeout bounds the reading and deletion after an attempt.
+	cleanupTimeout = time.Minute
 )
 
 // trial is one way to run a check.
@@ -42,12 +42,12 @@ type trial struct {
 	name string
 	// describe completes "running …".
 	describe string
-	// change makes the hardship; the check is the first container.
+	// change applies the restriction; the check is the first container.
 	change func(pod *corev1.PodSpec)
-	// stop has the pods ended soon after they run.
+	// stop stops the pods soon after they run.
 	stop bool
-	// look is asked while the objects of the attempt are there.
-	look func(ctx context.Context, plan launch.Plan) error
+	// inspect is called while the objects of the attempt exist; optional.
+	inspect func(ctx context.Context, plan launch.Plan) error
 }
 
 // The names of the trials.
@@ -63,34 +63,34 @@ const (
 	cutOff     = "cut off"
 )
 
-// first are the trials that need no other.
-func first(look func(context.Context, launch.Plan) error) []trial {
+// first are the trials that are not compared with another.
+func first(inspect func(context.Context, launch.Plan) error) []trial {
 	return []trial{
-		{name: asIs, describe: "the check as it is", look: look},
-		{name: killed, describe: "the check, and killing it", stop: true, change: func(pod *corev1.PodSpec) {
+		{name: asIs, describe: "the check unchanged", inspect: inspect},
+		{name: killed, describe: "the check, then killing it", stop: true, change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", silentHost)
 			// Kept where the cluster has ContainerStopSignals, else dropped.
 			pod.OS = &corev1.PodOS{Name: corev1.Linux}
 			pod.Containers[0].Lifecycle = &corev1.Lifecycle{StopSignal: new(corev1.SIGKILL)}
 		}},
-		{name: terminated, describe: "the check, and terminating it", stop: true, change: func(pod *corev1.PodSpec) {
+		{name: terminated, describe: "the check, then terminating it", stop: true, change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", silentHost)
 		}},
 	}
 }
 
 const (
-	// silentHost is an address that nobody has (RFC 5737): it has a check wait
+	// silentHost is an unassigned address (RFC 5737): a check waits there
 	// for the API server.
 	silentHost = "192.0.2.1"
-	// closedHost is one where nobody listens.
+	// closedHost is an address without an API server.
 	closedHost = "127.0.0.1"
 )
 
-// compared are the trials whose answers are held against that of the first.
+// compared are the trials whose results are compared with the first.
 func compared() []trial {
 	return []trial{
-		{name: again, describe: "the check once more"},
+		{name: again, describe: "the check again"},
 		{name: nonRoot, describe: "the check as a user other than root", change: func(pod *corev1.PodSpec) {
 			secure(pod, func(security *corev1.SecurityContext) { security.RunAsNonRoot = new(true) })
 		}},
@@ -131,7 +131,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 	container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
 }
 
-// attempt makes one attempt with each of the checks, and writes down what they
+// attempt makes one attempt with each of the checks, and records what they
 // left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	run := s.newRun()
@@ -148,8 +148,8 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 	if err != nil {
 		return err
 	}
-	if t.look != nil {
-		if err := t.look(ctx, plan); err != nil {
+	if t.inspect != nil {
+		if err := t.inspect(ctx, plan); err != nil {
 			return err
 		}
 	}
@@ -164,41 +164,41 @@ func (s *session) attempt(ctx context.Context, t trial, checks []string) (err er
 	return nil
 }
 
-// prepare makes the hardship. There is one pod only, and it does not stay long
-// when it is deleted.
+// prepare applies the restriction. There is only one pod, and it ends soon
+// after it is deleted.
 func (t trial) prepare(check launch.Check) {
 	check.Job.Spec.BackoffLimit = new(int32(0))
 	pod := &check.Job.Spec.Template.Spec
-	pod.TerminationGracePeriodSeconds = new(int64(patience))
+	pod.TerminationGracePeriodSeconds = new(int64(stopSeconds))
 	if t.change != nil {
 		t.change(pod)
 	}
 }
 
-// collect runs the plan as a preflight does, and returns what it would report.
+// collect runs the plan as a preflight does, and returns its findings.
 func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]finding.Finding, error) {
 	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
 	defer cancel()
 	ender := &ender{session: s, ctx: limited, run: plan.Run.ID}
 	options := jobs.Options{}
 	if t.stop {
-		options.Progress = ender.seen
+		options.Progress = ender.observe
 	}
 	sources, err := jobs.Sources(limited, s.Kubernetes, s.launcher, plan, options)
 	if err != nil {
 		return nil, err
 	}
 	findings := map[string][]finding.Finding{}
-	collector.Collect(limited, sources, func(source collector.Source, said []finding.Finding) {
-		findings[source.Name] = said
+	collector.Collect(limited, sources, func(source collector.Source, reported []finding.Finding) {
+		findings[source.Name] = reported
 	})
 	return findings, errors.Join(ctx.Err(), ender.wait())
 }
 
-// ender ends pods that run.
+// ender stops running pods.
 type ender struct {
 	session *session
-	ctx     context.Context //nolint:containedctx // it is that of the attempt, which a callback is not given
+	ctx     context.Context //nolint:containedctx // the context of the attempt, which the callback does not receive
 	run     string
 
 	once    sync.Once
@@ -206,9 +206,9 @@ type ender struct {
 	err     error
 }
 
-// seen is told how the checks are doing. All pods are ended when the first has
-// been at work for a while.
-func (e *ender) seen(status jobs.Status) {
+// observe receives the status of checks. All pods are stopped after the first has
+// run for the settle time.
+func (e *ender) observe(status jobs.Status) {
 	if status.State != jobs.Running {
 		return
 	}
@@ -220,8 +220,8 @@ func (e *ender) wait() error {
 	return e.err
 }
 
-// end has the kubelet end the pods of a run: it does when their time is up, and
-// unlike a deleted pod they stay to be read.
+// end stops the pods of a run by their deadline;
+// unlike deleted pods they remain readable.
 func (s *session) end(ctx context.Context, run string) error {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
@@ -239,7 +239,7 @@ func (s *session) end(ctx context.Context, run string) error {
 		_, err := s.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType,
 			[]byte(`{"spec":{"activeDeadlineSeconds":1}}`), metav1.PatchOptions{})
 		if err != nil {
-			return fmt.Errorf("could not end pod %q: %w", pod.Name, err)
+			return fmt.Errorf("could not stop pod %q: %w", pod.Name, err)
 		}
 	}
 	return nil
@@ -249,9 +249,9 @@ func ofRun(run string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: run}.String()}
 }
 
-// cleanup deletes what an attempt created, also when it was interrupted.
+// cleanup deletes the objects of an attempt, also after an interruption.
 func (s *session) cleanup(ctx context.Context, run string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_, err := s.launcher.Cleanup(ctx, run)
 	return err

@@ -16,19 +16,19 @@ import (
 // maxLine bounds one text of the report, in bytes.
 const maxLine = 4 << 10
 
-// headline is the answer for people.
+// headline is the conclusion of the report.
 func (r Report) headline() string {
 	switch r.Outcome() {
 	case preflight.Pass:
-		return "Conforms: this may be shipped."
+		return "Conforms: the check can be shipped."
 	case preflight.Fail:
-		return "Does not conform: do not ship this yet."
+		return "Does not conform: do not ship the check."
 	case preflight.Unknown, preflight.Warn, preflight.Skipped:
 	}
-	return "Undecided: not everything could be tried."
+	return "Undecided: not all requirements could be tested."
 }
 
-// WriteText writes the results for people.
+// WriteText writes the results as text.
 func (r Report) WriteText(w io.Writer) error {
 	var page bytes.Buffer
 	check := ""
@@ -47,8 +47,8 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// MarshalJSON implements json.Marshaler: the outcome comes with the results.
-// Characters that are special in HTML stay readable.
+// MarshalJSON implements json.Marshaler: the outcome is included.
+// HTML characters are not escaped.
 func (r Report) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -60,9 +60,9 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// The parts of JUnit's format that CI systems read: a suite for each check, a
-// case for each requirement. What could not be tried is an error there, and
-// what is worth a warning a pass with output.
+// The parts of the JUnit format that CI systems read: a suite for each check, a
+// case for each requirement. Unknown is an error, and
+// Warn a pass with output.
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Suites  []junitSuite `xml:"testsuite"`
@@ -117,19 +117,19 @@ func (r Report) WriteJUnit(w io.Writer) error {
 
 func (s *junitSuite) add(result Result) {
 	entry := junitCase{Class: result.Check, Name: result.Requirement}
-	said := &junitText{Message: result.Message, Type: result.Reason, Text: result.Remediation}
+	text := &junitText{Message: result.Message, Type: string(result.Reason), Text: result.Remediation}
 	s.Tests++
 	switch result.Outcome {
 	case preflight.Fail:
 		s.Failures++
-		entry.Failure = said
+		entry.Failure = text
 	case preflight.Unknown:
 		s.Errors++
-		entry.Error = said
+		entry.Error = text
 	case preflight.Skipped:
 		s.Skipped++
-		said.Type = "" // the format has none there
-		entry.Skipped = said
+		text.Type = "" // the format has no type here
+		entry.Skipped = text
 	case preflight.Pass:
 		entry.Output = result.Message
 	case preflight.Warn:

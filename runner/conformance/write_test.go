@@ -17,10 +17,10 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
-// sample has one result of each outcome, and text that tries to do harm.
+// sample has one result of each outcome, and hostile text.
 func sample() conformance.Report {
 	return conformance.Report{Results: []conformance.Result{
-		{Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms", Message: "said Zoo.Animal Pass (Passed), and ended with exit code 0"},
+		{Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms", Message: "reported Zoo.Animal Pass (Passed) with exit code 0"},
 		{Check: "Zoo.Captive", Requirement: "Killed", Outcome: preflight.Skipped, Reason: "TooFast", Message: "it ended by itself"},
 		{Check: "Zoo.Captive", Requirement: "Time", Outcome: preflight.Warn, Reason: "Slow", Message: "it took 2m0s", Remediation: "Ask for less."},
 		{Check: "Zoo.Captive", Requirement: "NonRoot", Outcome: preflight.Fail, Reason: "RunsAsRoot", Message: "image <will> run\x1b[2J as root", Remediation: "USER 65532"},
@@ -49,16 +49,16 @@ func TestWrite(t *testing.T) {
 				t.Errorf("the output changed (-want, +got); if that is intended: go test -update\n%s", diff)
 			}
 			if bytes.ContainsRune(got.Bytes(), '\x1b') {
-				t.Error("the output can drive a terminal")
+				t.Error("the output has terminal control characters")
 			}
 		})
 	}
 	if err := report.Write(&bytes.Buffer{}, "xml", sample()); err == nil {
-		t.Error("an unknown format is taken")
+		t.Error("an unknown format is accepted")
 	}
 }
 
-func TestJUnitIsXMLWhateverIsSaid(t *testing.T) {
+func TestJUnitOfHostileText(t *testing.T) {
 	hostile := conformance.Report{Results: []conformance.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
 	var got bytes.Buffer
 	if err := report.Write(&got, "junit", hostile); err != nil {
@@ -75,10 +75,10 @@ func TestOutcome(t *testing.T) {
 		outcomes []preflight.Outcome
 		want     preflight.Outcome
 	}{
-		"Nothing":  {reason: "nothing tried is not a pass", want: preflight.Unknown},
-		"Good":     {reason: "what does not apply and what is worth a warning is no reason not to ship", outcomes: []preflight.Outcome{preflight.Pass, preflight.Skipped, preflight.Warn}, want: preflight.Pass},
-		"Untried":  {reason: "what could not be tried leaves it open", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Pass}, want: preflight.Unknown},
-		"Breaking": {reason: "one broken requirement decides", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Fail, preflight.Pass}, want: preflight.Fail},
+		"Nothing":  {reason: "a report without results is not a pass", want: preflight.Unknown},
+		"Good":     {reason: "skipped requirements and warnings do not prevent conformance", outcomes: []preflight.Outcome{preflight.Pass, preflight.Skipped, preflight.Warn}, want: preflight.Pass},
+		"Untried":  {reason: "a requirement that could not be tested is inconclusive", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Pass}, want: preflight.Unknown},
+		"Breaking": {reason: "one violation decides", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Fail, preflight.Pass}, want: preflight.Fail},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var report conformance.Report
@@ -96,18 +96,18 @@ func TestParseSubstitution(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, text string
 		want         conformance.Substitution
-		refused      bool
+		rejected     bool
 	}{
-		"All":    {reason: "one image for all", text: "registry.example.com/a:1", want: conformance.Substitution{PullSpec: "registry.example.com/a:1"}},
-		"One":    {reason: "a port is not a tag", text: "localhost:5000/a=b@sha256:0", want: conformance.Substitution{Source: "localhost:5000/a", PullSpec: "b@sha256:0"}},
-		"Tag":    {reason: "a source has no tag: it stands for all of them", text: "a:1=b:2", refused: true},
-		"Empty":  {reason: "nothing is no image", refused: true},
-		"Half":   {reason: "nor is half of it", text: "a=", refused: true},
-		"Nobody": {reason: "a source has a name", text: "=b", refused: true},
+		"All":      {reason: "one image for all", text: "registry.example.com/a:1", want: conformance.Substitution{PullSpec: "registry.example.com/a:1"}},
+		"One":      {reason: "a port is not a tag", text: "localhost:5000/a=b@sha256:0", want: conformance.Substitution{Source: "localhost:5000/a", PullSpec: "b@sha256:0"}},
+		"Tag":      {reason: "a source has no tag", text: "a:1=b:2", rejected: true},
+		"Empty":    {reason: "an empty substitution", rejected: true},
+		"Half":     {reason: "a substitution without an image", text: "a=", rejected: true},
+		"NoSource": {reason: "a substitution with an empty source", text: "=b", rejected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := conformance.ParseSubstitution(tc.text)
-			if (err != nil) != tc.refused {
+			if (err != nil) != tc.rejected {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

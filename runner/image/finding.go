@@ -9,24 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
-)
-
-const ReasonImagesPresent finding.Reason = "ImagesPresent"
-
-// The reasons of findings, beside those of registry.Error.
-const (
-	reasonMissing      = "ImagesMissing"
-	reasonBlobs        = "BlobsMissing"
-	reasonLie          = "DigestMismatch"
-	reasonInvalid      = "InvalidManifest"
-	reasonTooLarge     = "ManifestTooLarge"
-	reasonArchitecture = "ArchitectureMissing"
-	// reasonMore is that of all groups which have no finding of their own.
-	reasonMore = "MoreImages"
 )
 
 // digestName is the name of findings about a registry that cannot be trusted:
@@ -44,7 +31,7 @@ const (
 // group is all images that are not to be had for the same cause, from the same
 // places.
 type group struct {
-	reason  string
+	reason  finding.Reason
 	outcome preflight.Outcome
 	// places is what the places have in common, exact their names where all of
 	// the images have the same.
@@ -56,9 +43,8 @@ type group struct {
 	mirror string
 }
 
-// judge makes findings of the results: one that says that all is well, or one
-// for each group.
-func (c Check) judge(results []result) []finding.Finding {
+// findings are those of the results: one Pass, or one for each group.
+func (c Check) findings(results []result) []finding.Finding {
 	groups := map[string]*group{}
 	missing := 0
 	for _, each := range results {
@@ -67,7 +53,7 @@ func (c Check) judge(results []result) []finding.Finding {
 		}
 		missing += len(each.components)
 		one := c.groupOf(each)
-		key := one.reason + " " + one.places
+		key := string(one.reason) + " " + one.places
 		if groups[key] == nil {
 			groups[key] = &one
 			continue
@@ -80,12 +66,12 @@ func (c Check) judge(results []result) []finding.Finding {
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
 		return []finding.Finding{finding.Pass(ReasonImagesPresent,
-			"%d images are where nodes would pull them; a node that needed all of them would pull %s", len(c.Images), evidence["size"]).
+			"%d images are available from where nodes would pull them; all of them together have %s", len(c.Images), evidence["size"]).
 			Named(Name).Observed(evidence)}
 	}
 	var lies, others []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
-		if groups[key].reason == reasonLie {
+		if groups[key].reason == ReasonDigestMismatch {
 			lies = append(lies, groups[key])
 		} else {
 			others = append(others, groups[key])
@@ -117,8 +103,8 @@ func fewer(groups []*group) []*group {
 		rest.components = append(rest.components, each.components...)
 	}
 	rest.exact = fmt.Sprintf("%d more places, for %d more causes", len(places), len(groups)-mostGroups+1)
-	if rest.reason != reasonLie {
-		rest.reason = reasonMore
+	if rest.reason != ReasonDigestMismatch {
+		rest.reason = ReasonMoreImages
 	}
 	return append(groups[:mostGroups-1:mostGroups-1], &rest)
 }
@@ -129,7 +115,7 @@ func severity(g *group) int {
 
 // groupOf says why one image is not to be had.
 func (c Check) groupOf(each result) group {
-	one := group{components: each.components, reason: "Error", outcome: preflight.Unknown}
+	one := group{components: each.components, reason: collector.ReasonError, outcome: preflight.Unknown}
 	for _, place := range each.places {
 		if place.Mirror {
 			one.mirror = cmp.Or(one.mirror, place.Repository)
@@ -139,22 +125,22 @@ func (c Check) groupOf(each result) group {
 	if ok {
 		one.reason, one.answer, one.remedy = failed.Reason, failed.Error(), failed.Remediation
 	}
-	refused, final := errors.AsType[*refusal](each.failure)
+	rejected, final := errors.AsType[*violation](each.failure)
 	if final {
-		one.reason, one.outcome, one.answer = refused.reason, refused.outcome, refused.text
+		one.reason, one.outcome, one.answer = rejected.reason, rejected.outcome, rejected.text
 		each.places = each.places[len(each.places)-1:] // the place that said so
 	}
 	one.places, one.exact = cmp.Or(called(each.places, common), "anywhere"), cmp.Or(called(each.places, exact), "anywhere")
-	switch one.reason {
-	case "ImageNotFound":
-		one.reason, one.outcome = reasonMissing, preflight.Fail
-	case "RegistryNotAllowed", "RegistryBlocked":
+	switch one.reason { //nolint:exhaustive // the other reasons keep their outcome
+	case registry.ReasonImageNotFound:
+		one.reason, one.outcome = ReasonImagesMissing, preflight.Fail
+	case registry.ReasonRegistryNotAllowed, registry.ReasonRegistryBlocked:
 		one.outcome = preflight.Fail
 	}
 	if !ok && !final {
 		one.answer = oneLine(each.failure.Error())
 	}
-	one.remedy = cmp.Or(c.remedy(one), one.remedy, "Put right what the message names, then run the preflight again.")
+	one.remedy = cmp.Or(c.remedy(one), one.remedy, "Fix what the message names, then run the preflight again.")
 	return one
 }
 
@@ -162,15 +148,15 @@ func (c Check) groupOf(each result) group {
 // where the registry package knows better.
 func (c Check) remedy(one group) string {
 	switch {
-	case one.reason == reasonArchitecture:
-		return "Choose the release for the architectures of the nodes; on a mirror, mirror it with all of them: oc adm release mirror --keep-manifest-list"
-	case one.reason == reasonInvalid:
+	case one.reason == ReasonArchitectureMissing:
+		return "Choose the release for the architectures of the nodes; on a mirror, mirror it for all of them with oc adm release mirror --keep-manifest-list."
+	case one.reason == ReasonInvalidManifest:
 		return "Do not update to this release: nodes cannot run the image."
-	case one.reason == reasonLie && one.mirror == "":
-		return "Do not pull from there. Report it to whoever runs the registry: what it serves is not what was asked for."
-	case one.reason == reasonMissing && one.mirror == "":
-		return "See whether the pull spec is right: oc adm release info " + c.Release.Image + "; then ask whoever runs the registry, or mirror the release."
-	case one.reason == reasonMissing, one.reason == reasonBlobs, one.reason == reasonLie:
+	case one.reason == ReasonDigestMismatch && one.mirror == "":
+		return "Do not pull from this registry, and report to its operators that it serves other content than requested."
+	case one.reason == ReasonImagesMissing && one.mirror == "":
+		return "Check the pull spec with oc adm release info " + c.Release.Image + "; then ask the operators of the registry, or mirror the release."
+	case one.reason == ReasonImagesMissing, one.reason == ReasonBlobsMissing, one.reason == ReasonDigestMismatch:
 		return fmt.Sprintf("Mirror the release again: oc adm release mirror --from=%s --to=%s; with oc-mirror: oc mirror --v2 --config=imageset-config.yaml docker://HOST",
 			c.Release.Image, cmp.Or(one.mirror, "REPOSITORY"))
 	}
@@ -181,21 +167,21 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	slices.Sort(g.components)
 	evidence = maps.Clone(evidence)
 	evidence["concerned"] = strconv.Itoa(len(g.components))
-	said := map[string]string{
-		reasonMissing: "missing from", reasonBlobs: "incomplete at", reasonLie: "not what was promised at",
-		reasonInvalid: "not valid at", reasonArchitecture: "not for all nodes at",
-		"RegistryNotAllowed": "not allowed from", "RegistryBlocked": "not allowed from", reasonMore: "not to be had from",
+	problem := map[finding.Reason]string{
+		ReasonImagesMissing: "missing from", ReasonBlobsMissing: "incomplete at", ReasonDigestMismatch: "served with other content at",
+		ReasonInvalidManifest: "not valid at", ReasonArchitectureMissing: "not for all nodes at",
+		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from", ReasonMoreImages: "not available from",
 	}[g.reason]
 	f := finding.Finding{Finding: preflight.Finding{
 		Name:        Name,
 		Outcome:     g.outcome,
-		Reason:      g.reason,
+		Reason:      string(g.reason),
 		Evidence:    evidence,
 		Remediation: g.remedy,
 		Message: fmt.Sprintf("%d of %d images are %s %s: %s (%s)", len(g.components), len(c.Images),
-			cmp.Or(said, "not known to be at"), g.exact, some(g.components), g.example()),
+			cmp.Or(problem, "not known to be at"), g.exact, some(g.components), g.example()),
 	}}
-	if g.reason == reasonLie {
+	if g.reason == ReasonDigestMismatch {
 		f.Name = digestName
 	}
 	return f
@@ -206,7 +192,7 @@ func (g *group) example() string {
 	if len(g.components) == 1 {
 		return g.answer
 	}
-	return "for one of them: " + g.answer
+	return "the first: " + g.answer
 }
 
 // evidence counts.
@@ -297,5 +283,5 @@ func humanSize(bytes int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/gibi)
 }
 
-// oneLine makes text from outside fit for a message.
+// oneLine sanitizes external text for a message.
 func oneLine(text string) string { return words.Line(text, maxText) }

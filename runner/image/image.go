@@ -36,8 +36,6 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-const ReasonNotSelected finding.Reason = "NotSelected"
-
 // Name is the name of the check, by which its findings are accepted, but for
 // those about a registry that serves something else than was promised.
 const Name = "Images"
@@ -89,7 +87,7 @@ type Check struct {
 	// Nodes pull ToPull, which is some of Images, where the mode wants it.
 	Nodes  Nodes
 	ToPull map[string]string
-	// Progress is told how many images were asked for, one call at a time.
+	// Progress is called with the number of checked images, never concurrently.
 	Progress func(done, total int)
 }
 
@@ -110,11 +108,11 @@ func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	}
 	access := c.Access(ctx)
 	defer access.Close()
-	results := c.lookAtAll(ctx, access)
+	results := c.checkAll(ctx, access)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, fmt.Errorf("not all images of the release were asked for: %w", ctx.Err())
+		return nil, fmt.Errorf("not all images of the release were checked: %w", ctx.Err())
 	}
-	findings := c.judge(results)
+	findings := c.findings(results)
 	if c.Mode.Pulls() {
 		pulled, err := c.Nodes.Pull(ctx, c.ToPull, c.bytesToPull(results))
 		return c.complete(append(findings, pulled...)...), err
@@ -140,8 +138,8 @@ func (c Check) complete(findings ...finding.Finding) []finding.Finding {
 	return findings
 }
 
-// lookAtAll asks for each pull spec once, whoever names it.
-func (c Check) lookAtAll(ctx context.Context, access *registry.Access) []result {
+// checkAll asks for each pull spec once, whoever names it.
+func (c Check) checkAll(ctx context.Context, access *registry.Access) []result {
 	components := map[string][]string{}
 	for _, component := range slices.Sorted(maps.Keys(c.Images)) {
 		components[c.Images[component]] = append(components[c.Images[component]], component)
@@ -155,7 +153,7 @@ func (c Check) lookAtAll(ctx context.Context, access *registry.Access) []result 
 	done := 0
 	for i, pullSpec := range pullSpecs {
 		group.Go(func() error {
-			results[i] = visitor.look(ctx, access, pullSpec)
+			results[i] = visitor.check(ctx, access, pullSpec)
 			results[i].components = components[pullSpec]
 			mutex.Lock()
 			defer mutex.Unlock()

@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 			reason:  "nothing is missing",
 			prepare: func(t *testing.T, w world) { t.Helper(); w.pushToSource(t, components()...) },
 			want:    []string{"Images Pass ImagesPresent"},
-			text:    []string{"4 images are where nodes would pull them"},
+			text:    []string{"4 images are available from where nodes would pull them"},
 		},
 		"One missing": {
 			reason:  "the image and the place are named",
@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 				w.source.answer("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch", "Images Fail ImagesMissing"},
-			text: []string{"1 of 4 images are not what was promised at SOURCE/", ": etcd (", "Do not pull from there"},
+			text: []string{"1 of 4 images are served with other content at SOURCE/", ": etcd (", "Do not pull from this registry"},
 		},
 		"Another manifest on the mirror": {
 			reason: "nodes do not look elsewhere then",
@@ -133,7 +133,7 @@ func TestCheck(t *testing.T) {
 				w.mirror.answer("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch"},
-			text: []string{"not what was promised at MIRROR/ocp/release: etcd (", "Mirror the release again"},
+			text: []string{"served with other content at MIRROR/ocp/release: etcd (", "Mirror the release again"},
 		},
 		"Schema 1": {
 			reason: "the header of the registry is not believed, nor is the manifest valid",
@@ -197,7 +197,7 @@ func TestCheck(t *testing.T) {
 				w.pushIndex(t, "etcd", "amd64", "amd64", "arm64")
 			},
 			want: []string{"Images Fail ImagesMissing"},
-			text: []string{": etcd (the index is there, but not its image for linux/amd64)"},
+			text: []string{": etcd (it has the index but not its image for linux/amd64)"},
 		},
 		"Index without an image that no node needs": {
 			reason: "nobody would pull it",
@@ -247,7 +247,7 @@ func TestCheck(t *testing.T) {
 				w.source.answer("HEAD "+w.layer(t, "etcd"), func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "7") })
 			},
 			want: []string{"ImageDigest Fail DigestMismatch"},
-			text: []string{"it has 7 bytes as the blob"},
+			text: []string{"it serves 7 bytes as the blob"},
 		},
 		"Blobs": {
 			reason:  "all are there",
@@ -425,7 +425,7 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"Images": 100, "ImageDigest": 15}, concerned); diff != "" {
 		t.Errorf("each image is in one of them (-want, +got):\n%s", diff)
 	}
-	want := "91 of 115 images are not to be had from 91 more places, for 91 more causes: "
+	want := "91 of 115 images are not available from 91 more places, for 91 more causes: "
 	if last.Reason != "MoreImages" || last.Outcome != preflight.Fail || !strings.HasPrefix(last.Message, want) || !strings.Contains(last.Message, "and 86 more (") {
 		t.Errorf("%s (%s) %q, want a failure that says %q, since some of them are failures", last.Outcome, last.Reason, last.Message, want)
 	}

@@ -4,33 +4,35 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
 
-// refusal is an answer that is final, whatever other places have.
-type refusal struct {
-	reason, text string
-	outcome      preflight.Outcome
+// violation is a final response: no other place is tried.
+type violation struct {
+	reason  finding.Reason
+	text    string
+	outcome preflight.Outcome
 }
 
 // Error implements error.
-func (r *refusal) Error() string { return r.text }
+func (r *violation) Error() string { return r.text }
 
-func refuse(reason, format string, args ...any) *refusal {
-	return &refusal{reason: reason, outcome: preflight.Fail, text: fmt.Sprintf(format, args...)}
+func reject(reason finding.Reason, format string, args ...any) *violation {
+	return &violation{reason: reason, outcome: preflight.Fail, text: fmt.Sprintf(format, args...)}
 }
 
-// unusable makes the refusal of a manifest that no node accepts. Only an image that
+// unusable makes the violation of a manifest that no node accepts. Only an image that
 // is missing for an architecture has another remedy.
 func unusable(err error) error {
-	refused, ok := errors.AsType[*ocimanifest.Error](err)
+	rejected, ok := errors.AsType[*ocimanifest.Error](err)
 	if !ok {
 		return err
 	}
-	reason := reasonInvalid
-	if refused.Reason == ocimanifest.ArchitectureMissing || refused.Reason == ocimanifest.NoLinuxImage {
-		reason = reasonArchitecture
+	reason := ReasonInvalidManifest
+	if rejected.Reason == ocimanifest.ReasonArchitectureMissing || rejected.Reason == ocimanifest.ReasonNoLinuxImage {
+		reason = ReasonArchitectureMissing
 	}
-	return refuse(reason, "%s", refused.Message)
+	return reject(reason, "%s", rejected.Message)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/repository"
 )
 
-// result is what came of asking for one image.
+// result is the result for one image.
 type result struct {
 	// components are those that have the image.
 	components []string
@@ -33,7 +33,7 @@ type visitor struct {
 
 	mutex sync.Mutex
 	// opened keep what a registry gave as a token, by place and credential.
-	opened map[string]func() (stall, error)
+	opened map[string]func() (repoClient, error)
 	// dead are the errors of registries that no connection could be made to, by
 	// host: it would take as long for each image.
 	dead map[string]error
@@ -45,12 +45,12 @@ type visitor struct {
 func newVisitor(mode Mode, architectures []string) *visitor {
 	return &visitor{
 		mode: mode, architectures: architectures,
-		opened: map[string]func() (stall, error){}, dead: map[string]error{}, blobs: map[string]func() error{},
+		opened: map[string]func() (repoClient, error){}, dead: map[string]error{}, blobs: map[string]func() error{},
 	}
 }
 
-// look asks one place after the other for one image.
-func (v *visitor) look(ctx context.Context, access *registry.Access, pullSpec string) result {
+// check requests one image from its places in order.
+func (v *visitor) check(ctx context.Context, access *registry.Access, pullSpec string) result {
 	var found result
 	_, found.failure = access.Try(ctx, pullSpec, func(ctx context.Context, visit registry.Visit) error {
 		found.places = append(found.places, visit.Place)
@@ -61,7 +61,7 @@ func (v *visitor) look(ctx context.Context, access *registry.Access, pullSpec st
 	return found
 }
 
-// visit asks one place, as somebody.
+// visit requests the image from one place with one credential.
 func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][]ocispec.Descriptor, error) {
 	host := visit.Reference.Context().RegistryStr()
 	if err := v.isDead(host); err != nil {
@@ -88,13 +88,13 @@ func (v *visitor) isDead(host string) error {
 
 // open asks a place once who asks, and for all images of it, so that a registry is
 // asked for a token once.
-func (v *visitor) open(ctx context.Context, visit registry.Visit) (stall, error) {
+func (v *visitor) open(ctx context.Context, visit registry.Visit) (repoClient, error) {
 	key := visit.Repository + " " + visit.Credential
 	v.mutex.Lock()
 	if v.opened[key] == nil {
-		v.opened[key] = sync.OnceValues(func() (stall, error) {
+		v.opened[key] = sync.OnceValues(func() (repoClient, error) {
 			opened, err := repository.Open(ctx, visit.Reference.Context(), visit.Auth, visit.Transport)
-			return stall{name: visit.Repository, repository: opened}, err
+			return repoClient{name: visit.Repository, repository: opened}, err
 		})
 	}
 	ask := v.opened[key]
@@ -103,13 +103,13 @@ func (v *visitor) open(ctx context.Context, visit registry.Visit) (stall, error)
 }
 
 // image reads the manifests of an image and returns its layers by architecture.
-func (v *visitor) image(ctx context.Context, at stall, digest string) (map[string][]ocispec.Descriptor, error) {
+func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[string][]ocispec.Descriptor, error) {
 	top, err := at.manifest(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
 	if !top.IsIndex() {
-		return map[string][]ocispec.Descriptor{"": top.Layers}, v.lookAtBlobs(ctx, at, top)
+		return map[string][]ocispec.Descriptor{"": top.Layers}, v.checkBlobs(ctx, at, top)
 	}
 	images, err := top.Images(v.architectures...)
 	if err != nil {
@@ -120,21 +120,21 @@ func (v *visitor) image(ctx context.Context, at stall, digest string) (map[strin
 		architecture := oneLine(described.Platform.Architecture)
 		image, err := at.child(ctx, described)
 		if repository.IsMissing(err) {
-			return nil, refuse(reasonMissing, "the index is there, but not its image for linux/%s", architecture)
+			return nil, reject(ReasonImagesMissing, "it has the index but not its image for linux/%s", architecture)
 		}
 		if err != nil {
 			return nil, err
 		}
 		layers[architecture] = append(layers[architecture], image.Layers...)
-		if err := v.lookAtBlobs(ctx, at, image); err != nil {
+		if err := v.checkBlobs(ctx, at, image); err != nil {
 			return nil, err
 		}
 	}
 	return layers, nil
 }
 
-// lookAtBlobs asks whether all blobs of an image are there.
-func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image ocimanifest.Manifest) error {
+// checkBlobs asks whether all blobs of an image are there.
+func (v *visitor) checkBlobs(ctx context.Context, at repoClient, image ocimanifest.Manifest) error {
 	if v.mode != Blobs {
 		return nil
 	}
@@ -153,15 +153,15 @@ func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image ocimanifest.M
 	return nil
 }
 
-// stall is a repository with a way to it.
-type stall struct {
+// repoClient is an open repository with its name.
+type repoClient struct {
 	name       string
 	repository *repository.Repository
 }
 
 // manifest returns the manifest with that digest.
-func (s stall) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
-	content, err := s.content(ctx, digest)
+func (c repoClient) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
+	content, err := c.content(ctx, digest)
 	if err != nil {
 		return ocimanifest.Manifest{}, err
 	}
@@ -170,8 +170,8 @@ func (s stall) manifest(ctx context.Context, digest string) (ocimanifest.Manifes
 }
 
 // child returns an image that an index describes.
-func (s stall) child(ctx context.Context, described ocispec.Descriptor) (ocimanifest.Manifest, error) {
-	content, err := s.content(ctx, described.Digest.String())
+func (c repoClient) child(ctx context.Context, described ocispec.Descriptor) (ocimanifest.Manifest, error) {
+	content, err := c.content(ctx, described.Digest.String())
 	if err != nil {
 		return ocimanifest.Manifest{}, err
 	}
@@ -179,27 +179,27 @@ func (s stall) child(ctx context.Context, described ocispec.Descriptor) (ocimani
 	return manifest, unusable(err)
 }
 
-func (s stall) content(ctx context.Context, digest string) ([]byte, error) {
-	content, err := s.repository.Manifest(ctx, digest)
+func (c repoClient) content(ctx context.Context, digest string) ([]byte, error) {
+	content, err := c.repository.Manifest(ctx, digest)
 	switch {
 	case errors.Is(err, repository.ErrMismatch):
-		return nil, refuse(reasonLie, "it serves something else as the manifest %s", digest)
+		return nil, reject(ReasonDigestMismatch, "it serves other content as the manifest %s", digest)
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, refuse(reasonTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
+		return nil, reject(ReasonManifestTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
 	}
 	return content, err
 }
 
 // blob asks for the size of a blob.
-func (s stall) blob(ctx context.Context, wanted ocispec.Descriptor) error {
-	size, err := s.repository.BlobSize(ctx, wanted.Digest.String())
+func (c repoClient) blob(ctx context.Context, wanted ocispec.Descriptor) error {
+	size, err := c.repository.BlobSize(ctx, wanted.Digest.String())
 	switch {
 	case repository.IsMissing(err):
-		return refuse(reasonBlobs, "the manifest is there, but not the blob %s that it names", wanted.Digest)
+		return reject(ReasonBlobsMissing, "it has the manifest but not its blob %s", wanted.Digest)
 	case err != nil:
 		return err
 	case size >= 0 && size != wanted.Size: // not every server says a size
-		return refuse(reasonLie, "it has %d bytes as the blob %s, which has %d", size, wanted.Digest, wanted.Size)
+		return reject(ReasonDigestMismatch, "it serves %d bytes as the blob %s of %d bytes", size, wanted.Digest, wanted.Size)
 	}
 	return nil
 }

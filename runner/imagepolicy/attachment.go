@@ -23,7 +23,7 @@ const (
 	maxSignatures = 64
 )
 
-// errMalformed is an attachment that is none.
+// errMalformed reports an attachment that is not a signature.
 var errMalformed = errors.New("not a sigstore signature")
 
 // attached is one signature of a manifest.
@@ -37,7 +37,7 @@ func signatureTag(digest string) string {
 	return strings.Replace(digest, ":", "-", 1) + ".sig"
 }
 
-// visit reads one place.
+// visit reads from one place.
 type visit struct {
 	place Place
 	at    *repository.Repository
@@ -48,7 +48,7 @@ func newVisit(ctx context.Context, place Place) (*visit, error) {
 	return &visit{place: place, at: at}, err
 }
 
-// manifest returns the manifest with a digest, whatever the server calls it.
+// manifest returns the manifest with a digest.
 func (v *visit) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
 	content, err := v.at.Manifest(ctx, digest)
 	if err != nil {
@@ -73,7 +73,7 @@ func (v *visit) signatures(ctx context.Context, digest string) (found []attached
 	case err != nil:
 		return nil, false, fmt.Errorf("%w: %w", errMalformed, err)
 	case mediaType != types.OCIManifestSchema1 || m.IsIndex():
-		return nil, false, fmt.Errorf("%w: its manifest is %q, and not an OCI image", errMalformed, quotable(string(mediaType)))
+		return nil, false, fmt.Errorf("%w: its manifest is %q instead of an OCI image", errMalformed, oneLine(string(mediaType)))
 	}
 	for _, layer := range m.Layers {
 		if layer.MediaType != signatureType {
@@ -94,7 +94,7 @@ func (v *visit) signatures(ctx context.Context, digest string) (found []attached
 	return found, false, nil
 }
 
-// payload reads what a signature is of.
+// payload reads the signed content of a signature.
 func (v *visit) payload(ctx context.Context, layer ocispec.Descriptor) ([]byte, error) {
 	if err := ocimanifest.CheckDescriptor(layer, "a layer", maxPayload); err != nil {
 		return nil, fmt.Errorf("%w: %w", errMalformed, err)

@@ -10,7 +10,7 @@ import (
 // claimType is the type of a claim that sigstore signs.
 const claimType = "cosign container image signature"
 
-// claim is what a signature says: that digest is an image of that name.
+// claim is a signature claim: the digest and the name of an image.
 type claim struct {
 	digest, identity string
 }
@@ -18,7 +18,7 @@ type claim struct {
 // readClaim reads the JSON of a signature exactly, as the nodes do: all fields,
 // no others, none twice; what is optional may have more, or be null
 // (containers/image signature/internal/sigstore_payload.go).
-func readClaim(payload []byte) (claim, *refusal) {
+func readClaim(payload []byte) (claim, *violation) {
 	var c struct {
 		Critical *struct {
 			Type  *string `json:"type"`
@@ -38,25 +38,25 @@ func readClaim(payload []byte) (claim, *refusal) {
 	critical := c.Critical
 	switch {
 	case err != nil:
-		return claim{}, refuse("InvalidSigstoreClaim", "what is signed is not the JSON of an image signature: %q", quotable(err.Error()))
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", oneLine(err.Error()))
 	case critical == nil, critical.Type == nil, critical.Image == nil, critical.Identity == nil, len(c.Optional) == 0:
-		return claim{}, refuse("InvalidSigstoreClaim", "what is signed lacks one of critical.type, critical.image, critical.identity and optional")
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
 	case critical.Image.Digest == nil, critical.Identity.Reference == nil:
-		return claim{}, refuse("InvalidSigstoreClaim", "what is signed lacks one of docker-manifest-digest and docker-reference")
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim lacks one of docker-manifest-digest and docker-reference")
 	case *critical.Type != claimType:
-		return claim{}, refuse("InvalidSigstoreClaim", "what is signed is of type %q, not %q", quotable(*critical.Type), claimType)
+		return claim{}, violates(ReasonInvalidSigstoreClaim, "the signature claim has type %q, not %q", oneLine(*critical.Type), claimType)
 	}
 	return claim{digest: *critical.Image.Digest, identity: *critical.Identity.Reference}, readOptional(c.Optional)
 }
 
-// readOptional makes sure of the fields that are known.
-func readOptional(raw []byte) *refusal {
+// readOptional checks the types of the known optional fields.
+func readOptional(raw []byte) *violation {
 	var optional *struct {
 		Creator   *string `json:"creator"`
 		Timestamp *int64  `json:"timestamp"`
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &optional); err != nil {
-		return refuse("InvalidSigstoreClaim", "the optional part of what is signed is not as it must be: %q", quotable(err.Error()))
+		return violates(ReasonInvalidSigstoreClaim, "the optional part of the signature claim is invalid: %q", oneLine(err.Error()))
 	}
 	return nil
 }

@@ -47,12 +47,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	configv1 "github.com/openshift/api/config/v1"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
-	"github.com/openshift/update-preflight/collector/finding"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-const ReasonNoImagePolicy finding.Reason = "NoImagePolicy"
+	"github.com/openshift/update-preflight/collector/finding"
+)
 
 // Policies are the image policies of a cluster.
 type Policies struct {
@@ -73,7 +72,7 @@ func FromCluster(ctx context.Context, client configv1client.ClusterImagePolicies
 	return Policies{policies: list.Items}, nil
 }
 
-// Place is where an image is, and how to get there. Auth and Transport are
+// Place is a repository of an image, and how to reach it. Auth and Transport are
 // required.
 type Place struct {
 	Repository name.Repository
@@ -83,15 +82,15 @@ type Place struct {
 	Transport http.RoundTripper
 }
 
-// Puller knows from where the nodes pull.
+// Puller resolves the repositories from which the nodes pull.
 type Puller interface {
 	// Pull calls ask for one place after the other that the nodes would pull
 	// the image from, until ask has no error. An error of go-containerregistry
-	// says that the image is not to be had there.
+	// means that the image is not available there.
 	Pull(ctx context.Context, pullSpec string, ask func(context.Context, Place) error) error
 }
 
-// Image is an image to be held against the policies.
+// Image is an image to check against the policies.
 type Image struct {
 	// PullSpec is repository@sha256:<hex>, as a manifest of the release has it.
 	PullSpec string
@@ -100,22 +99,22 @@ type Image struct {
 	Architectures []string
 }
 
-// Covers says whether any policy is about the image.
+// Covers reports whether any policy covers the image.
 func (p Policies) Covers(pullSpec string) bool {
 	_, covering := p.covering(pullSpec)
 	return len(covering) > 0
 }
 
-// Check holds one image against all policies that are about it. The finding has
-// no name yet, and it never passes an image that could not be judged.
+// Check checks one image against all policies that cover it. The finding has
+// no name yet. An inconclusive check never passes.
 func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	reference, err := name.NewDigest(image.PullSpec)
 	if err != nil || reference.String() != image.PullSpec {
-		return unknown("InvalidPullSpec", "%q is not a pull spec by digest", quotable(image.PullSpec))
+		return unknown(ReasonInvalidPullSpec, "%q is not a pull spec by digest", oneLine(image.PullSpec))
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
-		return finding.Skipped(ReasonNoImagePolicy, "no ClusterImagePolicy is about %s", image.PullSpec).
+		return finding.Skipped(ReasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
 			From(finding.SourceSignature)
 	}
 	requirements, failures := newRequirements(covering)
@@ -125,11 +124,11 @@ func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding
 	check := &check{image: image, reference: reference, scope: scope, requirements: requirements}
 	err = puller.Pull(ctx, image.PullSpec, check.at)
 	if err == nil && len(check.findings) == 0 {
-		err = errors.New("there is nowhere to pull it from")
+		err = errors.New("there is no repository to pull it from")
 	}
 	if err != nil {
-		check.findings = append(check.findings, unknown("ImageUnavailable",
-			"%s cannot be read, so nobody knows whether its signatures are good: %s", image.PullSpec, quotable(err.Error())))
+		check.findings = append(check.findings, unknown(ReasonImageUnavailable,
+			"%s cannot be read, so its signatures are unknown: %s", image.PullSpec, oneLine(err.Error())))
 	}
 	return worst(append(failures, check.findings...))
 }

@@ -232,13 +232,13 @@ func TestLists(t *testing.T) {
 			tc.want.check(t, tc.reason, known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list, Architectures: tc.architectures}, from(t, place)))
 		})
 	}
-	t.Run("ListOfStranger", func(t *testing.T) {
+	t.Run("ListOfOtherKey", func(t *testing.T) {
 		place := newRegistry(t) + "/mirror"
 		list, images := pushList(t, place, amd)
 		attach(t, place, images[0], a.sign(images[0], repository))
 		attach(t, place, list, newKey(t).sign(list, repository))
 		got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list}, from(t, place))
-		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", says: "the list"}.check(t, "a bad signature of the list is worth a word", got)
+		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", says: "the index"}.check(t, "an invalid signature of the index is a warning", got)
 	})
 }
 

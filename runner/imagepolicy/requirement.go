@@ -16,7 +16,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// requirement is what one policy asks of an image.
+// requirement is the requirement of one policy for an image.
 type requirement struct {
 	policy   string
 	key      signature.Verifier
@@ -48,7 +48,7 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 		kind += " with rekorKeyData"
 	}
 	if kind != string(configv1.PublicKeyRootOfTrust) || root.PublicKey == nil {
-		failure := unknown("UnsupportedRootOfTrust", "ClusterImagePolicy %q has the root of trust %s, which cannot be verified here", policy.Name, kind)
+		failure := unknown(ReasonUnsupportedRootOfTrust, "ClusterImagePolicy %q has root of trust %s, which this check does not support", policy.Name, kind)
 		return nil, &failure
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(root.PublicKey.KeyData)
@@ -58,33 +58,33 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 			return key, nil
 		}
 	}
-	failure := unknown("InvalidImagePolicy", "the public key of ClusterImagePolicy %q cannot be used: %v", policy.Name, err)
+	failure := unknown(ReasonInvalidImagePolicy, "the public key of ClusterImagePolicy %q cannot be used: %v", policy.Name, err)
 	return nil, &failure
 }
 
-// judge holds one signature of a manifest against the requirement.
-func (r requirement) judge(s attached, image name.Digest, digest string) *refusal {
+// check checks one signature of a manifest against the requirement.
+func (r requirement) check(s attached, image name.Digest, digest string) *violation {
 	signed, err := base64.StdEncoding.DecodeString(s.signature)
 	if err != nil {
-		return refuse("InvalidSigstoreSignature", "its signature is not base64")
+		return violates(ReasonInvalidSigstoreSignature, "the signature is not base64")
 	}
 	if err := r.key.VerifySignature(bytes.NewReader(signed), bytes.NewReader(s.payload)); err != nil {
-		return refuse("InvalidSigstoreSignature", "it is not made by the key of the policy over this content")
+		return violates(ReasonInvalidSigstoreSignature, "the key of the policy did not sign this content")
 	}
-	claim, refused := readClaim(s.payload)
+	claim, violated := readClaim(s.payload)
 	switch {
-	case refused != nil:
-		return refused
+	case violated != nil:
+		return violated
 	case claim.digest != digest:
-		return refuse("WrongSigstoreDigest", "it signs %q", quotable(claim.digest))
+		return violates(ReasonWrongSigstoreDigest, "the signature claim is for digest %q", oneLine(claim.digest))
 	}
 	return r.identify(claim.identity, image)
 }
 
-// identify compares what the signer calls the image with what the policy wants,
+// identify compares the signed identity with the one that the policy requires,
 // for an image that is pulled by digest (containers/image
 // signature/policy_reference_match.go).
-func (r requirement) identify(signed string, image name.Digest) *refusal {
+func (r requirement) identify(signed string, image name.Digest) *violation {
 	wanted := repositoryOf(image)
 	if r.identity != nil {
 		switch r.identity.MatchPolicy {
@@ -100,16 +100,16 @@ func (r requirement) identify(signed string, image name.Digest) *refusal {
 			}
 			wanted = remap(wanted, *r.identity.PolicyMatchRemapIdentity)
 		default:
-			return undecided("ClusterImagePolicy %q compares identities by %q, which is not known here", r.policy, quotable(string(r.identity.MatchPolicy)))
+			return undecided("ClusterImagePolicy %q has matchPolicy %q, which this check does not support", r.policy, oneLine(string(r.identity.MatchPolicy)))
 		}
 	}
 	reference, err := name.ParseReference(signed)
 	if err != nil {
-		return refuse("WrongSigstoreIdentity", "it signs %q, which is not an image", quotable(signed))
+		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q, which is not an image", oneLine(signed))
 	}
 	repository, err := name.NewRepository(wanted)
 	if err != nil || reference.Context().Name() != repository.Name() {
-		return refuse("WrongSigstoreIdentity", "it signs %q, and the policy wants an image of %q", quotable(signed), wanted)
+		return violates(ReasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", oneLine(signed), wanted)
 	}
 	return nil
 }
@@ -123,18 +123,19 @@ func remap(repository string, rule configv1.PolicyMatchRemapIdentity) string {
 	return string(rule.SignedPrefix) + rest
 }
 
-// refusal says why one signature does not do.
-type refusal struct {
-	reason, message string
-	outcome         preflight.Outcome
+// violation is why a signature does not satisfy a requirement.
+type violation struct {
+	reason  finding.Reason
+	message string
+	outcome preflight.Outcome
 }
 
-func refuse(reason, format string, args ...any) *refusal {
-	return &refusal{reason: reason, message: fmt.Sprintf(format, args...), outcome: preflight.Fail}
+func violates(reason finding.Reason, format string, args ...any) *violation {
+	return &violation{reason: reason, message: fmt.Sprintf(format, args...), outcome: preflight.Fail}
 }
 
-func undecided(format string, args ...any) *refusal {
-	return &refusal{reason: "InvalidImagePolicy", message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
+func undecided(format string, args ...any) *violation {
+	return &violation{reason: ReasonInvalidImagePolicy, message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
 }
 
 // repositoryOf is the repository of an image by digest, as it is written.

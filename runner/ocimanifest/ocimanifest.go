@@ -1,23 +1,22 @@
 // Package ocimanifest answers: which images and layers does this manifest name?
 //
-// It is the one reader of manifests, for the release image, for the images that
-// nodes pull and for the signatures beside them, so that all three judge the same
-// bytes alike. It parses only: what it returns is as trustworthy as the digest by
-// which the bytes were fetched.
+// It is the only parser of manifests: for the release image, the images that nodes
+// pull and their signature attachments. It does no I/O; its results are as
+// trustworthy as the digest by which the bytes were fetched.
 //
 // # Policy
 //
-// The content decides what a manifest is, never the type that a server says it
-// has. A manifest is an image, which has layers, or an index, which has
-// manifests; one that could be read as both is refused (CVE-2021-41190), and so
-// is schema version 1, whose digest does not bind the layers. Keys have one
-// spelling. Every blob of an image is named by a sha256 digest and has a size.
+// The type of a manifest follows from its content, never from the media type in a
+// response. A manifest is an image, which has layers, or an index, which has
+// manifests; one with both is rejected (CVE-2021-41190), and so is schema version
+// 1, whose digest does not cover the layers. Keys are case-sensitive. Every blob
+// of an image has a sha256 digest and a size.
 //
 // # Bounds
 //
-// A manifest has at most [MaxSize] bytes, which is what nodes read
-// (containers/image, internal/iolimits: MaxManifestBodySize), and at most 1000 layers or
-// manifests: two bytes of JSON make a descriptor of two hundred.
+// A manifest has at most [MaxSize] bytes, the limit of nodes (containers/image,
+// internal/iolimits: MaxManifestBodySize), and at most 1000 layers or manifests:
+// two bytes of JSON allocate a descriptor of two hundred.
 package ocimanifest
 
 import (
@@ -40,14 +39,14 @@ const (
 	MaxSize = 4 << 20
 	// maxDescriptors bounds the layers or manifests of one manifest.
 	maxDescriptors = 1000
-	// maxBlob is more than any layer has, in bytes. It keeps the sum of all sizes
-	// of a release from overflowing.
+	// maxBlob bounds the size of a blob, in bytes, so that the sum of all sizes of
+	// a release cannot overflow.
 	maxBlob = 1 << 40
-	// maxText bounds text of a manifest that a message repeats, in bytes.
+	// maxText bounds the text of a manifest repeated in a message, in bytes.
 	maxText = 512
 )
 
-// The media types of Docker that OCI's replace.
+// The Docker media types that correspond to those of OCI.
 const (
 	dockerManifest     = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerManifestList = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -57,22 +56,22 @@ const (
 // Manifest is an image or an index of images (OCI image-spec, manifest.md and
 // image-index.md).
 type Manifest struct {
-	// MediaType is what the manifest says of itself; empty when it does not.
+	// MediaType is the mediaType field of the manifest; empty when it is absent.
 	MediaType string
 	// Config and Layers are the blobs of an image.
 	Config ocispec.Descriptor
 	Layers []ocispec.Descriptor
-	// Manifests are the images of an index, and what is attached to them.
+	// Manifests are the images of an index, and their attestations.
 	Manifests []ocispec.Descriptor
 }
 
-// IsIndex reports whether the manifest names images instead of layers.
+// IsIndex reports whether the manifest lists images instead of layers.
 func (m Manifest) IsIndex() bool { return len(m.Manifests) > 0 }
 
-// Parse reads a manifest. What it refuses is an [Error].
+// Parse parses a manifest. The error is always an [*Error].
 func Parse(content []byte) (Manifest, error) {
 	if len(content) > MaxSize {
-		return Manifest{}, refuse(ManifestTooLarge, "the manifest has %d bytes, and %d are the limit", len(content), MaxSize)
+		return Manifest{}, violation(ReasonManifestTooLarge, "the manifest has %d bytes; the limit is %d", len(content), MaxSize)
 	}
 	var parsed struct {
 		SchemaVersion int                `json:"schemaVersion"`
@@ -82,17 +81,17 @@ func Parse(content []byte) (Manifest, error) {
 		Manifests     descriptors        `json:"manifests"`
 	}
 	if err := utiljson.Unmarshal(content, &parsed); err != nil {
-		return Manifest{}, refuse(InvalidManifest, "the manifest is not an image manifest: %s", words.Line(err.Error(), maxText))
+		return Manifest{}, violation(ReasonInvalidManifest, "the manifest is not an image manifest: %s", words.Line(err.Error(), maxText))
 	}
 	switch {
 	case parsed.SchemaVersion == 1:
-		return Manifest{}, refuse(SchemaVersion1, "the manifest has schema version 1, which does not bind the layers to the digest")
+		return Manifest{}, violation(ReasonSchemaVersion1, "the manifest has schema version 1, whose digest does not cover the layers")
 	case parsed.SchemaVersion != 2:
-		return Manifest{}, refuse(InvalidManifest, "the manifest has schema version %d, not 2", parsed.SchemaVersion)
+		return Manifest{}, violation(ReasonInvalidManifest, "the manifest has schema version %d, not 2", parsed.SchemaVersion)
 	case len(parsed.Layers) > 0 && len(parsed.Manifests) > 0:
-		return Manifest{}, refuse(AmbiguousManifest, "the manifest has both layers and manifests")
+		return Manifest{}, violation(ReasonAmbiguousManifest, "the manifest has both layers and manifests")
 	case len(parsed.Layers)+len(parsed.Manifests) == 0:
-		return Manifest{}, refuse(InvalidManifest, "the manifest has neither layers nor manifests")
+		return Manifest{}, violation(ReasonInvalidManifest, "the manifest has neither layers nor manifests")
 	}
 	manifest := Manifest{MediaType: parsed.MediaType, Config: parsed.Config, Layers: parsed.Layers, Manifests: parsed.Manifests}
 	return manifest, manifest.validate()
@@ -104,17 +103,17 @@ func (m Manifest) validate() error {
 		allowed = []string{"", ocispec.MediaTypeImageIndex, dockerManifestList}
 	}
 	if !slices.Contains(allowed, m.MediaType) {
-		return refuse(InvalidManifest, "the manifest has the media type %q, which does not fit its content", words.Line(m.MediaType, maxText))
+		return violation(ReasonInvalidManifest, "the manifest has media type %q, which contradicts its content", words.Line(m.MediaType, maxText))
 	}
 	if m.IsIndex() {
-		return nil // of an index, only the images that are chosen matter
+		return nil // the descriptors of an index are checked when they are selected
 	}
 	for _, blob := range m.Blobs() {
 		if err := checkName(blob, "a blob of the image"); err != nil {
 			return err
 		}
 		if blob.Size < 0 || blob.Size > maxBlob {
-			return refuse(InvalidSize, "a blob of the image (%s) has the size %d", blob.Digest, blob.Size)
+			return violation(ReasonInvalidSize, "a blob of the image (%s) has size %d", blob.Digest, blob.Size)
 		}
 	}
 	return nil
@@ -125,8 +124,8 @@ func (m Manifest) Blobs() []ocispec.Descriptor {
 	return append(slices.Clip(m.Layers), m.Config)
 }
 
-// Images are the images of an index that nodes of these architectures pull, those
-// for linux; without architectures all of them. Every architecture must have one.
+// Images returns the linux images of an index for the given architectures; without
+// any, for all. An architecture without an image is an error.
 func (m Manifest) Images(architectures ...string) ([]ocispec.Descriptor, error) {
 	var images []ocispec.Descriptor
 	platforms := make([]string, 0, len(m.Manifests))
@@ -145,33 +144,33 @@ func (m Manifest) Images(architectures ...string) ([]ocispec.Descriptor, error) 
 		found[image.Platform.Architecture] = true
 		images = append(images, image)
 	}
-	there := words.Line(strings.Join(platforms, ", "), maxText)
+	available := words.Line(strings.Join(platforms, ", "), maxText)
 	for _, architecture := range architectures {
 		if !found[architecture] {
-			return nil, refuse(ArchitectureMissing, "the index has no image for linux/%s, only for: %s", architecture, there)
+			return nil, violation(ReasonArchitectureMissing, "the index has no image for linux/%s, only for: %s", architecture, available)
 		}
 	}
 	if len(images) == 0 {
-		return nil, refuse(NoLinuxImage, "the index has no image for linux, only for: %s", there)
+		return nil, violation(ReasonNoLinuxImage, "the index has no image for linux, only for: %s", available)
 	}
 	return images, nil
 }
 
-// Image parses the content of an image that an index describes.
+// Image parses the manifest of an image in an index, given its descriptor.
 func Image(described ocispec.Descriptor, content []byte) (Manifest, error) {
 	if int64(len(content)) != described.Size {
-		return Manifest{}, refuse(SizeMismatch, "the image %s has %d bytes, and the index says %d", described.Digest, len(content), described.Size)
+		return Manifest{}, violation(ReasonSizeMismatch, "the image %s has %d bytes; its descriptor in the index has size %d", described.Digest, len(content), described.Size)
 	}
 	manifest, err := Parse(content)
 	if err == nil && manifest.IsIndex() {
-		return Manifest{}, refuse(NestedIndex, "the image %s in the index is an index itself", described.Digest)
+		return Manifest{}, violation(ReasonNestedIndex, "the image %s in the index is an index itself", described.Digest)
 	}
 	return manifest, err
 }
 
-// CheckDescriptor refuses content that is not in the registry under its sha256
-// digest, and content that is empty or has more than limit bytes, before it is
-// fetched. The error names it as what.
+// CheckDescriptor checks a descriptor before its content is fetched: the content
+// must be in the registry under a sha256 digest and have 1 to limit bytes. The
+// error is an [*Error] that names the content as what.
 func CheckDescriptor(descriptor ocispec.Descriptor, what string, limit int64) error {
 	if err := checkName(descriptor, what); err != nil {
 		return err
@@ -179,30 +178,30 @@ func CheckDescriptor(descriptor ocispec.Descriptor, what string, limit int64) er
 	text := fmt.Sprintf("%s (%s)", what, descriptor.Digest)
 	switch {
 	case len(descriptor.URLs) > 0 || isForeign(descriptor.MediaType):
-		return refuse(ForeignContent, "%s is stored outside of the registry", text)
+		return violation(ReasonForeignContent, "%s is stored outside of the registry", text)
 	case len(descriptor.Data) > 0:
-		return refuse(InlineContent, "%s carries its data inline", text)
+		return violation(ReasonInlineContent, "%s embeds its data in the descriptor", text)
 	case descriptor.Size <= 0:
-		return refuse(InvalidSize, "%s has the size %d", text, descriptor.Size)
+		return violation(ReasonInvalidSize, "%s has size %d", text, descriptor.Size)
 	case descriptor.Size > limit:
-		return refuse(TooLarge, "%s has %d bytes, and %d are the limit", text, descriptor.Size, limit)
+		return violation(ReasonTooLarge, "%s has %d bytes; the limit is %d", text, descriptor.Size, limit)
 	}
 	return nil
 }
 
 func checkName(descriptor ocispec.Descriptor, what string) error {
 	if descriptor.Digest.Validate() != nil || descriptor.Digest.Algorithm() != digest.SHA256 {
-		return refuse(UnsupportedDigest, "%s (%s) is not named by a sha256 digest", what, words.Line(string(descriptor.Digest), maxText))
+		return violation(ReasonUnsupportedDigest, "%s (%s) has no sha256 digest", what, words.Line(string(descriptor.Digest), maxText))
 	}
 	return nil
 }
 
-// isForeign is true for layers that a registry may not distribute.
+// isForeign is true for media types of layers stored outside of the registry.
 func isForeign(mediaType string) bool {
 	return mediaType == dockerForeignLayer || strings.HasPrefix(mediaType, "application/vnd.oci.image.layer.nondistributable.")
 }
 
-// descriptors are at most maxDescriptors, whatever the length of the list.
+// descriptors is a list of at most maxDescriptors descriptors.
 type descriptors []ocispec.Descriptor
 
 // UnmarshalJSON implements json.Unmarshaler.

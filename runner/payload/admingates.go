@@ -5,22 +5,24 @@ import (
 	"maps"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // maxGateBytes bounds the admin gates of a release, their names and their
 // descriptions together. The longest description so far has some hundred bytes.
 const maxGateBytes = 256 << 10
 
-// adminGates are the admin gates of a release, and where each manifest has them.
+// adminGates are the admin gates of a release, by manifest.
 type adminGates struct {
 	found []located[map[string]string]
 	bytes int
-	// over is the file with which they became too many.
+	// over is the file that exceeded the limit.
 	over string
 }
 
-// add keeps the gates that a document brings to the cluster: the data of the
-// ConfigMap openshift-config-managed/admin-gates, in whichever manifest it is
+// add collects the gates of a document: the data of the
+// ConfigMap openshift-config-managed/admin-gates, in any manifest
 // (cluster-version-operator install, 01_admingate).
 func (g *adminGates) add(file string, at place, root *yaml.Node) {
 	metadata := child(root, "metadata")
@@ -43,13 +45,13 @@ func (g *adminGates) add(file string, at place, root *yaml.Node) {
 	}
 }
 
-// merged are the gates of all manifests: CVO applies these in the order of
-// their names, so that the last one to describe a gate wins. Of too many, none
-// is better than some.
-func (g *adminGates) merged() (map[string]string, *problem) {
+// merged are the gates of all manifests: CVO applies the manifests in the order of
+// their names, so the last description of a gate wins. Above the limit, none
+// is returned rather than some.
+func (g *adminGates) merged() (map[string]string, *violation) {
 	if g.over != "" {
-		return nil, warn("TooManyAdminGates", fmt.Sprintf("the admin gates of the release have more than %d bytes, so none of them can be foretold", maxGateBytes),
-			"Read them in the release itself: oc adm release extract")
+		return nil, warn(ReasonTooManyAdminGates, fmt.Sprintf("the admin gates of the release have more than %d bytes, so none is reported", maxGateBytes),
+			"Read the admin gates in the release.", finding.Run("oc adm release extract"))
 	}
 	sortLocated(g.found)
 	var all map[string]string

@@ -32,7 +32,7 @@ func TestExtractReadsAdminGates(t *testing.T) {
 			want: map[string]string{"ack-4.20-x": "last", "ack-4.20-a": "a", "ack-4.20-b": "b"},
 		},
 		"others": {
-			reason: "neither the acks nor what is called alike",
+			reason: "neither the acks nor another ConfigMap of that name",
 			manifests: []entry{
 				{name: "a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-acks, namespace: openshift-config}\ndata: {ack-4.20-x: 'true'}"},
 				{name: "b.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: elsewhere}\ndata: {ack-4.20-x: text}"},
@@ -43,7 +43,7 @@ func TestExtractReadsAdminGates(t *testing.T) {
 		"malformed": {reason: "data is no mapping", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: [a, b]"}}, want: map[string]string{}},
 		"no text":   {reason: "a description that is no text describes nothing", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: {ack-4.20-x: [a]}"}}, want: map[string]string{"ack-4.20-x": ""}},
 		"too many": {
-			reason: "bounded, and some would look like all",
+			reason: "above the limit no gate is reported",
 			manifests: []entry{
 				{name: "a.yaml", content: gatesHead + "data: {ack-4.20-a: a}"},
 				{name: "b.yaml", content: gatesHead + "data: {ack-4.20-b: " + strings.Repeat("b", 256<<10) + "}"},

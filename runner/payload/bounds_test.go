@@ -20,8 +20,8 @@ import (
 // maxMemory is what Extract may hold beyond the layer itself.
 const maxMemory = 64 << 20
 
-// TestExtractBoundsMemory measures what is alive while the worst layers are
-// read. It is not parallel, so that nothing else is measured.
+// TestExtractBoundsMemory measures live memory while the worst layers are
+// read. It is not parallel, so nothing else is measured.
 func TestExtractBoundsMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	manifests := func(n int, content string) []byte {
@@ -111,7 +111,7 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 		"dense, too large": {manifest: dense("layers", 2<<20)},
 		"annotations":      {manifest: []byte(`{"schemaVersion":2,"annotations":{"":""` + strings.Repeat(`,"":""`, 1<<15) + `}}`)},
 		"endless manifest": {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/manifests/", endless)},
-		"endless greeting": {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/v2/", endless)},
+		"endless ping":     {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/v2/", endless)},
 		"endless layer":    {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/blobs/", endless)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 	}
 }
 
-// TestExtractBoundsMemoryOfAll is the same for everything that other tests have
-// refused or judged.
+// TestExtractBoundsMemoryOfAll measures the memory for all inputs that other tests
+// reject or check.
 func TestExtractBoundsMemoryOfAll(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	bounded := func(kind, name string, read func(*testing.T) (extract func() error, layer int)) {
@@ -141,19 +141,19 @@ func TestExtractBoundsMemoryOfAll(t *testing.T) {
 			}
 		})
 	}
-	for name, test := range refusedLayers() {
+	for name, test := range rejectedLayers() {
 		bounded("layer", name, test.read)
 	}
-	for name, test := range refusedImages() {
+	for name, test := range rejectedImages() {
 		bounded("image", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
 	}
-	for name, test := range refusedIndexes() {
+	for name, test := range rejectedIndexes() {
 		bounded("index", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
 	}
-	for name, test := range refusedRegistries() {
+	for name, test := range rejectedRegistries() {
 		bounded("registry", name, func(t *testing.T) (func() error, int) { t.Helper(); return test.read(t), 0 })
 	}
-	for name, test := range judgedManifests() {
+	for name, test := range testedManifests() {
 		bounded("manifest", name, func(t *testing.T) (func() error, int) {
 			t.Helper()
 			pullSpec, _ := test.pushed(t)

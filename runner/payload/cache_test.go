@@ -68,14 +68,14 @@ func TestExtractReadsOnce(t *testing.T) {
 			}
 			first.BytesRead = 0
 			if diff := cmp.Diff(first, second); diff != "" {
-				t.Errorf("what is in the cache is another release (-first, +second):\n%s", diff)
+				t.Errorf("the cached release differs (-first, +second):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestExtractDoesNotBelieveTheCache spoils what was kept.
-func TestExtractDoesNotBelieveTheCache(t *testing.T) {
+// TestExtractDoesNotTrustTheCache corrupts cached content.
+func TestExtractDoesNotTrustTheCache(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func([]byte) []byte{
 		"flipped": func(content []byte) []byte { content[len(content)/2] ^= 1; return content },

@@ -18,15 +18,15 @@ const (
 	// object can be larger (k8s.io/apiserver pkg/server/config.go,
 	// MaxRequestBodyBytes).
 	maxDocument = 3 << 20
-	// maxTokens bounds the memory that parsing takes, which goes by the number
-	// of nodes and not of bytes: about 20 MiB. The largest CustomResourceDefinition
+	// maxTokens bounds the memory of parsing, which depends on the number
+	// of nodes rather than bytes: about 20 MiB. The largest CustomResourceDefinition
 	// of OpenShift has a sixth of it.
 	maxTokens    = 100_000
 	maxDocuments = 1_000
 )
 
-// place is where in a file a document begins. Both count from 1; the zero value
-// stands for the whole file.
+// place is the start of a document in a file. Both count from 1; the zero value
+// means the whole file.
 type place struct {
 	number, line int
 }
@@ -35,13 +35,13 @@ type place struct {
 type document struct {
 	place
 	raw []byte
-	// json is true for documents to be read by the rules of JSON.
+	// json is true for documents to be parsed as JSON.
 	json bool
 }
 
 // split finds the documents of a file: of a stream of JSON objects, or else of
 // YAML, where a line that starts with "---" or "..." ends a document wherever
-// it stands (YAML 1.2, 9.1.2). The parser would silently drop what follows.
+// it is (YAML 1.2, 9.1.2). The parser would silently drop the rest.
 func split(content []byte) ([]document, error) {
 	documents, ok := splitJSON(content)
 	if !ok {
@@ -102,8 +102,8 @@ func splitYAML(content []byte) []document {
 	return documents
 }
 
-// marks says whether the line is the document marker, with or without content
-// behind it.
+// marks reports whether the line is the document marker, with or without content
+// after it.
 func marks(line []byte, marker string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(marker))
 	return ok && (len(rest) == 0 || bytes.ContainsAny(rest[:1], " \t\r\n"))
@@ -125,10 +125,10 @@ func (d document) tree() (*yaml.Node, error) {
 		return nil, d.locate(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the end of the document")
+		return nil, errors.New("content follows the end of the document")
 	}
 	if len(root.Content) != 1 || root.Content[0].Tag == "!!null" {
-		return nil, nil //nolint:nilnil // As above: null says nothing.
+		return nil, nil //nolint:nilnil // As above: null has no node.
 	}
 	return root.Content[0], nil
 }
@@ -150,11 +150,11 @@ func (d document) plain() []byte {
 	return plain
 }
 
-// checkSize bounds what parsing costs. A parser makes at most one node for
+// checkSize bounds the memory of parsing. A parser creates at most one node for
 // each indicator and each line.
 func checkSize(content []byte) error {
 	if len(content) > maxDocument {
-		return fmt.Errorf("it has %d bytes, and %d are the limit", len(content), maxDocument)
+		return fmt.Errorf("it has %d bytes; the limit is %d", len(content), maxDocument)
 	}
 	tokens := 0
 	for _, b := range content {
@@ -164,12 +164,12 @@ func checkSize(content []byte) error {
 		}
 	}
 	if tokens > maxTokens {
-		return fmt.Errorf("it has %d tokens, and %d are the limit", tokens, maxTokens)
+		return fmt.Errorf("it has %d tokens; the limit is %d", tokens, maxTokens)
 	}
 	return nil
 }
 
-// locate makes the line numbers in a parser's error those of the file.
+// locate converts the line numbers in a parser's error to those of the file.
 func (d document) locate(err error) error {
 	text := regexp.MustCompile(`\bline \d+`).ReplaceAllStringFunc(err.Error(), func(match string) string {
 		line, err := strconv.Atoi(strings.TrimPrefix(match, "line "))
@@ -182,7 +182,7 @@ func (d document) locate(err error) error {
 }
 
 // child returns the value of the key in a mapping, nil when there is none. An
-// alias counts as what it stands for.
+// alias is resolved.
 func child(node *yaml.Node, key string) *yaml.Node {
 	_, value := entry(node, key)
 	return target(value)
@@ -257,8 +257,8 @@ func items(node *yaml.Node) int {
 	return n
 }
 
-// irregular returns what parsers may read in different ways, first come first:
-// an alias, or a key that a mapping has twice. It returns "" when there is none.
+// irregular returns the first construct that parsers may read in different ways:
+// an alias, or a duplicate key of a mapping. It returns "" when there is none.
 func irregular(node *yaml.Node) (what string, line int) {
 	if node.Kind == yaml.AliasNode {
 		return "an alias", node.Line

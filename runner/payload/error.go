@@ -5,34 +5,37 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// maxText bounds, in bytes, what of outside text is repeated in a message.
+// maxText bounds the external text repeated in a message, in bytes.
 const maxText = 512
 
-// maxCause bounds what a cause below says: what each of several mirrors answered
-// has to fit.
+// maxCause bounds the text of an underlying error, in bytes: the responses of
+// several mirrors must fit.
 const maxCause = 1536
 
-// Error says why a release could not be read, in the terms of a finding.
+// Error reports that a release could not be read or must not be used.
 type Error struct {
-	// Reason is one CamelCase word, stable between releases of this tool.
-	Reason string
+	// Reason is the kind of error.
+	Reason finding.Reason
 	// Message is the cause in one line.
 	Message string
-	// Remediation says what to do about it.
+	// Remediation is an imperative sentence, Actions are its commands.
 	Remediation string
-	// Outcome is Fail when what was read must not be used, and Unknown when it
+	Actions     []finding.Action
+	// Outcome is Fail when the release must not be used, and Unknown when it
 	// could not be read.
 	Outcome preflight.Outcome
-	// Err is the cause below, nil when there is none.
+	// Err is the underlying error; nil when there is none.
 	Err error
 }
 
-// Error returns message and cause in one line.
+// Error returns the message and the underlying error in one line.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
@@ -40,37 +43,39 @@ func (e *Error) Error() string {
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
-// Unwrap returns the cause below.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// refuse makes the error for a release that must not be used.
-func refuse(reason, format string, args ...any) *Error {
+// reject returns the error for a release that must not be used.
+func reject(reason finding.Reason, format string, args ...any) *Error {
 	return &Error{
 		Reason: reason, Message: fmt.Sprintf(format, args...), Outcome: preflight.Fail,
-		Remediation: "Do not update to this image. Compare its digest with the one the release was announced with, and mirror the release again: oc adm release mirror",
+		Remediation: "Do not update to this image. Compare its digest with the announcement of the release, and mirror the release again.",
+		Actions:     []finding.Action{finding.Run("oc adm release mirror")},
 	}
 }
 
-// unreadable makes the error for what could not be had from anywhere.
+// unreadable returns the error for content that no registry provided.
 func unreadable(err error, what string) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known
 	}
 	failure := &Error{
-		Reason: "RegistryUnreachable", Message: "cannot read " + what, Outcome: preflight.Unknown, Err: err,
-		Remediation: "Check that the registry can be reached from here, then run the preflight again.",
+		Reason: registry.ReasonRegistryUnreachable, Message: "cannot read " + what, Outcome: preflight.Unknown, Err: err,
+		Remediation: "Make the registry reachable from here, then run the preflight again.",
 	}
-	refused, ok := errors.AsType[*registry.Error](err)
+	failed, ok := errors.AsType[*registry.Error](err)
 	switch {
 	case ok:
-		failure.Reason, failure.Remediation = refused.Reason, refused.Remediation
+		failure.Reason, failure.Remediation, failure.Actions = failed.Reason, failed.Remediation, failed.Actions
 	case errors.Is(err, context.Canceled):
-		failure.Reason, failure.Remediation = "Interrupted", "Run the preflight again and let it finish."
+		failure.Reason, failure.Remediation = collector.ReasonInterrupted, "Run the preflight again and let it finish."
 	case errors.Is(err, context.DeadlineExceeded):
-		failure.Reason, failure.Remediation = "Timeout", "Give the preflight more time, then run it again."
+		failure.Reason, failure.Remediation = collector.ReasonTimeout, "Run the preflight again with a longer timeout."
+		failure.Actions = []finding.Action{finding.Retry(finding.OptionTimeout)}
 	}
 	return failure
 }
 
-// oneLine makes text from outside fit for a message.
+// oneLine sanitizes external text for a message.
 func oneLine(text string) string { return words.Line(text, maxText) }

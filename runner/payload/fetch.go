@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -21,43 +22,43 @@ import (
 // maxLayer bounds the layer with the manifests, in bytes.
 const maxLayer = 64 << 20
 
-// errNotKept says that the cache alone does not do.
-var errNotKept = errors.New("not in the cache")
+// errNotCached reports that content is not in the cache.
+var errNotCached = errors.New("not in the cache")
 
-// fetcher gets blobs of the release image, none of which it has before it is shown
-// to be the right one.
+// fetcher fetches blobs of the release image. It returns only content that matches
+// its digest.
 type fetcher struct {
 	image        name.Digest
 	cache        Cache
 	architecture string
 	read         atomic.Int64
-	// place is the repository that is asked now; nil when none is.
+	// place is the current repository; nil while only the cache is read.
 	place *repository.Repository
 }
 
-// newFetcher refuses a proof that nobody gave: the zero value of
-// signature.Release.
+// newFetcher rejects the zero value of signature.Release, which proves nothing.
+
 func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 	if proof.PullSpec() == "" || proof.Digest() == "" {
-		failure := refuse("NotVerified", "the release image was not verified")
-		failure.Remediation = "Verify the release image first: oc preflight verify PULLSPEC"
+		failure := reject(ReasonNotVerified, "the release image was not verified")
+		failure.Remediation, failure.Actions = "Verify the release image first.", nil
 		return nil, failure
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := refuse("InvalidPullSpec", "the release image %q is not a pull spec by the digest %q that was verified", oneLine(proof.PullSpec()), oneLine(proof.Digest()))
+		failure := reject(ReasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", oneLine(proof.PullSpec()), oneLine(proof.Digest()))
 		failure.Err = err
 		return nil, failure
 	}
 	return &fetcher{image: image, cache: options.Cache, architecture: options.Cluster.Architecture}, nil
 }
 
-// layer returns the layer with the manifests, from the cache when all of it is
-// there, else from the first place that has it. What a place serves that is not
-// what was promised is final: nodes would not look elsewhere either.
+// layer returns the layer with the manifests, from the cache if it is complete
+// there, else from the first place that has it. Content that does not match its
+// digest is final: nodes would not try another place either.
 func (f *fetcher) layer(ctx context.Context, access *registry.Access) ([]byte, error) {
 	content, err := f.visit(ctx)
-	if !errors.Is(err, errNotKept) {
+	if !errors.Is(err, errNotCached) {
 		return content, err
 	}
 	_, err = access.Try(ctx, f.image.String(), func(ctx context.Context, visit registry.Visit) error {
@@ -73,7 +74,7 @@ func (f *fetcher) layer(ctx context.Context, access *registry.Access) ([]byte, e
 	return content, nil
 }
 
-// visit reads the image, and the layer it names, at one place.
+// visit reads the image and its last layer at one place.
 func (f *fetcher) visit(ctx context.Context) ([]byte, error) {
 	descriptor, err := f.manifestLayer(ctx)
 	if err != nil {
@@ -82,35 +83,35 @@ func (f *fetcher) visit(ctx context.Context) ([]byte, error) {
 	return f.blob(ctx, descriptor)
 }
 
-// kept looks in the cache.
-func (f *fetcher) kept(digest string, most int64) ([]byte, bool) {
+// cached reads content from the cache.
+func (f *fetcher) cached(digest string, most int64) ([]byte, bool) {
 	if f.cache == nil {
 		return nil, false
 	}
 	return f.cache.Get(digest, most)
 }
 
-// keep puts what was hashed into the cache.
+// keep stores verified content in the cache.
 func (f *fetcher) keep(digest string, content []byte) []byte {
 	if f.cache != nil {
-		_ = f.cache.Put(digest, content) // what is not kept is fetched again
+		_ = f.cache.Put(digest, content) // otherwise it is fetched again
 	}
 	return content
 }
 
 // manifest returns the bytes of the manifest with that digest.
 func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
-	if content, ok := f.kept(digest, ocimanifest.MaxSize); ok {
+	if content, ok := f.cached(digest, ocimanifest.MaxSize); ok {
 		return content, nil
 	}
 	if f.place == nil {
-		return nil, errNotKept
+		return nil, errNotCached
 	}
 	content, err := f.place.Manifest(ctx, digest)
 	what := fmt.Sprintf("the manifest %s of %q", digest, f.image.String())
 	switch {
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, refuse(string(ocimanifest.ManifestTooLarge), "%s is larger than %d bytes", what, ocimanifest.MaxSize)
+		return nil, reject(ocimanifest.ReasonManifestTooLarge, "%s is larger than %d bytes", what, ocimanifest.MaxSize)
 	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
 	case err != nil:
@@ -120,17 +121,17 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 }
 
 func mismatch(what string) *Error {
-	return refuse("DigestMismatch", "the registry served something else as %s", what)
+	return reject(ReasonDigestMismatch, "the registry served other content as %s", what)
 }
 
-// blob returns all bytes of the layer, once they are shown to be the right ones.
+// blob returns the content of the layer, verified by digest.
 func (f *fetcher) blob(ctx context.Context, descriptor ocispec.Descriptor) ([]byte, error) {
 	digest := descriptor.Digest.String()
-	if content, ok := f.kept(digest, descriptor.Size); ok && int64(len(content)) == descriptor.Size {
+	if content, ok := f.cached(digest, descriptor.Size); ok && int64(len(content)) == descriptor.Size {
 		return content, nil
 	}
 	if f.place == nil {
-		return nil, errNotKept
+		return nil, errNotCached
 	}
 	content, err := f.place.Blob(ctx, digest, descriptor.Size)
 	what := fmt.Sprintf("the layer %s of %q", digest, f.image.String())
@@ -150,8 +151,9 @@ func (f *fetcher) blob(ctx context.Context, descriptor ocispec.Descriptor) ([]by
 
 func truncated(what string, cut *repository.CutError) *Error {
 	failure := &Error{
-		Reason: "LayerTruncated", Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
-		Remediation: "Run the preflight again; if it stays, mirror the release again: oc adm release mirror",
+		Reason: ReasonLayerTruncated, Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
+		Remediation: "Run the preflight again; if the error persists, mirror the release again.",
+		Actions:     []finding.Action{finding.Retry(""), finding.Run("oc adm release mirror")},
 		Outcome:     preflight.Unknown,
 	}
 	if cut.Err != nil {
@@ -160,13 +162,13 @@ func truncated(what string, cut *repository.CutError) *Error {
 	return failure
 }
 
-// metered is a way to a registry that counts what comes back.
+// metered is a transport that counts the bytes of responses.
 type metered struct {
 	read *atomic.Int64
 	next http.RoundTripper
 }
 
-// RoundTrip passes the request on and counts the body of its response.
+// RoundTrip sends the request and counts the body of its response.
 func (m metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := m.next.RoundTrip(request)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -25,79 +26,79 @@ const (
 	defaultProfile = "self-managed-high-availability"
 )
 
-// Cluster is what decides which manifests of a release count for a cluster.
+// Cluster is the configuration that decides which manifests apply to a cluster.
 type Cluster struct {
-	// Architecture of the control plane, as Go calls it: which image of an index
-	// is read. Empty takes any, since all hold the same manifests.
+	// Architecture is that of the control plane (GOARCH): which image of an index
+	// is read. Empty means any, since all have the same manifests.
 	Architecture string
 	// Profile is the cluster profile; empty means self-managed-high-availability.
 	Profile string
 	// Exclude is the cluster-version operator's EXCLUDE_MANIFESTS.
 	Exclude string
-	// Features are what FeatureGate "cluster" says; nil when it is not known.
+	// Features are those of FeatureGate "cluster"; nil when unknown.
 	Features *Features
-	// Capabilities are those of the cluster's status; nil when they are not
-	// known.
+	// Capabilities are those of the status of ClusterVersion; nil when
+	// unknown.
 	Capabilities *configv1.ClusterVersionCapabilitiesStatus
 	// Overrides are those of ClusterVersion's spec.
 	Overrides []configv1.ComponentOverride
 }
 
-// Features are the feature set and the gates that are on.
+// Features are the feature set and the enabled feature gates.
 type Features struct {
 	Set     configv1.FeatureSet
 	Enabled []configv1.FeatureGateName
 }
 
-// filter says why the cluster-version operator would not apply the object to
-// the cluster, in the order in which it looks. It returns nil when it would,
-// but for the cluster profile.
-func (c Cluster) filter(object Object) *problem {
+// filter reports why the cluster-version operator would not apply the object to
+// the cluster, in the operator's order of checks. It returns nil when it would,
+// apart from the cluster profile.
+func (c Cluster) filter(object Object) *violation {
 	annotations := object.GetAnnotations()
-	for _, rule := range []func(Object, map[string]string) *problem{
+	for _, rule := range []func(Object, map[string]string) *violation{
 		c.excluded, c.contradictory, c.featureSet, c.featureGates, c.majorVersion, c.capabilities,
 	} {
-		if said := rule(object, annotations); said != nil {
-			return said
+		if found := rule(object, annotations); found != nil {
+			return found
 		}
 	}
 	return c.overridden(object)
 }
 
-// skipped is said of what does not apply to this cluster.
-func skipped(reason, annotation, message string) *problem {
-	return &problem{
+// skipped reports a manifest that does not apply to this cluster.
+func skipped(reason finding.Reason, annotation, message string) *violation {
+	return &violation{
 		outcome: preflight.Skipped, reason: reason, annotation: annotation, message: message,
-		remediation: "Nothing is to be done: the manifest is not for a cluster like this one.",
+		remediation: "Ignore the manifest: it does not apply to this cluster.",
 	}
 }
 
-// unreadableFilter is said of what nobody can tell whether it applies.
-func unreadableFilter(reason, annotation, message, remediation string) *problem {
-	return &problem{outcome: preflight.Unknown, reason: reason, annotation: annotation, message: message, remediation: remediation}
+// unreadableFilter reports a manifest for which it is unknown whether it applies.
+func unreadableFilter(reason finding.Reason, annotation, message, remediation string, actions ...finding.Action) *violation {
+	return &violation{outcome: preflight.Unknown, reason: reason, annotation: annotation, message: message, remediation: remediation, actions: actions}
 }
 
-func (c Cluster) excluded(object Object, annotations map[string]string) *problem {
+func (c Cluster) excluded(object Object, annotations map[string]string) *violation {
 	key := excludePrefix + c.Exclude
 	if annotations[key] != "true" {
 		return nil
 	}
-	return skipped("Excluded", key, identity(object)+" has the annotation "+key+": \"true\"")
+	return skipped(ReasonExcluded, key, identity(object)+" has the annotation "+key+": \"true\"")
 }
 
-func (Cluster) contradictory(object Object, annotations map[string]string) *problem {
+func (Cluster) contradictory(object Object, annotations map[string]string) *violation {
 	_, set := annotations[featureSetAnnotation]
 	_, gate := annotations[featureGateAnnotation]
 	if !set || !gate {
 		return nil
 	}
-	return unreadableFilter("ContradictoryFilters", featureSetAnnotation,
-		fmt.Sprintf("%s has both annotations %s and %s, and the cluster-version operator applies no such manifest", identity(object), featureSetAnnotation, featureGateAnnotation),
-		toAuthors+"keep one of the two.")
+	return unreadableFilter(ReasonContradictoryFilters, featureSetAnnotation,
+		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", identity(object), featureSetAnnotation, featureGateAnnotation),
+		toAuthors+"remove one of the two annotations.")
 }
 
-// featureSet takes a list of sets, as it is: blanks count.
-func (c Cluster) featureSet(object Object, annotations map[string]string) *problem {
+// featureSet evaluates a list of feature sets; blanks are not trimmed.
+func (c Cluster) featureSet(object Object, annotations map[string]string) *violation {
 	value, ok := annotations[featureSetAnnotation]
 	if !ok {
 		return nil
@@ -106,9 +107,9 @@ func (c Cluster) featureSet(object Object, annotations map[string]string) *probl
 	var sets []configv1.FeatureSet
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains(known, configv1.FeatureSet(name)) {
-			return unreadableFilter("UnknownFeatureSet", featureSetAnnotation,
-				fmt.Sprintf("%s is for the feature set %.100q, which is none of %s", identity(object), name, list(known)),
-				toAuthors+"name feature sets that exist, with commas and no blanks between them.")
+			return unreadableFilter(ReasonUnknownFeatureSet, featureSetAnnotation,
+				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s", identity(object), name, list(known)),
+				toAuthors+"list existing feature sets, separated by commas without blanks.")
 		}
 		sets = append(sets, configv1.FeatureSet(name))
 	}
@@ -116,14 +117,14 @@ func (c Cluster) featureSet(object Object, annotations map[string]string) *probl
 		return featuresUnknown(object, featureSetAnnotation)
 	}
 	if has := cmp.Or(c.Features.Set, "Default"); !slices.Contains(sets, has) {
-		return skipped("OtherFeatureSet", featureSetAnnotation,
-			fmt.Sprintf("%s is for the feature sets %s, and the cluster has %s", identity(object), list(sets), has))
+		return skipped(ReasonOtherFeatureSet, featureSetAnnotation,
+			fmt.Sprintf("%s is for the feature sets %s; the cluster has %s", identity(object), list(sets), has))
 	}
 	return nil
 }
 
-// featureGates takes a list of gates that must be on or, with a minus sign, off.
-func (c Cluster) featureGates(object Object, annotations map[string]string) *problem {
+// featureGates evaluates a list of gates that must be enabled or, with a minus sign, disabled.
+func (c Cluster) featureGates(object Object, annotations map[string]string) *violation {
 	value, ok := annotations[featureGateAnnotation]
 	if !ok {
 		return nil
@@ -132,40 +133,40 @@ func (c Cluster) featureGates(object Object, annotations map[string]string) *pro
 		name, off := strings.CutPrefix(strings.TrimSpace(item), "-")
 		switch {
 		case name == "":
-			return unreadableFilter("UnreadableFeatureGate", featureGateAnnotation,
-				fmt.Sprintf("%s has the annotation %s with the value %q, which lacks the name of a gate", identity(object), featureGateAnnotation, oneLine(value)),
-				toAuthors+"the value is a list of feature gates.")
+			return unreadableFilter(ReasonUnreadableFeatureGate, featureGateAnnotation,
+				fmt.Sprintf("%s has the annotation %s with the value %q, which has an empty item", identity(object), featureGateAnnotation, oneLine(value)),
+				toAuthors+"list feature gates, separated by commas.")
 		case c.Features == nil:
 			return featuresUnknown(object, featureGateAnnotation)
 		}
 		switch on := slices.Contains(c.Features.Enabled, configv1.FeatureGateName(name)); {
 		case on && off:
-			return skipped("FeatureGateEnabled", featureGateAnnotation, fmt.Sprintf("%s is for clusters with the feature gate %s off, and it is on", identity(object), oneLine(name)))
+			return skipped(ReasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", identity(object), oneLine(name)))
 		case !on && !off:
-			return skipped("FeatureGateDisabled", featureGateAnnotation, fmt.Sprintf("%s is for clusters with the feature gate %s on, and it is not", identity(object), oneLine(name)))
+			return skipped(ReasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", identity(object), oneLine(name)))
 		}
 	}
 	return nil
 }
 
-func featuresUnknown(object Object, annotation string) *problem {
-	return unreadableFilter("FeaturesUnknown", annotation,
-		fmt.Sprintf("%s has the annotation %s, and the features of the cluster are not known", identity(object), annotation),
-		"Get the permission to read it: oc get featuregate cluster -o yaml")
+func featuresUnknown(object Object, annotation string) *violation {
+	return unreadableFilter(ReasonFeaturesUnknown, annotation,
+		fmt.Sprintf("%s has the annotation %s, but the features of the cluster are unknown", identity(object), annotation),
+		"Obtain the permission to read the FeatureGate.", finding.Run("oc get featuregate cluster -o yaml"), finding.Roles())
 }
 
-func (Cluster) majorVersion(object Object, annotations map[string]string) *problem {
+func (Cluster) majorVersion(object Object, annotations map[string]string) *violation {
 	if _, ok := annotations[majorVersionAnnotation]; !ok {
 		return nil
 	}
-	return unreadableFilter("MajorVersionFilter", majorVersionAnnotation,
+	return unreadableFilter(ReasonMajorVersionFilter, majorVersionAnnotation,
 		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have", identity(object), majorVersionAnnotation),
-		toAuthors+"have the check look at the target's version itself.")
+		toAuthors+"check the version of the target in the check itself.")
 }
 
-// capabilities takes a list of capabilities that must all be on. One that the
-// cluster does not know is new in the target, and off.
-func (c Cluster) capabilities(object Object, annotations map[string]string) *problem {
+// capabilities evaluates a list of capabilities that must all be enabled. One that the
+// cluster does not know is new in the target, and disabled.
+func (c Cluster) capabilities(object Object, annotations map[string]string) *violation {
 	value, ok := annotations[capabilityAnnotation]
 	if !ok {
 		return nil
@@ -173,37 +174,37 @@ func (c Cluster) capabilities(object Object, annotations map[string]string) *pro
 	for name := range strings.SplitSeq(value, "+") {
 		switch capability := configv1.ClusterVersionCapability(name); {
 		case name == "":
-			return unreadableFilter("UnreadableCapability", capabilityAnnotation,
-				fmt.Sprintf("%s has the annotation %s with the value %q, which lacks the name of a capability", identity(object), capabilityAnnotation, oneLine(value)),
-				toAuthors+"the value is a list of capabilities with plus signs between them.")
+			return unreadableFilter(ReasonUnreadableCapability, capabilityAnnotation,
+				fmt.Sprintf("%s has the annotation %s with the value %q, which has an empty item", identity(object), capabilityAnnotation, oneLine(value)),
+				toAuthors+"list capabilities, separated by plus signs.")
 		case c.Capabilities == nil:
-			return unreadableFilter("CapabilitiesUnknown", capabilityAnnotation,
-				fmt.Sprintf("%s has the annotation %s, and the capabilities of the cluster are not known", identity(object), capabilityAnnotation),
-				"Look at what ClusterVersion says: oc get clusterversion version -o jsonpath={.status.capabilities}")
+			return unreadableFilter(ReasonCapabilitiesUnknown, capabilityAnnotation,
+				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", identity(object), capabilityAnnotation),
+				"Read the capabilities in the status of ClusterVersion.", finding.Run("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
-			return skipped("CapabilityDisabled", capabilityAnnotation, fmt.Sprintf("%s is for the capability %s, which the cluster has not enabled", identity(object), oneLine(name)))
+			return skipped(ReasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", identity(object), oneLine(name)))
 		default:
-			return skipped("CapabilityNotKnown", capabilityAnnotation, fmt.Sprintf("%s is for the capability %s, which the cluster does not know", identity(object), oneLine(name)))
+			return skipped(ReasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is unknown to the cluster", identity(object), oneLine(name)))
 		}
 	}
 	return nil
 }
 
-func (c Cluster) overridden(object Object) *problem {
+func (c Cluster) overridden(object Object) *violation {
 	kind := object.GetObjectKind().GroupVersionKind()
 	for _, override := range c.Overrides {
 		if override.Unmanaged && override.Kind == kind.Kind && override.Group == kind.Group &&
 			override.Namespace == object.GetNamespace() && override.Name == object.GetName() {
-			return skipped("Overridden", "", identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so that the cluster-version operator leaves it alone")
+			return skipped(ReasonOverridden, "", identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
 		}
 	}
 	return nil
 }
 
-// include returns the annotation that includes the object for the cluster's
+// include returns the annotation that includes the object in the cluster's
 // profile, "" when it names no profile at all.
-func (c Cluster) include(object Object) (string, *problem) {
+func (c Cluster) include(object Object) (string, *violation) {
 	profile := cmp.Or(c.Profile, defaultProfile)
 	var profiles []string
 	for key := range object.GetAnnotations() {
@@ -218,12 +219,12 @@ func (c Cluster) include(object Object) (string, *problem) {
 	annotation := includePrefix + profile
 	switch value, ok := object.GetAnnotations()[annotation]; {
 	case !ok:
-		return "", skipped("OtherClusterProfile", includePrefix+profiles[0],
-			fmt.Sprintf("%s is for the cluster profiles %s, not for %s", identity(object), oneLine(strings.Join(profiles, ", ")), profile))
+		return "", skipped(ReasonOtherClusterProfile, includePrefix+profiles[0],
+			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", identity(object), oneLine(strings.Join(profiles, ", ")), profile))
 	case value != "true":
-		said := fail("ClusterProfileValue", fmt.Sprintf("%s has the annotation %s with the value %q", identity(object), annotation, oneLine(value)), toAuthors+"the value must be \"true\".")
-		said.annotation = annotation
-		return "", said
+		invalid := fail(ReasonClusterProfileValue, fmt.Sprintf("%s has the annotation %s with the value %q", identity(object), annotation, oneLine(value)), toAuthors+"set the value to \"true\".")
+		invalid.annotation = annotation
+		return "", invalid
 	}
 	return annotation, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// TestExtractFilters goes by what the cluster-version operator would do with the
+// TestExtractFilters compares with what the cluster-version operator would do with the
 // manifest, as openshift/library-go pkg/manifest has it.
 func TestExtractFilters(t *testing.T) {
 	t.Parallel()
@@ -50,10 +50,10 @@ func TestExtractFilters(t *testing.T) {
 	}{
 		"None": {reason: "nothing filters it"},
 
-		"Excluded":            {reason: "the cluster has this name", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
-		"Excluded elsewhere":  {reason: "the cluster has another name", annotations: []string{exclude + "other", "true"}},
-		"Excluded otherwise":  {reason: "only one value counts", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
-		"Excluded for nobody": {reason: "the operator looks at it for a cluster without a name too", annotations: []string{exclude, "true"}, cluster: &payload.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
+		"Excluded":           {reason: "the cluster has this name", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
+		"Excluded elsewhere": {reason: "the cluster has another name", annotations: []string{exclude + "other", "true"}},
+		"Excluded otherwise": {reason: "only one value counts", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
+		"Excluded unnamed":   {reason: "the annotation without a suffix applies to an unnamed cluster", annotations: []string{exclude, "true"}, cluster: &payload.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
 
 		"Default set":         {reason: "a cluster without a set has the default one", annotations: []string{set, "Default"}},
 		"Default among sets":  {reason: "one of several is enough", annotations: []string{set, "TechPreviewNoUpgrade,Default"}},
@@ -63,15 +63,15 @@ func TestExtractFilters(t *testing.T) {
 		"Unknown set":         {reason: "a mistyped set loses no check", annotations: []string{set, "Nope"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `"Nope"`},
 		"Blank before set":    {reason: "the operator does not trim", annotations: []string{set, "Default, TechPreviewNoUpgrade"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `" TechPreviewNoUpgrade"`},
 		"Empty set":           {reason: "it names none", annotations: []string{set, ""}, outcome: preflight.Unknown, want: "UnknownFeatureSet"},
-		"Set, nobody knows":   {reason: "what the cluster has could not be read", annotations: []string{set, "Default"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+		"Set, unknown":        {reason: "the features of the cluster could not be read", annotations: []string{set, "Default"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
 		"Set and gate":        {reason: "the operator applies neither", annotations: []string{set, "Default", gate, "On"}, outcome: preflight.Unknown, want: "ContradictoryFilters"},
 		"Gate on":             {reason: "it is on", annotations: []string{gate, "On"}},
 		"Gates on":            {reason: "blanks are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
-		"Gate off":            {reason: "it is off", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped, want: "FeatureGateDisabled", text: "gate Off on"},
-		"Gate must be off":    {reason: "it is on", annotations: []string{gate, "-On"}, outcome: preflight.Skipped, want: "FeatureGateEnabled", text: "gate On off"},
+		"Gate off":            {reason: "it is off", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped, want: "FeatureGateDisabled", text: "gate Off enabled"},
+		"Gate must be off":    {reason: "it is on", annotations: []string{gate, "-On"}, outcome: preflight.Skipped, want: "FeatureGateEnabled", text: "gate On disabled"},
 		"Gate without a name": {reason: "a list has items", annotations: []string{gate, "On,,"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
 		"Minus nothing":       {reason: "a gate has a name", annotations: []string{gate, "-"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
-		"Gate, nobody knows":  {reason: "what the cluster has could not be read", annotations: []string{gate, "On"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
+		"Gate, unknown":       {reason: "the features of the cluster could not be read", annotations: []string{gate, "On"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
 
 		"Major version": {reason: "the operator lets no Job have it", annotations: []string{"release.openshift.io/major-version", "5"}, outcome: preflight.Unknown, want: "MajorVersionFilter"},
 
@@ -80,13 +80,13 @@ func TestExtractFilters(t *testing.T) {
 		"Capability disabled":       {reason: "one is not", annotations: []string{capable, "Console+Insights"}, outcome: preflight.Skipped, want: "CapabilityDisabled", text: "Insights"},
 		"Capability new":            {reason: "the target has a new one, which is off", annotations: []string{capable, "Quantum"}, outcome: preflight.Skipped, want: "CapabilityNotKnown", text: "Quantum"},
 		"Capability without a name": {reason: "a list has items", annotations: []string{capable, "Console+"}, outcome: preflight.Unknown, want: "UnreadableCapability"},
-		"Capability, nobody knows":  {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
+		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
 
-		"Delete": {reason: "what is deleted is not run, whatever the value", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
+		"Delete": {reason: "an object to be deleted is never run", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
 		"Create": {reason: "it is no filter", annotations: []string{"release.openshift.io/create-only", "true"}},
 
 		"Overridden":      {reason: "the administrator manages it", cluster: overriding(unmanaged), outcome: preflight.Skipped, want: "Overridden"},
-		"Managed":         {reason: "an override can say the opposite", cluster: changed(func(o *configv1.ComponentOverride) { o.Unmanaged = false })},
+		"Managed":         {reason: "an override with unmanaged false does not exclude", cluster: changed(func(o *configv1.ComponentOverride) { o.Unmanaged = false })},
 		"Other kind":      {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Kind = "Deployment" })},
 		"Other group":     {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Group = "apps" })},
 		"Other namespace": {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Namespace = "other" })},
@@ -180,6 +180,6 @@ func TestLines(t *testing.T) {
 		}
 	}
 	if line := (payload.Job{}).Lines.Of("spec"); line != 0 {
-		t.Errorf("line %d of what was never in a file", line)
+		t.Errorf("line %d of an object without a file", line)
 	}
 }

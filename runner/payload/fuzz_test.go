@@ -126,7 +126,7 @@ func FuzzReleaseMetadata(f *testing.F) {
 			entry{name: "release-manifests/image-references", content: references},
 			entry{name: "release-manifests/release-metadata", content: string(content)}))
 		if err == nil && got.Version != version {
-			t.Errorf("got version %q, and image-references says %s", got.Version, version)
+			t.Errorf("got version %q; image-references has %s", got.Version, version)
 		}
 	})
 }

@@ -7,10 +7,11 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
 
-// manifestLayer finds the layer that holds the release's manifests: the last
+// manifestLayer returns the layer that holds the release's manifests: the last
 // one, which "oc adm release new" appends. In an index, every architecture has
 // the same (openshift/oc pkg/cli/image/append).
 func (f *fetcher) manifestLayer(ctx context.Context) (ocispec.Descriptor, error) {
@@ -29,7 +30,7 @@ func (f *fetcher) manifestLayer(ctx context.Context) (ocispec.Descriptor, error)
 	return layer, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
 }
 
-// child reads the image of one architecture out of an index.
+// child reads the image of one architecture in an index.
 func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ocimanifest.Manifest, error) {
 	image, err := f.choose(index)
 	if err != nil {
@@ -42,11 +43,11 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 	return ocimanifest.Image(image, content)
 }
 
-// choose takes the image for the cluster's architecture; where that is unknown,
+// choose selects the image for the cluster's architecture; if that is unknown,
 // the one for amd64, else the first.
 func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error) {
 	images, err := index.Images(cmp.Or(f.architecture, "amd64"))
-	if refused, ok := errors.AsType[*ocimanifest.Error](err); ok && f.architecture == "" && refused.Reason == ocimanifest.ArchitectureMissing {
+	if rejected, ok := errors.AsType[*ocimanifest.Error](err); ok && f.architecture == "" && rejected.Reason == ocimanifest.ReasonArchitectureMissing {
 		images, err = index.Images()
 	}
 	if err != nil {
@@ -55,19 +56,20 @@ func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error)
 	return images[0], nil
 }
 
-// unusable makes the error for a manifest that must not be used.
+// unusable returns the error for a manifest that must not be used.
 func unusable(err error) error {
-	refused, ok := errors.AsType[*ocimanifest.Error](err)
+	rejected, ok := errors.AsType[*ocimanifest.Error](err)
 	if !ok {
 		return err
 	}
-	failure := refuse(string(refused.Reason), "%s", refused.Message)
-	switch refused.Reason {
-	case ocimanifest.SchemaVersion1:
-		failure.Remediation = "Mirror the release again, to a registry that keeps manifests as they are: oc adm release mirror"
-	case ocimanifest.ArchitectureMissing:
-		failure.Message += "; the control plane of this cluster has this architecture"
-		failure.Remediation = "Choose the release for this architecture, or the multi-architecture one; on a mirror, mirror it with all architectures: oc adm release mirror --keep-manifest-list"
+	failure := reject(rejected.Reason, "%s", rejected.Message)
+	switch rejected.Reason { //nolint:exhaustive // the other reasons have the common remedy
+	case ocimanifest.ReasonSchemaVersion1:
+		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."
+	case ocimanifest.ReasonArchitectureMissing:
+		failure.Message += ", the architecture of the control plane"
+		failure.Remediation = "Choose the release for this architecture, or the multi-architecture release; on a mirror, mirror it with all architectures."
+		failure.Actions = []finding.Action{finding.Run("oc adm release mirror --keep-manifest-list")}
 	}
 	return failure
 }

@@ -19,13 +19,13 @@ const (
 	maxUnpacked       = 512 << 20
 	maxFile           = 8 << 20
 	maxEntries        = 20_000
-	// maxWindow is the window that every zstd decoder is asked to support
+	// maxWindow is the window that every zstd decoder should support
 	// (RFC 8878, 3.1.1.1.2).
 	maxWindow = 8 << 20
 )
 
-// eachManifest unpacks the layer and calls visit with every file directly in
-// release-manifests/, in the order of the layer. It keeps none of them.
+// eachManifest decompresses the layer and calls visit with every file directly in
+// release-manifests/, in the order of the layer. It retains no content.
 func eachManifest(ctx context.Context, layer []byte, visit func(file string, content []byte) error) error {
 	stream, err := decompress(layer)
 	if err != nil {
@@ -59,8 +59,8 @@ type contents struct {
 	total   int64
 }
 
-// next returns the next entry; the name is empty when it is none of our
-// business, and the error is io.EOF after the last.
+// next returns the next entry; the name is empty for an entry outside of
+// release-manifests/, and the error is io.EOF after the last.
 func (c *contents) next() (string, []byte, error) {
 	header, err := c.archive.Next()
 	if errors.Is(err, io.EOF) {
@@ -70,7 +70,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, malformed(err)
 	}
 	if c.entries++; c.entries > maxEntries || header.Size > maxUnpacked-c.total {
-		return "", nil, refuse("LayerTooLarge", "the layer unpacks to more than %d entries or %d bytes", maxEntries, maxUnpacked)
+		return "", nil, reject(ReasonLayerTooLarge, "the layer has more than %d entries or %d bytes decompressed", maxEntries, maxUnpacked)
 	}
 	c.total += header.Size
 	file, err := manifestFile(header)
@@ -78,7 +78,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, err
 	}
 	if c.seen[file] {
-		return "", nil, refuse("DuplicateEntry", "the layer has the file %q twice", oneLine(header.Name))
+		return "", nil, reject(ReasonDuplicateEntry, "the layer has the file %q twice", oneLine(header.Name))
 	}
 	c.seen[file] = true
 	content := make([]byte, header.Size)
@@ -88,16 +88,16 @@ func (c *contents) next() (string, []byte, error) {
 	return file, content, nil
 }
 
-// manifestFile returns the name of a file of release-manifests/, or "" for an
-// entry that is none of our business. What could be meant to pass for such a
-// file, or to hide one, is an error.
+// manifestFile returns the name of a file of release-manifests/, or "" for any
+// other entry. An entry that may imitate or hide such a
+// file is an error.
 func manifestFile(header *tar.Header) (string, error) {
 	shown := oneLine(header.Name)
 	switch {
 	case strings.ContainsRune(header.Name, 0) || path.IsAbs(header.Name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
-		return "", refuse("UnsafeEntry", "the layer has an entry %q, which is not a path inside the image", shown)
+		return "", reject(ReasonUnsafeEntry, "the layer has an entry %q, which is not a path inside the image", shown)
 	case path.Clean(header.Name) == manifestDirectory && header.Typeflag != tar.TypeDir:
-		return "", refuse("NotAFile", "the layer has %q as something else than a directory", shown)
+		return "", reject(ReasonNotAFile, "%q in the layer is not a directory", shown)
 	}
 	directory, file := path.Split(path.Clean(header.Name))
 	if directory != manifestDirectory+"/" || header.Typeflag == tar.TypeDir || file == ".wh..wh..opq" {
@@ -105,27 +105,27 @@ func manifestFile(header *tar.Header) (string, error) {
 	}
 	switch {
 	case header.Typeflag != tar.TypeReg:
-		return "", refuse("NotAFile", "the layer has %q as a link or a device", shown)
+		return "", reject(ReasonNotAFile, "%q in the layer is not a regular file", shown)
 	case strings.HasPrefix(file, ".wh."):
-		return "", refuse("Whiteout", "the layer takes %q from a layer below, which is not how release images are built", shown)
+		return "", reject(ReasonWhiteout, "the layer deletes %q of a lower layer, which release images never do", shown)
 	case header.Size > maxFile:
-		return "", refuse("FileTooLarge", "the file %q has %d bytes, and %d are the limit", shown, header.Size, maxFile)
+		return "", reject(ReasonFileTooLarge, "the file %q has %d bytes; the limit is %d", shown, header.Size, maxFile)
 	}
 	return file, nil
 }
 
-// malformed names the cause of an archive that cannot be read, unless a limit
-// of ours is the cause.
+// malformed returns the error for an archive that cannot be read, or the exceeded
+// limit that caused it.
 func malformed(err error) error {
 	if limit, ok := errors.AsType[*Error](err); ok {
 		return limit
 	}
-	failure := refuse("MalformedLayer", "the layer is not a sound tar archive")
+	failure := reject(ReasonMalformedLayer, "the layer is not a valid tar archive")
 	failure.Err = err
 	return failure
 }
 
-// decompress goes by the content; the media types of layers are often wrong.
+// decompress detects the compression by content; media types of layers are often wrong.
 func decompress(layer []byte) (io.ReadCloser, error) {
 	switch {
 	case bytes.HasPrefix(layer, []byte{0x1f, 0x8b}):
@@ -145,7 +145,7 @@ func decompress(layer []byte) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(layer)), nil
 }
 
-// bounded fails, where io.LimitReader would end, when there is more to read.
+// bounded fails beyond the limit, where io.LimitReader would end.
 type bounded struct {
 	reader io.Reader
 	left   int64
@@ -155,7 +155,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.reader.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, refuse("LayerTooLarge", "the layer unpacks to more than %d bytes", maxUnpacked)
+		return 0, reject(ReasonLayerTooLarge, "the layer has more than %d bytes decompressed", maxUnpacked)
 	}
 	return n, err
 }

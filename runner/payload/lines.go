@@ -7,13 +7,13 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// Lines are the lines of an object's fields in its file, counted from 1, by the
+// Lines are the lines of an object's fields in its file, from 1, by the
 // path of the field, e.g. "spec.template.spec.containers[0].image". The path ""
 // is the object.
 type Lines map[string]int
 
 // Of returns the line of the field, or of the closest field around it that the
-// author wrote; 0 when nothing is known.
+// author wrote; 0 when unknown.
 func (l Lines) Of(path string) int {
 	for {
 		if line, ok := l[path]; ok || path == "" {
@@ -23,7 +23,7 @@ func (l Lines) Of(path string) int {
 	}
 }
 
-// linesOf takes down the lines of an object without aliases, whose document
+// linesOf returns the lines of an object without aliases, whose document
 // begins in the given line.
 func linesOf(root *yaml.Node, begin int) Lines {
 	lines := Lines{"": begin + root.Line - 1}
@@ -46,6 +46,6 @@ func (l Lines) add(path string, node *yaml.Node, begin int) {
 			l.add(key, item, begin)
 		}
 	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
-		// No field is below.
+		// A leaf has no fields.
 	}
 }

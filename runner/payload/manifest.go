@@ -8,18 +8,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	yaml "go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 const (
 	maxAnnotated = 8 << 20
-	// maxKept bounds the memory that all annotated objects take, by an estimate:
-	// a list item of two bytes can become a container of half a KiB, while a
-	// field of a structure is there anyway, and only the line of it is new. It is
-	// enough for more than five thousand Jobs as the SDK's guide has them.
+	// maxKept bounds the estimated memory of all annotated objects, in bytes:
+	// a list item of two bytes can become a container of half a KiB, while the
+	// field of a structure adds only its line. It suffices
+	// for more than five thousand Jobs like those of the SDK's guide.
 	// maxObjectNodes bounds the fields and items of one object.
 	maxKept        = 48 << 20
 	bytesPerItem   = 600
@@ -28,9 +29,9 @@ const (
 	maxProblems    = 1_000
 )
 
-// manifests gathers what matters of all files of a release.
+// manifests collects the relevant content of all files of a release.
 type manifests struct {
-	// cluster is what manifests are filtered for, nil when there is none.
+	// cluster is the cluster to filter for; nil for none.
 	cluster    *Cluster
 	scheme     *runtime.Scheme
 	references []byte
@@ -38,15 +39,15 @@ type manifests struct {
 	found      []located[Object]
 	problems   []located[finding.Finding]
 	gates      adminGates
-	// annotated counts the bytes of annotated objects, kept is what they become.
+	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }
 
-// located is something at a place in the release, by which it is sorted.
+// located is a value with its place in the release, by which it is sorted.
 type located[T any] struct {
 	file  string
 	place place
-	// lines are those of the fields, where the file was read as an object.
+	// lines are those of the fields, if the value is an object.
 	lines Lines
 	value T
 }
@@ -55,7 +56,7 @@ func newManifests(cluster *Cluster) *manifests {
 	return &manifests{cluster: cluster, scheme: newScheme()}
 }
 
-// add looks at one file. Only YAML and JSON files are manifests, by the same
+// add reads one file. Only YAML and JSON files are manifests, by the same
 // extensions as for the cluster-version operator (pkg/payload/payload.go).
 func (m *manifests) add(file string, content []byte) error {
 	switch file {
@@ -81,7 +82,7 @@ func (m *manifests) add(file string, content []byte) error {
 	return m.bounded()
 }
 
-// addDocument looks at one document, and says whether the file is sound so far.
+// addDocument reads one document, and reports whether the next one can be read.
 func (m *manifests) addDocument(file string, content []byte, doc document) bool {
 	root, err := doc.tree()
 	if err != nil {
@@ -99,59 +100,59 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 	}
 	m.annotated += len(doc.raw)
 	m.kept += bytesPerNode*count(root) + bytesPerItem*items(root)
-	object, problem := m.preflight(doc, root, doc.line+line-1)
-	m.report(file, doc.place, problem)
+	object, violation := m.preflight(doc, root, doc.line+line-1)
+	m.report(file, doc.place, violation)
 	if object != nil {
 		m.found = append(m.found, located[Object]{file: file, place: doc.place, lines: linesOf(root, doc.line), value: object})
 	}
 	return true
 }
 
-func (m *manifests) report(file string, at place, said *problem) {
-	if said != nil {
-		m.problems = append(m.problems, located[finding.Finding]{file: file, place: at, value: said.at(file, at)})
+func (m *manifests) report(file string, at place, found *violation) {
+	if found != nil {
+		m.problems = append(m.problems, located[finding.Finding]{file: file, place: at, value: found.at(file, at)})
 	}
 }
 
-// bounded ends the reading when too much was found to be kept.
+// bounded reports an exceeded limit.
 func (m *manifests) bounded() error {
 	switch {
 	case m.annotated > maxAnnotated:
-		return refuse("TooManyPreflights", "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
+		return reject(ReasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
 	case m.kept > maxKept:
-		return refuse("TooManyPreflights", "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
+		return reject(ReasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
 	case len(m.problems) > maxProblems:
-		return refuse("TooManyProblems", "more than %d manifests have problems, the first being: %s", maxProblems, m.problems[0].value.Message)
+		return reject(ReasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].value.Message)
 	}
 	return nil
 }
 
-// broken says that a file cannot be parsed. Nobody can tell what it was meant
-// to be, so it counts by whether it mentions the annotation.
-func broken(content []byte, err error) *problem {
+// broken reports a file that cannot be parsed. Its kind is unknown, so it fails
+// only if it mentions the annotation.
+func broken(content []byte, err error) *violation {
 	if !bytes.Contains(content, []byte(Annotation)) {
-		return warn("BrokenManifest", "the file cannot be parsed: "+oneLine(err.Error()),
-			"Report it to the authors of the component: the cluster-version operator would refuse the release.")
+		return warn(ReasonBrokenManifest, "the file cannot be parsed: "+oneLine(err.Error()),
+			"Report it to the authors of the component: the cluster-version operator would reject the release.")
 	}
-	return fail("BrokenPreflight", "the file mentions "+Annotation+" and cannot be parsed: "+oneLine(err.Error()),
+	return fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+oneLine(err.Error()),
 		"Report it to the authors of the component: the check in this file cannot be run.")
 }
 
 // incomplete warns about documents without the annotation that the
-// cluster-version operator would refuse (openshift/library-go pkg/manifest).
-func incomplete(root *yaml.Node) *problem {
+// cluster-version operator would reject (openshift/library-go pkg/manifest).
+func incomplete(root *yaml.Node) *violation {
 	if text(root, "kind") != "" && text(child(root, "metadata"), "name") != "" {
 		return nil
 	}
-	return warn("BrokenManifest", "the document is not an object with kind and metadata.name",
-		"Report it to the authors of the component: the cluster-version operator would refuse the release.")
+	return warn(ReasonBrokenManifest, "the document is not an object with kind and metadata.name",
+		"Report it to the authors of the component: the cluster-version operator would reject the release.")
 }
 
-// release puts together what was found.
+// release returns the release of the collected content.
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
-		failure := refuse("NotARelease", "the last layer has no %s/%s or no %s/%s: this is not a release image", manifestDirectory, referencesFile, manifestDirectory, metadataFile)
-		failure.Remediation = "Give the pull spec of a release image: oc adm release info"
+		failure := reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", manifestDirectory, referencesFile, manifestDirectory, metadataFile)
+		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
 		return nil, failure
 	}
 	release, err := m.describe()
@@ -161,21 +162,21 @@ func (m *manifests) release() (*Release, error) {
 	return release, m.gather(release)
 }
 
-// gather gives the release what was found, once each, and what there is to say.
+// gather adds the collected objects, without duplicates, and the problems to the release.
 func (m *manifests) gather(release *Release) error {
 	sortLocated(m.found)
 	first := map[string]string{}
 	for _, each := range m.found {
 		key := identity(each.value)
 		if other, ok := first[key]; ok {
-			m.report(each.file, each.place, fail("DuplicateManifest", key+" is also in "+oneLine(other), "Report it to the authors of the component: only one of the two can be right."))
+			m.report(each.file, each.place, fail(ReasonDuplicateManifest, key+" is also in "+oneLine(other), "Report it to the authors of the component: only one of the two can be right."))
 			continue
 		}
 		first[key] = each.file
 		release.keep(each)
 	}
-	gates, problem := m.gates.merged()
-	m.report(m.gates.over, place{}, problem)
+	gates, violation := m.gates.merged()
+	m.report(m.gates.over, place{}, violation)
 	release.AdminGates = gates
 	sortLocated(m.problems)
 	for _, each := range m.problems {
@@ -201,7 +202,7 @@ func sortLocated[T any](items []located[T]) {
 	})
 }
 
-// identity names an object as people do.
+// identity names an object in messages.
 func identity(object Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind().String()
 	return fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())

@@ -21,12 +21,12 @@ func replace(from, to string) string {
 	return strings.Replace(job, from, to, 1)
 }
 
-// judgedManifest is a file of a release.
-type judgedManifest struct {
+// testedManifest is a file of a release.
+type testedManifest struct {
 	reason string
 	// file is job.yaml when empty.
 	file, manifest string
-	// outcome, problem and text of the one problem, if there is one.
+	// outcome, problem and text are those of the one problem, if any.
 	outcome preflight.Outcome
 	problem string
 	text    string
@@ -35,7 +35,7 @@ type judgedManifest struct {
 }
 
 // pushed is the pull spec of a release with the file.
-func (m judgedManifest) pushed(t *testing.T) (pullSpec, file string) {
+func (m testedManifest) pushed(t *testing.T) (pullSpec, file string) {
 	t.Helper()
 	file = m.file
 	if file == "" {
@@ -44,18 +44,18 @@ func (m judgedManifest) pushed(t *testing.T) (pullSpec, file string) {
 	return pushLayer(t, serve(t, nil), releaseWith(t, entry{name: "release-manifests/" + file, content: m.manifest})), file
 }
 
-func judgedManifests() map[string]judgedManifest {
+func testedManifests() map[string]testedManifest {
 	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}\n"
-	return map[string]judgedManifest{
+	return map[string]testedManifest{
 		"sound":              {reason: "nothing is wrong", manifest: jobIn("ns", "job"), jobs: 1},
 		"yml":                {reason: "the extension is one of three", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
 		"other extension":    {reason: "the cluster-version operator reads no such file", file: "job.txt", manifest: jobIn("ns", "job")},
 		"two documents":      {reason: "a file may have several", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "other"), jobs: 2},
 		"same line":          {reason: "a document may begin in the line of its marker", manifest: configMap + "--- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", jobs: 1},
 		"after the end":      {reason: "a document may end before the next begins", manifest: configMap + "...\n" + jobIn("ns", "job"), jobs: 1},
-		"two in one":         {reason: "what follows a document must not be lost", manifest: configMap + jobIn("ns", "job"), outcome: preflight.Fail, problem: "BrokenPreflight"},
-		"flow documents":     {reason: "what follows a document must not be lost", manifest: "{a: b}\n{c: d, openshift.io/preflight-check: x}", outcome: preflight.Fail, problem: "BrokenPreflight"},
-		"empty":              {reason: "an empty document says nothing", manifest: "---\n# comment\n---\nnull\n---\n"},
+		"two in one":         {reason: "content after a document must not be lost", manifest: configMap + jobIn("ns", "job"), outcome: preflight.Fail, problem: "BrokenPreflight"},
+		"flow documents":     {reason: "content after a document must not be lost", manifest: "{a: b}\n{c: d, openshift.io/preflight-check: x}", outcome: preflight.Fail, problem: "BrokenPreflight"},
+		"empty":              {reason: "an empty document is ignored", manifest: "---\n# comment\n---\nnull\n---\n"},
 		"windows":            {reason: "line ends may be others", manifest: strings.ReplaceAll(jobIn("ns", "job")+"---\n"+jobIn("ns", "other"), "\n", "\r\n"), jobs: 2},
 		"marker in a text":   {reason: "a text is indented", manifest: replace("spec:\n", "    text: |\n      ---\n      a\nspec:\n"), jobs: 1},
 		"escaped annotation": {reason: "an escape is the same key", manifest: replace("openshift.io/preflight-check", `"openshift.io\x2fpreflight-check"`), jobs: 1},
@@ -65,7 +65,7 @@ func judgedManifests() map[string]judgedManifest {
 		},
 
 		"broken": {
-			reason: "it is not a preflight, as far as anybody can tell", manifest: "kind: Deployment\nmetadata: {name: a\nspec: b: c\n",
+			reason: "a broken file that does not mention the annotation", manifest: "kind: Deployment\nmetadata: {name: a\nspec: b: c\n",
 			outcome: preflight.Warn, problem: "BrokenManifest", text: "job.yaml, document 1 (line 1): the file cannot be parsed: yaml: line ",
 		},
 		"broken preflight": {
@@ -74,71 +74,71 @@ func judgedManifests() map[string]judgedManifest {
 			outcome:  preflight.Fail, problem: "BrokenPreflight", text: "document 2 (line 2): the file mentions openshift.io/preflight-check and cannot be parsed: yaml: line 17: mapping values are not allowed",
 		},
 		"broken elsewhere": {
-			reason: "nobody can tell what the rest of the file was meant to be", manifest: jobIn("ns", "job") + "---\n}\n",
+			reason: "the rest of the file is unknown", manifest: jobIn("ns", "job") + "---\n}\n",
 			outcome: preflight.Fail, problem: "BrokenPreflight", jobs: 1,
 		},
-		"no object": {reason: "it would make the cluster-version operator refuse the release", manifest: "- a\n- b\n", outcome: preflight.Warn, problem: "BrokenManifest"},
-		"no kind":   {reason: "it would make the cluster-version operator refuse the release", manifest: "metadata: {name: a}", outcome: preflight.Warn, problem: "BrokenManifest"},
-		"tokens":    {reason: "parsing costs memory by the number of tokens", manifest: strings.Repeat("- a\n", 60_000), outcome: preflight.Warn, problem: "BrokenManifest", text: "tokens"},
+		"no object": {reason: "the cluster-version operator would reject the release", manifest: "- a\n- b\n", outcome: preflight.Warn, problem: "BrokenManifest"},
+		"no kind":   {reason: "the cluster-version operator would reject the release", manifest: "metadata: {name: a}", outcome: preflight.Warn, problem: "BrokenManifest"},
+		"tokens":    {reason: "the number of tokens is bounded", manifest: strings.Repeat("- a\n", 60_000), outcome: preflight.Warn, problem: "BrokenManifest", text: "tokens"},
 		"tokens with annotation": {
-			reason: "what is not read may be a check", manifest: jobIn("ns", "job") + "x:\n" + strings.Repeat("- a\n", 60_000),
+			reason: "a document that is not parsed may be a check", manifest: jobIn("ns", "job") + "x:\n" + strings.Repeat("- a\n", 60_000),
 			outcome: preflight.Fail, problem: "BrokenPreflight", text: "tokens",
 		},
-		"bytes":     {reason: "no object is as large", manifest: "a: " + strings.Repeat("a", 3<<20), outcome: preflight.Warn, problem: "BrokenManifest", text: "bytes"},
+		"bytes":     {reason: "the size of a document is bounded", manifest: "a: " + strings.Repeat("a", 3<<20), outcome: preflight.Warn, problem: "BrokenManifest", text: "bytes"},
 		"documents": {reason: "their number is bounded", manifest: strings.Repeat(configMap+"---\n", 1001), outcome: preflight.Warn, problem: "BrokenManifest", text: "1000 documents"},
 		"deep":      {reason: "depth is bounded", manifest: strings.Repeat("[", 20_000), outcome: preflight.Warn, problem: "BrokenManifest"},
 		"bomb elsewhere": {
-			reason: "an alias bomb that nobody expands does no harm", manifest: "kind: A\nmetadata: {name: a}\n" + bomb(),
+			reason: "an alias bomb is not expanded", manifest: "kind: A\nmetadata: {name: a}\n" + bomb(),
 		},
 
 		"boolean": {
 			reason: "the cluster-version operator would lose all annotations", manifest: replace(`"true"`, `true`),
 			outcome: preflight.Fail, problem: "AnnotationNotString", text: "line 7",
 		},
-		"false":             {reason: "it says that it is none", manifest: replace(`"true"`, `"false"`)},
-		"boolean false":     {reason: "it is not a string either", manifest: replace(`"true"`, `false`), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"True":              {reason: "somebody meant a check", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"True"`},
-		"yes":               {reason: "somebody meant a check", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"yes"`},
-		"no value":          {reason: "somebody meant a check", manifest: replace(`"true"`, ``), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"on the pod":        {reason: "it is not run, and somebody should know", manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n", "spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn, problem: "AnnotationMisplaced", text: "line 8"},
+		"false":             {reason: "the annotation disables the check", manifest: replace(`"true"`, `"false"`)},
+		"boolean false":     {reason: "a boolean is not a string", manifest: replace(`"true"`, `false`), outcome: preflight.Fail, problem: "AnnotationNotString"},
+		"True":              {reason: "the value may be a typing error", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"True"`},
+		"yes":               {reason: "the value may be a typing error", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"yes"`},
+		"no value":          {reason: "the value may be a typing error", manifest: replace(`"true"`, ``), outcome: preflight.Fail, problem: "AnnotationNotString"},
+		"on the pod":        {reason: "the check is not run, which is reported", manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n", "spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn, problem: "AnnotationMisplaced", text: "line 8"},
 		"in a comment":      {reason: "a comment is no annotation", manifest: "# openshift.io/preflight-check: \"true\"\n" + configMap},
-		"as a label":        {reason: "it is not run, and somebody should know", manifest: replace("annotations", "labels"), outcome: preflight.Warn, problem: "AnnotationMisplaced"},
-		"alias":             {reason: "what runs must be written out", manifest: replace("spec:\n", "    a: &a b\n    c: *a\nspec:\n"), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias in line 9"},
-		"alias bomb":        {reason: "what runs must be written out", manifest: jobIn("ns", "job") + bomb(), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias"},
-		"merged annotation": {reason: "what runs must be written out", manifest: "x: &x {openshift.io/preflight-check: \"true\"}\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {<<: *x}}", outcome: preflight.Fail, problem: "IrregularPreflight"},
-		"second key":        {reason: "parsers differ in which of the two they take", manifest: jobIn("ns", "job") + "metadata: {name: other}\n", outcome: preflight.Fail, problem: "IrregularPreflight", text: `a second key "metadata" in line 16`},
+		"as a label":        {reason: "the check is not run, which is reported", manifest: replace("annotations", "labels"), outcome: preflight.Warn, problem: "AnnotationMisplaced"},
+		"alias":             {reason: "aliases are rejected in preflights", manifest: replace("spec:\n", "    a: &a b\n    c: *a\nspec:\n"), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias in line 9"},
+		"alias bomb":        {reason: "aliases are rejected in preflights", manifest: jobIn("ns", "job") + bomb(), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias"},
+		"merged annotation": {reason: "aliases are rejected in preflights", manifest: "x: &x {openshift.io/preflight-check: \"true\"}\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {<<: *x}}", outcome: preflight.Fail, problem: "IrregularPreflight"},
+		"second key":        {reason: "parsers differ in which key they use", manifest: jobIn("ns", "job") + "metadata: {name: other}\n", outcome: preflight.Fail, problem: "IrregularPreflight", text: `a second key "metadata" in line 16`},
 		"second key in JSON": {
-			reason: "parsers differ in which of the two they take", file: "job.json",
+			reason: "parsers differ in which key they use", file: "job.json",
 			manifest: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","name":"b","namespace":"ns","annotations":{"openshift.io/preflight-check":"true"}}}`,
 			outcome:  preflight.Fail, problem: "IrregularPreflight", text: `a second key "name"`,
 		},
 		"unknown field": {
 			reason: "a mistyped field is a rule that does not hold", manifest: replace("restartPolicy", "restartPolice"),
-			outcome: preflight.Fail, problem: "InvalidPreflight", text: `document 1 (line 1): the object cannot be read: strict decoding error: unknown field "spec.template.spec.restartPolice"`,
+			outcome: preflight.Fail, problem: "InvalidPreflight", text: `document 1 (line 1): the object cannot be decoded: strict decoding error: unknown field "spec.template.spec.restartPolice"`,
 		},
-		"other case": {reason: "fields have one case", manifest: replace("restartPolicy", "restartpolicy"), outcome: preflight.Fail, problem: "InvalidPreflight", text: "restartpolicy"},
+		"other case": {reason: "fields are case-sensitive", manifest: replace("restartPolicy", "restartpolicy"), outcome: preflight.Fail, problem: "InvalidPreflight", text: "restartpolicy"},
 		"other type": {reason: "a field has one type", manifest: replace("restartPolicy: Never", "restartPolicy: 1"), outcome: preflight.Fail, problem: "InvalidPreflight"},
 		"many containers": {
 			reason: "an item of two bytes becomes a container of half a KiB", manifest: replace("containers:", "initContainers: ["+strings.Repeat("{},", 10_000)+"]\n      containers:"),
 			outcome: preflight.Fail, problem: "PreflightTooLarge",
 		},
 		"no apiVersion": {reason: "a kind needs a group", manifest: replace("apiVersion: batch/v1\n", ""), outcome: preflight.Fail, problem: "InvalidPreflight", text: "no apiVersion"},
-		"deployment":    {reason: "only Jobs and what they need", manifest: replace("apiVersion: batch/v1\nkind: Job", "apiVersion: apps/v1\nkind: Deployment"), outcome: preflight.Fail, problem: "UnsupportedKind", text: "apps/v1 Deployment"},
+		"deployment":    {reason: "only Jobs and supporting kinds", manifest: replace("apiVersion: batch/v1\nkind: Job", "apiVersion: apps/v1\nkind: Deployment"), outcome: preflight.Fail, problem: "UnsupportedKind", text: "apps/v1 Deployment"},
 		"old job":       {reason: "only the current version", manifest: replace("batch/v1", "batch/v1beta1"), outcome: preflight.Fail, problem: "UnsupportedKind"},
-		"secret":        {reason: "only Jobs and what they need", manifest: "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "UnsupportedKind"},
+		"secret":        {reason: "only Jobs and supporting kinds", manifest: "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "UnsupportedKind"},
 		"list": {
 			reason: "the cluster-version operator takes no lists", manifest: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
 			outcome: preflight.Fail, problem: "ListNotSupported", text: "line 4",
 		},
-		"delete":           {reason: "it is to be deleted", manifest: replace("  annotations:\n", "  annotations:\n    release.openshift.io/delete: \"true\"\n"), outcome: preflight.Fail, problem: "DeleteAnnotation", text: "Job.batch ns/job"},
-		"no name":          {reason: "no name is made up", manifest: replace("  name: job\n", "  generateName: job-\n"), outcome: preflight.Fail, problem: "InvalidName"},
+		"delete":           {reason: "an object to be deleted is not a preflight", manifest: replace("  annotations:\n", "  annotations:\n    release.openshift.io/delete: \"true\"\n"), outcome: preflight.Fail, problem: "DeleteAnnotation", text: "Job.batch ns/job"},
+		"no name":          {reason: "no name is generated", manifest: replace("  name: job\n", "  generateName: job-\n"), outcome: preflight.Fail, problem: "InvalidName"},
 		"1 MiB name":       {reason: "a name is bounded, and so is the message", manifest: replace("name: job", "name: "+strings.Repeat("a", 1<<20)), outcome: preflight.Fail, problem: "InvalidName"},
-		"name with spaces": {reason: "no server takes it", manifest: replace("name: job", "name: a b"), outcome: preflight.Fail, problem: "InvalidName", text: `"a b"`},
-		"no namespace":     {reason: "no namespace is assumed", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail, problem: "InvalidNamespace"},
-		"role with slash":  {reason: "no server takes it", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a/b, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
-		"unnamed role":     {reason: "no name is made up", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
+		"name with spaces": {reason: "the API server would reject it", manifest: replace("name: job", "name: a b"), outcome: preflight.Fail, problem: "InvalidName", text: `"a b"`},
+		"no namespace":     {reason: "no namespace is defaulted", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail, problem: "InvalidNamespace"},
+		"role with slash":  {reason: "the API server would reject it", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a/b, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
+		"unnamed role":     {reason: "no name is generated", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
 		"cluster role in a namespace": {
-			reason:   "somebody meant a Role",
+			reason:   "a ClusterRole with a namespace",
 			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
 			outcome:  preflight.Fail, problem: "InvalidNamespace",
 		},
@@ -148,7 +148,7 @@ func judgedManifests() map[string]judgedManifest {
 
 func TestExtractJudgesManifests(t *testing.T) {
 	t.Parallel()
-	for name, test := range judgedManifests() {
+	for name, test := range testedManifests() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pullSpec, file := test.pushed(t)
@@ -177,17 +177,17 @@ func TestExtractJudgesManifests(t *testing.T) {
 	}
 }
 
-// checkFinding asserts what holds for every problem.
+// checkFinding asserts the invariants of every problem.
 func checkFinding(t *testing.T, problem finding.Finding, file string) {
 	t.Helper()
 	if !strings.HasPrefix(problem.Message, file) || problem.Evidence["file"] != file {
 		t.Errorf("the problem does not name the file %q: %+v", file, problem)
 	}
 	if problem.Source != finding.SourcePayload || problem.Remediation == "" || !strings.HasPrefix(problem.Name, "Payload.") {
-		t.Errorf("the problem is not fit for a report: %+v", problem)
+		t.Errorf("the problem is incomplete: %+v", problem)
 	}
 	if problem.Blocks != (problem.Outcome == preflight.Fail || problem.Outcome == preflight.Unknown) || problem.Blocks != (len(problem.BlockedTargets) == 1) {
-		t.Errorf("a problem blocks this release exactly when it fails or could not be told: %+v", problem)
+		t.Errorf("a problem blocks this release exactly when it fails or is inconclusive: %+v", problem)
 	}
 	if len(problem.Message) > 2048 || strings.ContainsAny(problem.Message, "\n\r") {
 		t.Errorf("the message is not one short line: %q", problem.Message)

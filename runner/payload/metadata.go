@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/blang/semver/v4"
-	"github.com/openshift/update-preflight/collector/update"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 const (
@@ -24,7 +25,7 @@ type releaseMetadata struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// describe reads the two files that every release has, and makes sure that
+// describe reads the two files that every release has, and checks that
 // they are of the same release, as the cluster-version operator does
 // (pkg/payload/payload.go).
 func (m *manifests) describe() (*Release, error) {
@@ -37,13 +38,13 @@ func (m *manifests) describe() (*Release, error) {
 		return nil, err
 	}
 	if named != metadata.Version {
-		return nil, refuse("VersionMismatch", "%s is of the release %q, and %s of %q", referencesFile, oneLine(named), metadataFile, oneLine(metadata.Version))
+		return nil, reject(ReasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, oneLine(named), metadataFile, oneLine(metadata.Version))
 	}
 	release := &Release{Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {
-			m.report(metadataFile, place{}, warn("MetadataNotString", fmt.Sprintf("the value of metadata %q is not a string, and is left out", oneLine(key)),
+			m.report(metadataFile, place{}, warn(ReasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", oneLine(key)),
 				"Report it to the publisher of the release."))
 			continue
 		}
@@ -52,8 +53,8 @@ func (m *manifests) describe() (*Release, error) {
 	return release, nil
 }
 
-// readMetadata reads release-metadata. Fields that it does not know are for
-// others, as they are for the cluster-version operator.
+// readMetadata reads release-metadata. Unknown fields are
+// ignored, as in the cluster-version operator.
 func (m *manifests) readMetadata() (releaseMetadata, error) {
 	var metadata releaseMetadata
 	if err := unmarshal(m.metadata, &metadata, kjson.DisallowDuplicateFields); err != nil {

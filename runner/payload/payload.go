@@ -1,20 +1,20 @@
-// Package payload answers: what does this release ask us to check?
+// Package payload answers: which preflights does this release ship?
 //
-// It reads the one layer of a release image that holds the release's
-// manifests, and finds in it the preflight Jobs, the objects that these need,
-// the list of the release's images and its metadata. It demands proof that the
-// release's digest was verified, and unpacks and parses nothing before every
-// byte is shown to belong to that digest.
+// It reads the layer of a release image that holds the release's
+// manifests, and returns the preflight Jobs, their supporting objects,
+// the list of the release's images and its metadata. It requires proof that the
+// release's digest was verified, and decompresses and parses nothing before its
+// content is verified by digest.
 //
 // # Bounds
 //
-// Whatever a registry or a release can choose is bounded: the manifests of the
-// image (256 KiB), the layer (64 MiB), what it unpacks to (512 MiB), each file in
+// All input from a registry or release is bounded: the manifests of the
+// image (4 MiB), the layer (64 MiB), its decompressed size (512 MiB), each file in
 // it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
-// tokens), everything annotated (8 MiB, and 48 MiB as objects) and the number of
-// problems (1 000). All of it together takes no more than four minutes. The layer
-// is held in memory, and written to the cache alone, if there is one; beyond it,
-// no more than one file is held while it is read.
+// tokens), all annotated objects (8 MiB, and 48 MiB decoded) and the number of
+// problems (1 000). The total time is at most four minutes. The layer
+// is held in memory, and written only to the cache, if there is one; beyond it,
+// at most one file is held in memory.
 //
 // # Filters
 //
@@ -22,10 +22,10 @@
 // annotation, cluster profile and ClusterVersion override as the cluster-version
 // operator does (openshift/library-go pkg/manifest), with three differences. The
 // cluster profile is required only where the manifest names one, since the
-// operator itself would apply a Job that does. A filter that cannot be read, for
-// a cluster of which that is not known or for anybody, does not exclude: it is
-// Unknown, so that no check is lost. And release.openshift.io/major-version,
-// which the operator lets no Job have, is Unknown too.
+// operator itself would apply a Job that does. A filter that cannot be evaluated,
+// for this cluster or for any, does not exclude: it is
+// Unknown, so no check is lost. And release.openshift.io/major-version,
+// which the operator rejects on Jobs, is Unknown too.
 //
 // # Limitations
 //
@@ -46,44 +46,44 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// Annotation is what makes a Job a preflight, and other objects its supporting
+// Annotation marks a Job as a preflight, and other objects as its supporting
 // objects, when its value is "true" (openshift/enhancements#363).
 const Annotation = "openshift.io/preflight-check"
 
-// maxTime is what the cluster-version operator allows itself for the same
+// maxTime is the timeout of the cluster-version operator for the same
 // (pkg/cvo/updatepayload.go).
 const maxTime = 4 * time.Minute
 
-// Release is what a release says about itself and asks to be checked.
+// Release is the content of a release: its metadata, images and preflights.
 type Release struct {
-	// Release names it: its version is the same in both files that state it, its
-	// image is the pull spec by digest that was read.
+	// Release identifies it: its version is the same in both files that state it, its
+	// image is the verified pull spec.
 	update.Release
-	// Previous are the versions that the release says it can be reached from.
+	// Previous are the versions from which the release can be reached, by its metadata.
 	Previous []string
-	// Metadata is free text by key, e.g. "url".
+	// Metadata is free text by key, for example "url".
 	Metadata map[string]string
 	// Images maps the name of a component to its pull spec, always by digest.
 	Images map[string]string
-	// AdminGates are the gates that the release brings, by key: what a cluster
-	// that runs it has to acknowledge before it leaves a minor version.
+	// AdminGates are the descriptions of the admin gates of the release, by key: a
+	// cluster that runs it must acknowledge them before it leaves a minor version.
 	AdminGates map[string]string
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting
 	// Problems are warnings and failures, sorted by file and place. Each names
-	// its file, and those that fail block the update to Version.
+	// its file; those that fail or are inconclusive block the update to Version.
 	Problems []finding.Finding
 	// ManifestLayerBytes is the compressed size of the layer that holds the
-	// manifests; BytesRead counts what registries sent, all requests together,
-	// and is 0 when all of it was in the cache.
+	// manifests; BytesRead is the total size of all responses of registries,
+	// 0 when the cache had all content.
 	ManifestLayerBytes int64
 	BytesRead          int64
 }
 
 // Job is one preflight Job, as its author wrote it.
 type Job struct {
-	// File is the name of the manifest, Component the part of it that names
+	// File is the name of the manifest, Component the part of it that identifies
 	// the component that ships it.
 	File      string
 	Component string
@@ -107,28 +107,28 @@ type Object interface {
 	metav1.Object
 }
 
-// Options say how a release is read. The zero value reads it from where the pull
-// spec says, as nobody, for a cluster of which nothing is known.
+// Options configure how a release is read. The zero value reads it from the
+// repository in the pull spec, without credentials, for an unknown cluster.
 type Options struct {
-	// Access is how the cluster's registries are reached.
+	// Access resolves and reaches the cluster's registries.
 	Access *registry.Access
-	// Cache keeps what was read before; nil for none.
+	// Cache stores content between runs; nil for none.
 	Cache Cache
-	// Cluster decides which manifests count.
+	// Cluster decides which manifests apply.
 	Cluster Cluster
 }
 
-// Cache keeps content by its digest ("sha256:<hex>").
+// Cache stores content by digest ("sha256:<hex>").
 type Cache interface {
-	// Get returns content that has the digest, in no more than most bytes.
+	// Get returns the content with the digest, if it has no more than most bytes.
 	Get(digest string, most int64) ([]byte, bool)
-	// Put keeps the content. An error means that it is not kept.
+	// Put stores the content. An error means that it is not stored.
 	Put(digest string, content []byte) error
 }
 
-// Extract reads the release that proof was given for. The error is always an
-// *Error, and then there is nothing to go by. Whatever is wrong with a single
-// manifest is among the Problems of the Release instead.
+// Extract reads the release that proof is for. The error is always an
+// *Error, and then there is no result. Violations of single manifests are
+// among the Problems of the Release.
 func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()

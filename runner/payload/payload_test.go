@@ -173,15 +173,15 @@ func TestExtractCompression(t *testing.T) {
 			}
 			want := summary{Jobs: []string{"job.yaml job ns/job"}}
 			if diff := cmp.Diff(want, summarize(got)); diff != "" {
-				t.Errorf("the media type says gzip for all, the content counts (-want +got):\n%s", diff)
+				t.Errorf("the content decides, not the media type (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestExtractGoesByContent has a registry that says of everything that it is
+// TestExtractIgnoresContentType has a registry that labels every response as
 // something else.
-func TestExtractGoesByContent(t *testing.T) {
+func TestExtractIgnoresContentType(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "text/html", "application/vnd.docker.distribution.manifest.v1+json", "application/octet-stream"} {
 		host := serve(t, func(next http.Handler) http.Handler {
@@ -193,7 +193,7 @@ func TestExtractGoesByContent(t *testing.T) {
 		})
 		got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})
 		if err != nil || got.Version != version {
-			t.Errorf("Content-Type %q: %v; the digest says what it is", contentType, err)
+			t.Errorf("Content-Type %q: %v; only the digest counts", contentType, err)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestExtractClusterProfile(t *testing.T) {
 			want:     summary{Jobs: job, Problems: []string{"Warn AppliedByClusterVersionOperator Payload.Job"}},
 		},
 		"not true": {
-			reason:   "the cluster-version operator takes no other value, and nobody means to lose a check",
+			reason:   "the cluster-version operator accepts no other value, and a check must not be lost",
 			manifest: annotated("    include.release.openshift.io/self-managed-high-availability: \"True\"\n"),
 			want:     summary{Problems: []string{"Fail ClusterProfileValue Payload.Job"}},
 		},
@@ -249,7 +249,7 @@ func TestExtractClusterProfile(t *testing.T) {
 	}
 }
 
-// failureOf asserts that err is an *payload.Error, fit for a report.
+// failureOf asserts that err is a complete *payload.Error.
 func failureOf(t *testing.T, err error) *payload.Error {
 	t.Helper()
 	var failure *payload.Error
@@ -257,7 +257,7 @@ func failureOf(t *testing.T, err error) *payload.Error {
 		t.Fatalf("Extract: got error %v, want a *payload.Error", err)
 	}
 	if failure.Outcome != preflight.Fail && failure.Outcome != preflight.Unknown || failure.Message == "" || failure.Remediation == "" {
-		t.Errorf("the error is not fit for a report: %+v", failure)
+		t.Errorf("the error is incomplete: %+v", failure)
 	}
 	if text := failure.Error(); strings.ContainsAny(text, "\n\r\x00") || len(text) > 2048 {
 		t.Errorf("the text of the error is not one short line: %q", text)

@@ -12,16 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 const (
 	// deleteAnnotation makes the cluster-version operator delete the object
 	// (lib/resourcedelete/helper.go).
 	deleteAnnotation = "release.openshift.io/delete"
+	validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
 	toAuthors        = "Report it to the authors of the component: "
 )
 
-// newScheme knows the kinds that may be annotated, and no other.
+// newScheme has only the kinds that may be annotated.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(batchv1.SchemeGroupVersion, &batchv1.Job{})
@@ -30,16 +33,16 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// preflight judges a document that has the annotation in the given line of the
-// file. It returns the object to keep, if any, and what there is to say.
-func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, *problem) {
+// preflight checks a document that has the annotation in the given line of the
+// file. It returns the object to keep, if any, and its violation, if any.
+func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, *violation) {
 	if what, line := irregular(root); what != "" {
-		return nil, fail("IrregularPreflight", fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.line+line-1),
-			toAuthors+"what a preflight runs must be written out, once, in full.")
+		return nil, fail(ReasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.line+line-1),
+			toAuthors+"write the preflight without aliases and duplicate keys.")
 	}
 	if n := count(root); n > maxObjectNodes {
-		return nil, fail("PreflightTooLarge", fmt.Sprintf("an object with the annotation %s has %d fields and items, and %d are the limit", Annotation, n, maxObjectNodes),
-			toAuthors+"a preflight must be smaller.")
+		return nil, fail(ReasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
+			toAuthors+"reduce the size of the preflight.")
 	}
 	value := child(child(child(root, "metadata"), "annotations"), Annotation)
 	if misplaced := misplaced(root, value, line); misplaced != nil {
@@ -50,70 +53,70 @@ func (m *manifests) preflight(doc document, root *yaml.Node, line int) (Object, 
 	case "false":
 		return nil, nil
 	default:
-		return nil, fail("AnnotationValue", fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, oneLine(value.Value)),
-			toAuthors+"the value must be \"true\" for the check to be run.")
+		return nil, fail(ReasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, oneLine(value.Value)),
+			toAuthors+"set the value to \"true\" to run the check.")
 	}
 	if text(root, "apiVersion") == "" || text(root, "kind") == "" {
-		return nil, fail("InvalidPreflight", "an object with the annotation "+Annotation+" has no apiVersion or no kind",
-			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
+		return nil, fail(ReasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
+			toAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	object, invalid := m.decode(doc)
 	if invalid != nil {
 		return nil, invalid
 	}
-	admitted, said := m.admit(object)
-	if said != nil && said.annotation != "" {
-		if key := keyOf(child(child(root, "metadata"), "annotations"), said.annotation); key != nil {
-			said.line = doc.line + key.Line - 1
+	admitted, found := m.admit(object)
+	if found != nil && found.annotation != "" {
+		if key := keyOf(child(child(root, "metadata"), "annotations"), found.annotation); key != nil {
+			found.line = doc.line + key.Line - 1
 		}
 	}
-	return admitted, said
+	return admitted, found
 }
 
-// misplaced finds annotations that no object has, or has not as a string. The
-// cluster-version operator reads all annotations of an object as empty when
-// one of them is no string, so that the check would be lost.
-func misplaced(root, value *yaml.Node, line int) *problem {
+// misplaced reports an annotation that is not a string annotation of the object. The
+// cluster-version operator ignores all annotations of an object when
+// any is not a string, so the check would be lost.
+func misplaced(root, value *yaml.Node, line int) *violation {
 	switch {
 	case strings.HasSuffix(text(root, "kind"), "List"):
-		return fail("ListNotSupported", fmt.Sprintf("a %s holds an object with the annotation %s in line %d", oneLine(text(root, "kind")), Annotation, line),
-			toAuthors+"the objects must be documents of their own.")
+		return fail(ReasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", oneLine(text(root, "kind")), Annotation, line),
+			toAuthors+"write each object as a separate document.")
 	case value == nil:
-		return warn("AnnotationMisplaced", fmt.Sprintf("%s stands in line %d, but not in metadata.annotations of the object, so that no check is run", Annotation, line),
-			toAuthors+"the annotation belongs to the Job itself.")
+		return warn(ReasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
+			toAuthors+"set the annotation on the Job itself.")
 	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
-		return fail("AnnotationNotString", fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
-			toAuthors+"put the value in quotes: "+Annotation+`: "true"`)
+		return fail(ReasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
+			toAuthors+"quote the value: "+Annotation+`: "true".`)
 	}
 	return nil
 }
 
-// decode reads the document into the type of its kind. Fields that the type
-// does not have, and those that are there twice, are errors.
-func (m *manifests) decode(doc document) (Object, *problem) {
+// decode decodes the document into the type of its kind. Unknown and
+// duplicate fields are errors.
+func (m *manifests) decode(doc document) (Object, *violation) {
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.json, Strict: true})
 	decoded, kind, err := decoder.Decode(doc.raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, fail("UnsupportedKind", fmt.Sprintf("an object of %s %s has the annotation %s", oneLine(kind.GroupVersion().String()), oneLine(kind.Kind), Annotation),
-			toAuthors+"only Jobs of batch/v1, and ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1, can have it.")
+		return nil, fail(ReasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", oneLine(kind.GroupVersion().String()), oneLine(kind.Kind), Annotation),
+			toAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
 	}
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
-		return nil, fail("InvalidPreflight", "the object cannot be read: "+doc.locate(err).Error(),
-			toAuthors+"validate the manifest: oc create --dry-run=server --validate=strict -f FILE")
+		return nil, fail(ReasonInvalidPreflight, "the object cannot be decoded: "+doc.locate(err).Error(),
+			toAuthors+"validate the manifest.", finding.Run(validateManifest))
 	}
 	return object, nil
 }
 
-// admit applies the rules for what may be kept.
-func (m *manifests) admit(object Object) (Object, *problem) {
+// admit applies the rules and filters for objects of preflights.
+func (m *manifests) admit(object Object) (Object, *violation) {
 	if misnamed := misnamed(object); misnamed != nil {
 		return nil, misnamed
 	}
 	if _, ok := object.GetAnnotations()[deleteAnnotation]; ok {
-		refused := fail("DeleteAnnotation", identity(object)+" has the annotation "+deleteAnnotation, toAuthors+"what is to be deleted cannot be a preflight.")
-		refused.annotation = deleteAnnotation
-		return nil, refused
+		rejected := fail(ReasonDeleteAnnotation, identity(object)+" has the annotation "+deleteAnnotation, toAuthors+"remove one of the two annotations.")
+		rejected.annotation = deleteAnnotation
+		return nil, rejected
 	}
 	cluster := Cluster{}
 	if m.cluster != nil {
@@ -133,41 +136,41 @@ func (m *manifests) admit(object Object) (Object, *problem) {
 }
 
 // appliedByOperator warns about a Job that the cluster-version operator, which
-// knows of no preflights, would run in the midst of an update.
-func appliedByOperator(object Object, annotation string) *problem {
+// does not know preflights, would run during an update.
+func appliedByOperator(object Object, annotation string) *violation {
 	if _, ok := object.(*batchv1.Job); !ok {
 		return nil
 	}
-	said := warn("AppliedByClusterVersionOperator", identity(object)+" has the annotation "+annotation+", with which the cluster-version operator runs it as part of the update too",
-		toAuthors+"a preflight must not have the annotation.")
-	said.annotation = annotation
-	return said
+	found := warn(ReasonAppliedByClusterVersionOperator, identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
+		toAuthors+"remove the annotation.")
+	found.annotation = annotation
+	return found
 }
 
-// misnamed checks the name, and the namespace of the kinds that have one. No
-// name is generated and no namespace assumed.
-func misnamed(object Object) *problem {
+// misnamed checks the name, and the namespace of namespaced kinds. No
+// name is generated and no namespace defaulted.
+func misnamed(object Object) *violation {
 	kind := object.GetObjectKind().GroupVersionKind()
-	faults := validation.IsDNS1123Subdomain(object.GetName())
+	messages := validation.IsDNS1123Subdomain(object.GetName())
 	if kind.Group == rbacv1.GroupName {
-		faults = roleName(object.GetName())
+		messages = roleName(object.GetName())
 	}
-	if len(faults) > 0 {
-		return fail("InvalidName", fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, oneLine(object.GetName()), oneLine(faults[0])),
-			toAuthors+"the object needs a valid metadata.name.")
+	if len(messages) > 0 {
+		return fail(ReasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, oneLine(object.GetName()), oneLine(messages[0])),
+			toAuthors+"set a valid metadata.name.")
 	}
-	faults = validation.IsDNS1123Label(object.GetNamespace())
+	messages = validation.IsDNS1123Label(object.GetNamespace())
 	if kind.Kind == "ClusterRole" || kind.Kind == "ClusterRoleBinding" {
-		faults = nil
+		messages = nil
 		if object.GetNamespace() != "" {
-			faults = []string{"the kind has no namespaces"}
+			messages = []string{"the kind is not namespaced"}
 		}
 	}
-	if len(faults) == 0 {
+	if len(messages) == 0 {
 		return nil
 	}
-	return fail("InvalidNamespace", fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), oneLine(object.GetNamespace()), oneLine(faults[0])),
-		toAuthors+"a namespaced object needs a valid metadata.namespace, another must not have one.")
+	return fail(ReasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), oneLine(object.GetNamespace()), oneLine(messages[0])),
+		toAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 
 // roleName applies the rule for names of RBAC objects, which may have colons

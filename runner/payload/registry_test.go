@@ -25,7 +25,7 @@ import (
 
 const repository = "openshift/release"
 
-// serve runs a real registry, behind the given handler where there is one, and
+// serve runs a registry, wrapped by the given handler if there is one, and
 // returns its host.
 func serve(tb testing.TB, wrap func(http.Handler) http.Handler) string {
 	tb.Helper()
@@ -61,7 +61,7 @@ func put(tb testing.TB, client http.RoundTripper, request *http.Request) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // The status says it all.
+	defer response.Body.Close() //nolint:errcheck // Only the status matters.
 	if response.StatusCode != http.StatusCreated {
 		answer, _ := io.ReadAll(response.Body)
 		tb.Fatalf("%s %s: %s: %s", request.Method, request.URL, response.Status, answer)

@@ -9,10 +9,10 @@ import (
 	"github.com/openshift/update-preflight/runner/repository"
 )
 
-// Resolve returns the pull spec by digest of what a pull spec means at this
-// moment: to the cluster's mirrors of tags, then to the repository that it
-// names. Whoever may push there decides on that, so it is nothing to trust:
-// verify the result. One by digest means itself. The error is always an *Error.
+// Resolve returns the pull spec by digest to which a pull spec currently
+// resolves: at the cluster's mirrors of tags, then at the repository that it
+// names. The result depends on everyone who may push there and is not trusted:
+// verify it. A pull spec by digest is returned unchanged. The error is always an *Error.
 func Resolve(ctx context.Context, pullSpec string, access *registry.Access) (string, error) {
 	reference, err := name.ParseReference(pullSpec)
 	if digest, ok := reference.(name.Digest); ok && err == nil {
@@ -29,7 +29,7 @@ func Resolve(ctx context.Context, pullSpec string, access *registry.Access) (str
 	if err != nil {
 		return "", unreadable(err, "the image \""+oneLine(pullSpec)+"\"")
 	}
-	// The digest is of the image that the pull spec names, whichever mirror said
-	// so.
+	// The result names the repository of the pull spec, even if a mirror resolved
+	// the tag.
 	return reference.Context().Digest(resolved).String(), nil
 }

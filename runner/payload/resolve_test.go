@@ -28,25 +28,25 @@ func TestResolve(t *testing.T) {
 		reason   string
 		pullSpec string
 		want     string
-		refused  string
+		rejected string
 	}{
-		"Tag":       {reason: "a tag means a digest at this moment", pullSpec: repository + ":4.19.0", want: pushed},
-		"Digest":    {reason: "a digest means itself", pullSpec: pushed, want: pushed},
-		"Missing":   {reason: "a tag that is not there", pullSpec: repository + ":4.20.0", refused: "ImageNotFound"},
-		"Malformed": {reason: "no pull spec at all", pullSpec: "Not A Pull Spec", refused: "InvalidPullSpec"},
-		"Registry":  {reason: "nobody listens", pullSpec: "127.0.0.1:1/release:4.19.0", refused: "RegistryUnreachable"},
+		"Tag":       {reason: "a tag resolves to a digest", pullSpec: repository + ":4.19.0", want: pushed},
+		"Digest":    {reason: "a digest is returned unchanged", pullSpec: pushed, want: pushed},
+		"Missing":   {reason: "a missing tag", pullSpec: repository + ":4.20.0", rejected: "ImageNotFound"},
+		"Malformed": {reason: "a malformed pull spec", pullSpec: "Not A Pull Spec", rejected: "InvalidPullSpec"},
+		"Registry":  {reason: "an unreachable registry", pullSpec: "127.0.0.1:1/release:4.19.0", rejected: "RegistryUnreachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := payload.Resolve(t.Context(), tc.pullSpec, registry.Own(registry.Local{}))
-			if tc.refused == "" {
+			if tc.rejected == "" {
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %q, %v; want %q", tc.reason, got, err, tc.want)
 				}
 				return
 			}
 			failure, ok := errors.AsType[*payload.Error](err)
-			if !ok || failure.Reason != tc.refused || failure.Remediation == "" {
-				t.Errorf("%s: %#v, want a %s with a remedy", tc.reason, err, tc.refused)
+			if !ok || string(failure.Reason) != tc.rejected || failure.Remediation == "" {
+				t.Errorf("%s: %#v, want a %s with a remedy", tc.reason, err, tc.rejected)
 			}
 		})
 	}

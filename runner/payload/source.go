@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// ReadManifests reads manifests that are not part of a release yet, each by the
-// name of its file, by the same rules and in the same bounds as those of a
-// release, but for the filters: there is no cluster that they are for. Of the
-// Release it fills in Jobs, Supporting and Problems alone. The error is an *Error.
+// ReadManifests reads manifests that are not part of a release yet, by
+// file name, with the rules and bounds of those of a
+// release, except the filters, since there is no cluster. Of the
+// Release it sets only Jobs, Supporting and Problems. The error is an *Error.
 func ReadManifests(files map[string][]byte) (*Release, error) {
 	manifests := newManifests(nil)
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -21,7 +21,7 @@ func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
 		problems []string
 	}{
 		"Several": {
-			reason: "files count in the order of their names, and what is no manifest does not count",
+			reason: "files are read in the order of their names, and other files are ignored",
 			files: map[string][]byte{
 				"0000_50_b_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "second")), "0000_50_a_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "first")),
 				"image-references": []byte("{}"), "README.md": []byte("---"),
@@ -29,7 +29,7 @@ func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
 			jobs: []string{"a/first", "b/second"},
 		},
 		"Broken": {
-			reason:   "a problem is told as it is for a release",
+			reason:   "problems are reported as for a release",
 			files:    map[string][]byte{"job.yaml": []byte(strings.ReplaceAll(sourceJob, "}}}", `}}, specs: {}}`))},
 			problems: []string{"InvalidPreflight"},
 		},
@@ -39,7 +39,7 @@ func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
 			jobs:     []string{"job/twice"},
 			problems: []string{"DuplicateManifest"},
 		},
-		"None": {reason: "nothing is nothing, and no problem"},
+		"None": {reason: "no files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release, err := payload.ReadManifests(tc.files)
@@ -81,8 +81,8 @@ func TestManifestsAreBoundedBeforeThereIsARelease(t *testing.T) {
 		files[name+".yaml"] = []byte(strings.ReplaceAll(big, "NAME", name))
 	}
 	_, err := payload.ReadManifests(files)
-	var refused *payload.Error
-	if !errors.As(err, &refused) || refused.Reason != "TooManyPreflights" {
+	var failure *payload.Error
+	if !errors.As(err, &failure) || failure.Reason != "TooManyPreflights" {
 		t.Errorf("10 MiB of Jobs are held: %v", err)
 	}
 }

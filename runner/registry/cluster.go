@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
-	"github.com/openshift/update-preflight/collector/finding"
 	"golang.org/x/net/http/httpproxy"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 const (
@@ -26,26 +27,23 @@ const (
 	managedNamespace = "openshift-config-managed"
 	pullSecret       = "pull-secret"
 	trustedBundle    = "trusted-ca-bundle"
-
-	reasonPullSecret finding.Reason = "PullSecretUnreadable"
 )
 
-// Cluster is the cluster that would pull.
+// Cluster is the cluster whose configuration decides how images are pulled.
 type Cluster struct {
 	Kubernetes kubernetes.Interface
 	OpenShift  configclient.Interface
 	Dynamic    dynamic.Interface
-	// Release is the pull spec of the release that the cluster runs.
+	// Release is the pull spec of the current release of the cluster.
 	Release string
 }
 
-// FromCluster reads how the cluster pulls images, once. What may not be read,
-// or is not as it must be, is among the Warnings, and the rest is gone by: what
-// is pulled is held against its digest wherever it comes from. It takes "list"
-// on imagedigestmirrorsets, imagetagmirrorsets and imagecontentsourcepolicies,
-// and "get" on image.config.openshift.io, proxies, ConfigMaps in
-// openshift-config and openshift-config-managed, and Secret
-// openshift-config/pull-secret.
+// FromCluster reads once how the cluster pulls images. Configuration that cannot
+// be read or is invalid is reported in Warnings and ignored; this is safe, since
+// content is verified by digest. It requires "list" on imagedigestmirrorsets,
+// imagetagmirrorsets and imagecontentsourcepolicies, and "get" on
+// image.config.openshift.io, proxies, ConfigMaps in openshift-config and
+// openshift-config-managed, and Secret openshift-config/pull-secret.
 func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
 	read := reading{cluster: cluster, access: a}
@@ -63,30 +61,28 @@ func FromCluster(ctx context.Context, cluster Cluster, local Local) *Access {
 	return a
 }
 
-// reading fills in an Access.
+// reading reads the configuration of a cluster into an Access.
 type reading struct {
 	cluster Cluster
 	access  *Access
 }
 
-// failed says whether an object could not be read, and warns unless it is not
-// there at all. Where an API is not served, its objects are not there.
+// failed reports whether an object could not be read, and adds a warning unless
+// the object or its API does not exist.
 func (r reading) failed(err error, reason finding.Reason, what string) bool {
 	if err == nil {
 		return false
 	}
 	if !apierrors.IsNotFound(err) {
 		r.access.warn(reason, what+" cannot be read: "+oneLine(err.Error()),
-			"Get the permission to read it; without it, this preflight may pull from elsewhere or as somebody else than the nodes.")
+			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
 	}
 	return true
 }
 
-const reasonMirrors = "MirrorsUnreadable"
-
 func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.OpenShift.ConfigV1().ImageDigestMirrorSets().List(ctx, metav1.ListOptions{})
-	if r.failed(err, reasonMirrors, "the cluster's ImageDigestMirrorSets") {
+	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageDigestMirrorSets") {
 		return nil
 	}
 	var sets []mirrorSet
@@ -103,7 +99,7 @@ func (r reading) digestMirrors(ctx context.Context) []mirrorSet {
 
 func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.OpenShift.ConfigV1().ImageTagMirrorSets().List(ctx, metav1.ListOptions{})
-	if r.failed(err, reasonMirrors, "the cluster's ImageTagMirrorSets") {
+	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageTagMirrorSets") {
 		return nil
 	}
 	var sets []mirrorSet
@@ -118,18 +114,18 @@ func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 	return sets
 }
 
-// policies reads ImageContentSourcePolicies, which are what
-// ImageDigestMirrorSets were called before OpenShift 4.13.
+// policies reads ImageContentSourcePolicies, the predecessors of
+// ImageDigestMirrorSets before OpenShift 4.13.
 func (r reading) policies(ctx context.Context) []mirrorSet {
 	list, err := r.cluster.Dynamic.Resource(operatorv1alpha1.GroupVersion.WithResource("imagecontentsourcepolicies")).List(ctx, metav1.ListOptions{})
-	if r.failed(err, reasonMirrors, "the cluster's ImageContentSourcePolicies") {
+	if r.failed(err, ReasonMirrorsUnreadable, "the cluster's ImageContentSourcePolicies") {
 		return nil
 	}
 	var sets []mirrorSet
 	for i := range list.Items {
 		var object operatorv1alpha1.ImageContentSourcePolicy
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &object)
-		if r.failed(err, reasonMirrors, fmt.Sprintf("ImageContentSourcePolicy %q", list.Items[i].GetName())) {
+		if r.failed(err, ReasonMirrorsUnreadable, fmt.Sprintf("ImageContentSourcePolicy %q", list.Items[i].GetName())) {
 			continue
 		}
 		for _, each := range object.Spec.RepositoryDigestMirrors {
@@ -147,11 +143,11 @@ func asText(mirrors []configv1.ImageMirror) []string {
 	return texts
 }
 
-// image reads the registries that are blocked, insecure and allowed, and the
-// CAs for single ones.
+// image reads the blocked, insecure and allowed registries, and the CAs of single
+// registries.
 func (r reading) image(ctx context.Context, into *settings) {
 	image, err := r.cluster.OpenShift.ConfigV1().Images().Get(ctx, "cluster", metav1.GetOptions{})
-	if r.failed(err, "RegistrySourcesUnreadable", "image.config.openshift.io \"cluster\"") {
+	if r.failed(err, ReasonRegistrySourcesUnreadable, "image.config.openshift.io \"cluster\"") {
 		return
 	}
 	sources := image.Spec.RegistrySources
@@ -162,29 +158,29 @@ func (r reading) image(ctx context.Context, into *settings) {
 	}
 	configMap, err := r.configMap(ctx, configNamespace, name)
 	if apierrors.IsNotFound(err) {
-		r.access.warn("AdditionalTrustedCAMissing", fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
-			"Create the ConfigMap, or correct the name: oc edit image.config.openshift.io cluster")
+		r.access.warn(ReasonAdditionalTrustedCAMissing, fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
+			"Create the ConfigMap, or correct the name.", finding.Run(editImageConfig))
 		return
 	}
-	if r.failed(err, "AdditionalTrustedCAUnreadable", fmt.Sprintf("ConfigMap %s/%s", configNamespace, name)) {
+	if r.failed(err, ReasonAdditionalTrustedCAUnreadable, fmt.Sprintf("ConfigMap %s/%s", configNamespace, name)) {
 		return
 	}
 	r.access.network.certificates = map[string][]byte{}
 	for key, bundle := range configMap.Data {
 		if block, _ := pem.Decode([]byte(bundle)); block == nil {
-			r.access.warn("AdditionalTrustedCAInvalid", fmt.Sprintf("the entry %q of ConfigMap %s/%s has no certificate in PEM", key, configNamespace, name),
-				"Put the CA of the registry there, in PEM: oc edit configmap -n "+configNamespace+" "+name)
+			r.access.warn(ReasonAdditionalTrustedCAInvalid, fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
+				"Set the entry to the CA of the registry in PEM.", finding.Run("oc edit configmap -n %s %s", configNamespace, name))
 			continue
 		}
-		// A key cannot have a colon.
+		// A key of a ConfigMap cannot contain a colon.
 		r.access.network.certificates[strings.Replace(key, "..", ":", 1)] = []byte(bundle)
 	}
 }
 
-// proxy reads the proxy that is in effect, and the CAs that go with it.
+// proxy reads the effective proxy and the CA bundle.
 func (r reading) proxy(ctx context.Context) {
 	proxy, err := r.cluster.OpenShift.ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
-	if !r.failed(err, "ProxyUnreadable", "proxy.config.openshift.io \"cluster\"") {
+	if !r.failed(err, ReasonProxyUnreadable, "proxy.config.openshift.io \"cluster\"") {
 		status := proxy.Status
 		config := httpproxy.Config{HTTPProxy: status.HTTPProxy, HTTPSProxy: status.HTTPSProxy, NoProxy: status.NoProxy}
 		if config.HTTPProxy != "" || config.HTTPSProxy != "" {
@@ -192,12 +188,12 @@ func (r reading) proxy(ctx context.Context) {
 		}
 	}
 	bundle, err := r.configMap(ctx, managedNamespace, trustedBundle)
-	if !r.failed(err, "TrustedBundleUnreadable", fmt.Sprintf("ConfigMap %s/%s", managedNamespace, trustedBundle)) {
+	if !r.failed(err, ReasonTrustedBundleUnreadable, fmt.Sprintf("ConfigMap %s/%s", managedNamespace, trustedBundle)) {
 		r.access.network.bundle = []byte(bundle.Data["ca-bundle.crt"])
 	}
 }
 
-// withoutSecrets keeps the password of a proxy's URL out of errors.
+// withoutSecrets replaces errors that may contain the password of a proxy's URL.
 func withoutSecrets(find func(*url.URL) (*url.URL, error)) func(*url.URL) (*url.URL, error) {
 	return func(u *url.URL) (*url.URL, error) {
 		proxy, err := find(u)
@@ -215,12 +211,12 @@ func (r reading) configMap(ctx context.Context, namespace, name string) (*corev1
 func (r reading) pullSecret(ctx context.Context) {
 	name := fmt.Sprintf("Secret %s/%s", configNamespace, pullSecret)
 	secret, err := r.cluster.Kubernetes.CoreV1().Secrets(configNamespace).Get(ctx, pullSecret, metav1.GetOptions{})
-	if r.failed(err, reasonPullSecret, name) {
+	if r.failed(err, ReasonPullSecretUnreadable, name) {
 		return
 	}
 	global, err := parseAuth(name, secret.Data[corev1.DockerConfigJsonKey])
 	if err != nil {
-		r.access.warn(reasonPullSecret, err.Error(), "Correct the pull secret: oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE")
+		r.access.warn(ReasonPullSecretUnreadable, err.Error(), "Correct the pull secret.", finding.Run(setPullSecret))
 		return
 	}
 	global.cluster, global.helper, global.helpers = true, "", nil

@@ -30,7 +30,7 @@ const (
 	digest            = "@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
-// state is what the cluster is made to say.
+// state is the configuration of the test cluster.
 type state struct {
 	digests  map[string][]configv1.ImageDigestMirrors
 	tags     map[string][]configv1.ImageTagMirrors
@@ -53,7 +53,7 @@ func clientsOf(t *testing.T, config *rest.Config) registry.Cluster {
 	}
 }
 
-// apply makes the cluster say so until the end of the test.
+// apply configures the test cluster until the end of the test.
 func apply(t *testing.T, s state) registry.Cluster {
 	t.Helper()
 	c := clientsOf(t, config)
@@ -179,45 +179,45 @@ func TestPlaces(t *testing.T) {
 		want     []string
 		warnings []string
 	}{
-		"None": {reason: "without configuration there is the source", want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Mirror": {reason: "mirrors come first, with what the source does not cover of the name", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io/openshift-release-dev", "a.example.com:5000/ocp", "b.example.com"))}}, want: []string{
+		"None": {reason: "without configuration only the source is used", want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
+		"Mirror": {reason: "mirrors precede the source, and keep the rest of the name", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io/openshift-release-dev", "a.example.com:5000/ocp", "b.example.com"))}}, want: []string{
 			"mirror a.example.com:5000/ocp/ocp-release", "mirror b.example.com/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
 		}},
-		"Longest": {reason: "only the longest source counts", state: state{digests: map[string][]configv1.ImageDigestMirrors{
+		"Longest": {reason: "only the longest source applies", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io", "short.example.com")), "b": list(mirrored(payloadRepository, "long.example.com/release")),
 		}}, want: []string{"mirror long.example.com/release", "source quay.io/openshift-release-dev/ocp-release"}},
 		"PartOfName": {reason: "a source ends where a part of the name ends", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io/openshift-release", "wrong.example.com"), mirrored("quay.io/openshift-release-dev/ocp", "wrong.example.com")),
 		}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Merged": {reason: "two objects for one source are merged in an order that suits both", state: state{
+		"Merged": {reason: "two objects for one source are merged in a consistent order", state: state{
 			digests:  map[string][]configv1.ImageDigestMirrors{"b": list(mirrored("quay.io", "c.example.com", "d.example.com"))},
 			policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{Source: "quay.io", Mirrors: []string{"a.example.com", "c.example.com"}}}},
 		}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", "mirror c.example.com/openshift-release-dev/ocp-release",
 			"mirror d.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
 		}},
-		"Contradictory order": {reason: "some order there must be", state: state{digests: map[string][]configv1.ImageDigestMirrors{
+		"Contradictory order": {reason: "contradictory orders use that of the first list", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io", "a.example.com", "b.example.com")), "b": list(mirrored("quay.io", "b.example.com", "a.example.com")),
 		}}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", "mirror b.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
 		}},
-		"Source among mirrors": {reason: "the source can have its place in the order", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "quay.io", "a.example.com"))}}, want: []string{
+		"Source among mirrors": {reason: "the source may be listed among its mirrors", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "quay.io", "a.example.com"))}}, want: []string{
 			"source quay.io/openshift-release-dev/ocp-release", "mirror a.example.com/openshift-release-dev/ocp-release",
 		}},
 		"Never": {reason: "the policy closes the source", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io", "a.example.com")))}}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
 		}},
-		"Never without mirrors": {reason: "the policy needs a mirror to count", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io")))}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Contradictory policies": {reason: "nodes get nothing of it, and the stricter counts here", state: state{digests: map[string][]configv1.ImageDigestMirrors{
+		"Never without mirrors": {reason: "the policy applies only with a mirror", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io")))}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
+		"Contradictory policies": {reason: "the stricter policy applies, with a warning", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io", "a.example.com")), "b": list(never(mirrored("quay.io", "a.example.com"))),
 		}}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
 		}, warnings: []string{"ContradictoryMirrors"}},
-		"Tag": {reason: "a tag has mirrors of its own", image: payloadRepository + ":4.21.3", state: state{
+		"Tag": {reason: "tags have separate mirrors", image: payloadRepository + ":4.21.3", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "digests.example.com"))},
 			tags:    map[string][]configv1.ImageTagMirrors{"a": {{Source: "quay.io", Mirrors: []configv1.ImageMirror{"tags.example.com"}}}},
 		}, want: []string{"mirror tags.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release"}},
-		"Longer tag mirror": {reason: "the longest source counts, whatever it is for", state: state{
+		"Longer tag mirror": {reason: "the longest source applies, for tags or digests", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "digests.example.com"))},
 			tags:    map[string][]configv1.ImageTagMirrors{"a": {{Source: payloadRepository, Mirrors: []configv1.ImageMirror{"tags.example.com/release"}}}},
 		}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
@@ -227,7 +227,7 @@ func TestPlaces(t *testing.T) {
 		"Blocked": {reason: "a registry can be blocked", image: "evil.example.com/repo" + digest, state: state{sources: configv1.RegistrySources{BlockedRegistries: []string{"*.example.com"}}}, want: []string{
 			`source evil.example.com/repo blocked by the cluster: blockedRegistries covers "*.example.com"`,
 		}},
-		"Blocked mirror": {reason: "so can a mirror", state: state{
+		"Blocked mirror": {reason: "a mirror can be blocked", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "evil.example.com/x", "good.example.com"))},
 			sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}},
 		}, want: []string{
@@ -238,17 +238,17 @@ func TestPlaces(t *testing.T) {
 			reason: "MCO blocks the release's own repository only when there is a mirror of it", state: state{sources: configv1.RegistrySources{BlockedRegistries: []string{"quay.io"}}},
 			want: []string{"source quay.io/openshift-release-dev/ocp-release"}, warnings: []string{"BlockedRegistryIgnored"},
 		},
-		"Blocked release with mirror": {reason: "then it does", state: state{
+		"Blocked release with mirror": {reason: "MCO blocks the release's repository when it has a mirror", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored(payloadRepository, "good.example.com/release"))},
 			sources: configv1.RegistrySources{BlockedRegistries: []string{"quay.io"}},
 		}, want: []string{"mirror good.example.com/release", `source quay.io/openshift-release-dev/ocp-release blocked by the cluster: blockedRegistries covers "quay.io/openshift-release-dev/ocp-release"`}},
 		"No name": {reason: "an ImageContentSourcePolicy can hold anything", state: state{policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{Source: "quay.io", Mirrors: []string{"HTTPS://x y"}}}}}, want: []string{
 			"mirror HTTPS://x y/openshift-release-dev/ocp-release not the name of a repository", "source quay.io/openshift-release-dev/ocp-release",
 		}},
-		"Docker Hub":  {reason: "it has another name as a server", image: "ubuntu" + digest, state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("docker.io", "hub.example.com"))}}, want: []string{"mirror hub.example.com/library/ubuntu", "source docker.io/library/ubuntu"}},
-		"Allowed":     {reason: "what is allowed is open", state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Not allowed": {reason: "what is not among the allowed is closed, mirror or not", image: "other.example.com/x" + digest, state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"RegistryNotAllowed"}},
-		"Malformed":   {reason: "a pull spec has a form", image: "Not A Pull Spec", want: []string{"InvalidPullSpec"}},
+		"Docker Hub":  {reason: "Docker Hub's server has another name", image: "ubuntu" + digest, state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("docker.io", "hub.example.com"))}}, want: []string{"mirror hub.example.com/library/ubuntu", "source docker.io/library/ubuntu"}},
+		"Allowed":     {reason: "an allowed registry is not closed", state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
+		"Not allowed": {reason: "a registry that is not allowed is closed, mirrored or not", image: "other.example.com/x" + digest, state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"RegistryNotAllowed"}},
+		"Malformed":   {reason: "a malformed pull spec", image: "Not A Pull Spec", want: []string{"InvalidPullSpec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{})
@@ -262,7 +262,7 @@ func TestPlaces(t *testing.T) {
 				got = append(got, strings.TrimSpace(strings.ReplaceAll(place.String(), `"`, "")+" "+place.Closed))
 			}
 			if err != nil {
-				got = append(got, failureOf(t, err).Reason)
+				got = append(got, string(failureOf(t, err).Reason))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
@@ -282,26 +282,26 @@ func reasons(access *registry.Access) []string {
 	return all
 }
 
-// TestForbidden shows that what may not be read is said, and is no obstacle.
+// TestForbidden checks that missing permissions are reported and do not stop the run.
 func TestForbidden(t *testing.T) {
 	apply(t, state{auths: map[string]string{"quay.io": "user:secret"}})
-	stranger := rest.CopyConfig(config)
-	stranger.Impersonate.UserName = "stranger"
-	access := registry.FromCluster(t.Context(), clientsOf(t, stranger), registry.Local{Transport: hosts{"quay.io": unauthorized}})
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = "unprivileged"
+	access := registry.FromCluster(t.Context(), clientsOf(t, unprivileged), registry.Local{Transport: hosts{"quay.io": unauthorized}})
 	want := []string{
 		"MirrorsUnreadable", "MirrorsUnreadable", "MirrorsUnreadable", "RegistrySourcesUnreadable", "ProxyUnreadable", "TrustedBundleUnreadable", "PullSecretUnreadable",
 	}
 	if diff := cmp.Diff(want, reasons(access)); diff != "" {
-		t.Errorf("what may not be read (-want, +got):\n%s", diff)
+		t.Errorf("warnings without permissions (-want, +got):\n%s", diff)
 	}
 	_, err := access.Try(t.Context(), payloadRepository+digest, head)
 	failure := failureOf(t, err)
 	if failure.Reason != "RegistryUnauthorized" || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
-		t.Errorf("a registry that refuses nobody in particular: %s %q, want the remedy to name the pull secret that may not be read", failure.Reason, failure.Remediation)
+		t.Errorf("anonymous access is rejected: %s %q, want a remedy that names the unreadable pull secret", failure.Reason, failure.Remediation)
 	}
 }
 
-// TestMinimalRole shows that the documented permissions are enough.
+// TestMinimalRole checks that the documented permissions suffice.
 func TestMinimalRole(t *testing.T) {
 	c := apply(t, state{auths: map[string]string{"quay.io": "user:secret"}, trusted: map[string]string{}})
 	rules := []rbacv1.PolicyRule{
@@ -324,7 +324,7 @@ func TestMinimalRole(t *testing.T) {
 	})
 	puller := rest.CopyConfig(config)
 	puller.Impersonate.UserName = "puller"
-	for { // the API server learns of roles by a watch
+	for { // roles take effect after a watch event
 		access := registry.FromCluster(t.Context(), clientsOf(t, puller), registry.Local{})
 		if len(access.Warnings()) == 0 {
 			return
@@ -342,12 +342,12 @@ func TestWarnings(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"Pull secret":         {reason: "a pull secret has a form", state: state{raw: "{"}, want: "PullSecretUnreadable", text: "Secret openshift-config/pull-secret are not valid JSON"},
-		"Pull secret entry":   {reason: "an entry that cannot be decoded is not passed over", state: state{raw: `{"auths":{"quay.io":{"auth":"c2VjcmV0"}}}`}, want: "PullSecretUnreadable", text: `the entry "quay.io"`},
-		"No certificate":      {reason: "a CA is in PEM", state: state{trusted: map[string]string{"registry.example.com..5000": "x"}}, want: "AdditionalTrustedCAInvalid", text: `"registry.example.com..5000"`},
+		"Pull secret":         {reason: "a malformed pull secret", state: state{raw: "{"}, want: "PullSecretUnreadable", text: "Secret openshift-config/pull-secret are not valid JSON"},
+		"Pull secret entry":   {reason: "an entry that cannot be decoded is reported", state: state{raw: `{"auths":{"quay.io":{"auth":"c2VjcmV0"}}}`}, want: "PullSecretUnreadable", text: `the entry "quay.io"`},
+		"No certificate":      {reason: "a CA must be PEM", state: state{trusted: map[string]string{"registry.example.com..5000": "x"}}, want: "AdditionalTrustedCAInvalid", text: `"registry.example.com..5000"`},
 		"Proxy's password":    {reason: "the proxy's URL is not repeated", state: state{proxy: configv1.ProxyStatus{HTTPSProxy: "http://user:password@proxy.example.com:3128"}}},
-		"Nothing":             {reason: "nothing is wrong"},
-		"Helpers not for all": {reason: "the cluster cannot have programs run here", state: state{raw: `{"auths":{},"credsStore":"evil","credHelpers":{"quay.io":"evil"}}`}},
+		"Nothing":             {reason: "a valid configuration"},
+		"Helpers not for all": {reason: "the pull secret cannot name credential helpers", state: state{raw: `{"auths":{},"credsStore":"evil","credHelpers":{"quay.io":"evil"}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: hosts{"quay.io": found}})

@@ -15,39 +15,39 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// maxAuthFile is as much as a Secret can hold (Kubernetes pkg/apis/core,
-// MaxSecretSize).
+// maxAuthFile bounds a credentials file, in bytes, like a Secret (Kubernetes
+// pkg/apis/core, MaxSecretSize).
 const maxAuthFile = 1 << 20
 
-// store is credentials by what they are for.
+// store is a set of credentials, by registry, namespace or repository.
 type store struct {
-	// name is how messages call it.
+	// name identifies the store in messages.
 	name string
 	// cluster is true for the pull secret that the nodes have.
 	cluster bool
 	entries map[string]authn.AuthConfig
-	// helper gives a credential for each host, helpers for one host each. They
-	// are programs of the user's, and the cluster's pull secret cannot name any.
+	// helper is the credential helper for all hosts, helpers are those for single
+	// hosts. Both come only from the user's files, never from the pull secret.
 	helper  string
 	helpers map[string]string
 }
 
-// credential is one way to say who asks. The zero value is nobody.
+// credential is one credential of a store. The zero value is anonymous access.
 type credential struct {
 	store store
 	key   string
 	entry authn.AuthConfig
-	// helper is the program to ask for the entry, if not "".
+	// helper is the credential helper that provides the entry; "" for none.
 	helper string
 }
 
-// String says where the credential is from.
+// String describes the origin of the credential.
 func (c credential) String() string {
 	switch {
 	case c.key == "":
 		return "no credential"
 	case c.helper != "":
-		return fmt.Sprintf("the credential that %s%s has for %q", helperPrefix, c.helper, c.key)
+		return fmt.Sprintf("the credential of %s%s for %q", helperPrefix, c.helper, c.key)
 	}
 	return fmt.Sprintf("the entry %q of %s", c.key, c.store.name)
 }
@@ -57,12 +57,12 @@ func (c credential) authenticator(ctx context.Context) (authn.Authenticator, err
 		return authn.Anonymous, nil
 	}
 	if c.helper != "" {
-		return askHelper(ctx, c.helper, c.key)
+		return callHelper(ctx, c.helper, c.key)
 	}
 	return authn.FromConfig(c.entry), nil
 }
 
-// credentialsFor are what to try at a repository, best first.
+// credentialsFor are the credentials to try at a repository, the best first.
 func (a *Access) credentialsFor(repository string) []credential {
 	var found []credential
 	for _, each := range a.credentials {
@@ -76,9 +76,9 @@ func (a *Access) credentialsFor(repository string) []credential {
 	return found
 }
 
-// find takes the longest key that covers the repository: all of its name, then
+// find selects the longest key that covers the repository: its full name, then
 // each namespace, then the host (containers/image pkg/docker/config,
-// authKeysForKey). A helper knows hosts only.
+// authKeysForKey). A credential helper is keyed by host.
 func (s store) find(repository string) (credential, bool) {
 	host, _, _ := strings.Cut(repository, "/")
 	for key := repository; key != ""; key = parent(key) {
@@ -99,8 +99,7 @@ func parent(key string) string {
 	return ""
 }
 
-// readAuthFile reads credentials of the user's. A file that is not there has
-// none.
+// readAuthFile reads a credentials file of the user. A missing file is empty.
 func readAuthFile(path string) (store, error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +120,8 @@ func readAuthFile(path string) (store, error) {
 	return own, nil
 }
 
-// authFile is what containers-auth.json(5), Docker's config.json and a Secret of
-// the type kubernetes.io/dockerconfigjson have in common.
+// authFile is the common format of containers-auth.json(5), Docker's config.json
+// and a Secret of type kubernetes.io/dockerconfigjson.
 type authFile struct {
 	Auths map[string]struct {
 		Auth          string `json:"auth"`
@@ -135,9 +134,9 @@ type authFile struct {
 	CredsStore  string            `json:"credsStore"`
 }
 
-// parseAuth reads credentials. An entry without any is none; one that cannot be
-// decoded spoils the file, since a shorter key would be taken in its place. No
-// error repeats what the file says.
+// parseAuth parses credentials. An empty entry is ignored. An entry that cannot be
+// decoded invalidates the file, since a shorter key would be selected in its
+// place. Errors repeat no content of the file.
 func parseAuth(name string, content []byte) (store, error) {
 	if len(content) > maxAuthFile {
 		return store{}, fmt.Errorf("the credentials in %s have more than %d bytes", name, maxAuthFile)
@@ -172,8 +171,8 @@ func decodeAuth(auth string) (user, password string, ok bool) {
 	return user, strings.TrimRight(password, "\x00"), ok
 }
 
-// normalize makes the keys of older tools, which are URLs, those of today
-// (containers/image pkg/docker/config, normalizeAuthFileKey).
+// normalize converts the URL keys of older tools to today's keys (containers/image
+// pkg/docker/config, normalizeAuthFileKey).
 func normalize(key string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
 	if bare != key {

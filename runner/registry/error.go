@@ -14,27 +14,29 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxText bounds, in bytes, what of outside text is repeated of one answer:
-// those of several mirrors have to fit into one message.
+// maxText bounds the external text repeated for one response, in bytes: those of
+// several mirrors must fit into one message.
 const maxText = 200
 
-// Error says why an image could not be had from anywhere, in the terms of a
-// finding. It never holds a credential.
+// Error reports that no registry provided an image. It never holds a credential.
 type Error struct {
-	// Reason is one CamelCase word, stable between releases of this tool.
-	Reason string
-	// Message is what each place answered, in one line.
+	// Reason is the kind of error.
+	Reason finding.Reason
+	// Message has the response of each place, in one line.
 	Message string
-	// Remediation says what to do about it.
+	// Remediation is an imperative sentence, Actions are its commands.
 	Remediation string
-	// Err is the cause below, nil when there is none or there are several.
+	Actions     []finding.Action
+	// Err is the underlying error; nil when there is none or more than one.
 	Err error
 }
 
-// Error returns message and cause in one line.
+// Error returns the message and the underlying error in one line.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Message
@@ -42,11 +44,11 @@ func (e *Error) Error() string {
 	return e.Message + ": " + oneLine(e.Err.Error())
 }
 
-// Unwrap returns the cause below.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// attempt is what came of asking one place as somebody. Without an error it was
-// not asked, because it is closed.
+// attempt is a failed request to one place with one credential. Without an error,
+// no request was sent because the place is closed.
 type attempt struct {
 	place      Place
 	credential credential
@@ -58,14 +60,13 @@ func (t attempt) String() string {
 	case t.err == nil:
 		return t.place.String() + ": " + t.place.Closed
 	case unauthorized(t.err):
-		return fmt.Sprintf("%s: %s with %s", t.place, answer(t.err), t.credential)
+		return fmt.Sprintf("%s: %s with %s", t.place, response(t.err), t.credential)
 	}
-	return fmt.Sprintf("%s: %s", t.place, answer(t.err))
+	return fmt.Sprintf("%s: %s", t.place, response(t.err))
 }
 
-// elsewhere says whether the error means that the image cannot be had from this
-// place, so that another may have it: a status that is an error, or a server
-// that could not be talked to.
+// elsewhere reports whether another place may have the image: the error is an HTTP
+// status or a failed request.
 func elsewhere(err error) bool {
 	_, status := errors.AsType[*transport.Error](err)
 	_, request := errors.AsType[*url.Error](err)
@@ -79,49 +80,52 @@ func unauthorized(err error) bool {
 	return code == http.StatusUnauthorized || code == http.StatusForbidden
 }
 
-// status is the HTTP status that is the error, 0 when none is.
+// status is the HTTP status of the error; 0 when it has none.
 func status(err error) int {
-	if refused, ok := errors.AsType[*transport.Error](err); ok {
-		return refused.StatusCode
+	if rejected, ok := errors.AsType[*transport.Error](err); ok {
+		return rejected.StatusCode
 	}
 	return 0
 }
 
-// answer is the error in a few words. It has no URL, since the one of a redirect
-// can be a credential in itself.
-func answer(err error) string {
-	refused, ok := errors.AsType[*transport.Error](err)
+// response is the error as short text. It has no URL, since the URL of a redirect
+// may contain a credential.
+func response(err error) string {
+	rejected, ok := errors.AsType[*transport.Error](err)
 	if !ok {
 		if request, ok := errors.AsType[*url.Error](err); ok {
 			err = request.Err
 		}
 		return oneLine(err.Error())
 	}
-	text := fmt.Sprintf("%d %s", refused.StatusCode, http.StatusText(refused.StatusCode))
-	if len(refused.Errors) > 0 {
-		text += fmt.Sprintf(" (%s)", oneLine(cmp.Or(refused.Errors[0].Message, string(refused.Errors[0].Code))))
+	text := fmt.Sprintf("%d %s", rejected.StatusCode, http.StatusText(rejected.StatusCode))
+	if len(rejected.Errors) > 0 {
+		text += fmt.Sprintf(" (%s)", oneLine(cmp.Or(rejected.Errors[0].Message, string(rejected.Errors[0].Code))))
 	}
 	return text
 }
 
-// interrupted is the error when the caller gave up or ran out of time.
+// interrupted is the error of a canceled or expired context.
 func interrupted(ctx context.Context, err error) *Error {
-	failure := &Error{Reason: "Interrupted", Message: "nobody waited for the registry", Remediation: "Run the preflight again and let it finish.", Err: ctx.Err()}
+	failure := &Error{
+		Reason: collector.ReasonInterrupted, Message: "the request to the registry was canceled",
+		Remediation: "Run the preflight again and let it finish.", Err: ctx.Err(),
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		failure.Reason, failure.Message = "Timeout", "the registry took too long"
+		failure.Reason, failure.Message = collector.ReasonTimeout, "the registry did not respond in time"
 		failure.Remediation = "Check the connection to the registry, then run the preflight again."
 	}
 	if elsewhere(err) && !errors.Is(err, ctx.Err()) {
-		failure.Message += ", and last said: " + answer(err)
+		failure.Message += "; its last response: " + response(err)
 	}
 	return failure
 }
 
-// failure is the error when no place had the image. What can be put right by a
-// credential comes first, then what could not be asked: the image may be there.
+// failure is the error when no place had the image. A missing credential comes
+// first, then places that could not be reached: the image may be there.
 func (a *Access) failure(pullSpec string, attempts []attempt) *Error {
 	var texts []string
-	by := map[string]attempt{}
+	by := map[finding.Reason]attempt{}
 	for _, each := range attempts {
 		texts = append(texts, each.String())
 		if reason := each.reason(); by[reason].place.Repository == "" {
@@ -129,83 +133,93 @@ func (a *Access) failure(pullSpec string, attempts []attempt) *Error {
 		}
 	}
 	failure := &Error{Message: strings.Join(texts, "; ")}
-	for _, reason := range []string{
-		"RegistryUnauthorized", "CredentialHelperFailed", "RegistryUntrusted", "RegistryUnreachable",
-		"RegistryRateLimited", "RegistryError", "ImageNotFound", "RegistryBlocked",
+	for _, reason := range []finding.Reason{
+		ReasonRegistryUnauthorized, ReasonCredentialHelperFailed, ReasonRegistryUntrusted, ReasonRegistryUnreachable,
+		ReasonRegistryRateLimited, ReasonRegistryError, ReasonImageNotFound, ReasonRegistryBlocked,
 	} {
 		first, ok := by[reason]
 		if !ok {
 			continue
 		}
-		failure.Reason, failure.Remediation = reason, a.remedy(reason, pullSpec, first)
+		failure.Reason = reason
+		failure.Remediation, failure.Actions = a.remedy(reason, pullSpec, first)
 		return failure
 	}
 	return failure
 }
 
-// reason is the kind of answer.
-func (t attempt) reason() string {
+// reason is the kind of response.
+func (t attempt) reason() finding.Reason {
 	code := status(t.err)
 	_, helper := errors.AsType[*helperError](t.err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](t.err)
 	switch {
 	case t.err == nil:
-		return "RegistryBlocked"
+		return ReasonRegistryBlocked
 	case helper:
-		return "CredentialHelperFailed"
+		return ReasonCredentialHelperFailed
 	case certificate:
-		return "RegistryUntrusted"
+		return ReasonRegistryUntrusted
 	case unauthorized(t.err):
-		return "RegistryUnauthorized"
+		return ReasonRegistryUnauthorized
 	case code == http.StatusNotFound:
-		return "ImageNotFound"
+		return ReasonImageNotFound
 	case code == http.StatusTooManyRequests:
-		return "RegistryRateLimited"
+		return ReasonRegistryRateLimited
 	case code != 0:
-		return "RegistryError"
+		return ReasonRegistryError
 	}
-	return "RegistryUnreachable"
+	return ReasonRegistryUnreachable
 }
 
-func (a *Access) remedy(reason, pullSpec string, first attempt) string {
+// The commands of remedies.
+const (
+	editImageConfig = "oc edit image.config.openshift.io cluster"
+	setPullSecret   = "oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE" //nolint:gosec // no credential
+	mirrorRelease   = "oc adm release mirror"
+	login           = "podman login %s"
+)
+
+func (a *Access) remedy(reason finding.Reason, pullSpec string, first attempt) (string, []finding.Action) {
 	host, _, _ := strings.Cut(first.place.Repository, "/")
-	switch reason {
-	case "RegistryUnauthorized":
+	switch reason { //nolint:exhaustive // the other reasons have the last remedy
+	case ReasonRegistryUnauthorized:
 		return a.accountRemedy(host, first.credential)
-	case "CredentialHelperFailed":
-		return "Make the helper work, or log in without it: podman login " + host
-	case "RegistryUntrusted":
-		return "Give the cluster the CA of the registry: a ConfigMap in openshift-config with the key " + strings.Replace(host, ":", "..", 1) +
-			", named in spec.additionalTrustedCA of: oc edit image.config.openshift.io cluster"
-	case "RegistryUnreachable":
-		return "Check that " + host + " can be reached from here, with the right proxy and CA, then run the preflight again."
-	case "RegistryRateLimited":
-		return "Wait as long as the registry says, or log in with an account that may pull more: podman login " + host
-	case "RegistryError":
-		return "Try again; if it stays, ask the operators of " + host + "."
-	case "ImageNotFound":
-		return "Check the pull spec, and on a mirror that the release is mirrored: oc adm release mirror"
+	case ReasonCredentialHelperFailed:
+		return "Fix the credential helper, or log in without it.", []finding.Action{finding.Run(login, host)}
+	case ReasonRegistryUntrusted:
+		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
+			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Run(editImageConfig)}
+	case ReasonRegistryUnreachable:
+		return fmt.Sprintf("Make %s reachable from here, with the right proxy and CA, then run the preflight again.", host), nil
+	case ReasonRegistryRateLimited:
+		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.Run(login, host)}
+	case ReasonRegistryError:
+		return fmt.Sprintf("Run the preflight again; if the error persists, ask the operators of %s.", host), nil
+	case ReasonImageNotFound:
+		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
 	}
-	return "Mirror the image to where the cluster may pull from, or allow its registry: oc edit image.config.openshift.io cluster. The image is " + oneLine(pullSpec)
+	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", oneLine(pullSpec)),
+		[]finding.Action{finding.Run(editImageConfig)}
 }
 
-// accountRemedy goes by whose credential was refused.
-func (a *Access) accountRemedy(host string, refused credential) string {
-	const set = "oc set data secret/pull-secret -n openshift-config --from-file=.dockerconfigjson=FILE"
-	if refused.store.cluster {
-		return "Nodes are refused too: renew the entry of the cluster's pull secret: " + set
+// accountRemedy depends on which credential was rejected.
+func (a *Access) accountRemedy(host string, rejected credential) (string, []finding.Action) {
+	renew, again := finding.Run(setPullSecret), finding.Run(login, host)
+	if rejected.store.cluster {
+		return "Renew the entry of the cluster's pull secret; nodes are rejected too.", []finding.Action{renew}
 	}
-	remedy := "Log in with an account that may pull the image: podman login " + host
 	for _, warning := range a.warnings {
-		if warning.Reason == string(reasonPullSecret) {
-			return "The cluster's pull secret could not be used (" + warning.Message + "). Get the permission to read it, or log in with an account that may pull the image: podman login " + host
+		if warning.Reason == string(ReasonPullSecretUnreadable) {
+			return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
+				warning.Message + ".", []finding.Action{again}
 		}
 	}
-	if refused.key == "" {
-		remedy += "; nodes need an entry in the cluster's pull secret: " + set
+	if rejected.key == "" {
+		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes.", []finding.Action{again, renew}
 	}
-	return remedy
+	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
 
-// oneLine makes text from outside fit for a message.
+// oneLine sanitizes external text for a message.
 func oneLine(text string) string { return words.Line(text, maxText) }

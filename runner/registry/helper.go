@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// helperPrefix is what the names of credential helpers begin with.
+	// helperPrefix is the prefix of the program names of credential helpers.
 	helperPrefix = "docker-credential-"
-	// helperTimeout bounds one question to a helper.
+	// helperTimeout bounds one call of a helper.
 	helperTimeout = 15 * time.Second
 )
 
-// askHelper asks a program on this machine for the credential of a host, by
-// the protocol of github.com/docker/docker-credential-helpers. That the helper
-// has none is no error: then nobody asks.
-func askHelper(ctx context.Context, helper, host string) (authn.Authenticator, error) {
-	// A name with a slash would be a path.
+// callHelper runs a credential helper of this machine for a host, by the protocol
+// of github.com/docker/docker-credential-helpers. When the helper has no
+// credential, access is anonymous.
+func callHelper(ctx context.Context, helper, host string) (authn.Authenticator, error) {
+	// A name with a slash would be executed as a path.
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(helper) {
-		return nil, &helperError{helper: oneLine(helper), err: errors.New("it has no valid name")}
+		return nil, &helperError{helper: oneLine(helper), err: errors.New("its name is not valid")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
@@ -38,34 +38,34 @@ func askHelper(ctx context.Context, helper, host string) (authn.Authenticator, e
 	command := exec.CommandContext(ctx, helperPrefix+helper, "get") //nolint:gosec // the user's own configuration names the program
 	command.Stdin = strings.NewReader(server)
 	command.WaitDelay = time.Second
-	var answer bytes.Buffer
-	command.Stdout = &answer
+	var output bytes.Buffer
+	command.Stdout = &output
 	if err := command.Run(); err != nil {
-		if strings.Contains(answer.String(), "credentials not found") {
+		if strings.Contains(output.String(), "credentials not found") {
 			return authn.Anonymous, nil
 		}
 		return nil, &helperError{helper: helper, err: err}
 	}
-	var said struct {
+	var received struct {
 		Username string `json:"Username"`
 		Secret   string `json:"Secret"`
 	}
-	if err := json.Unmarshal(answer.Bytes(), &said); err != nil {
-		return nil, &helperError{helper: helper, err: errors.New("its answer is not valid JSON")}
+	if err := json.Unmarshal(output.Bytes(), &received); err != nil {
+		return nil, &helperError{helper: helper, err: errors.New("its output is not valid JSON")}
 	}
-	if said.Username == "<token>" {
-		return authn.FromConfig(authn.AuthConfig{IdentityToken: said.Secret}), nil
+	if received.Username == "<token>" {
+		return authn.FromConfig(authn.AuthConfig{IdentityToken: received.Secret}), nil
 	}
-	return authn.FromConfig(authn.AuthConfig{Username: said.Username, Password: said.Secret}), nil
+	return authn.FromConfig(authn.AuthConfig{Username: received.Username, Password: received.Secret}), nil
 }
 
-// helperError says that a helper gave no answer. It has no secret in it.
+// helperError reports that a credential helper failed. It contains no secret.
 type helperError struct {
 	helper string
 	err    error
 }
 
-// Error implements error.
+// Error names the helper and the cause.
 func (e *helperError) Error() string {
 	return fmt.Sprintf("the credential helper %s%s failed: %v", helperPrefix, e.helper, e.err)
 }

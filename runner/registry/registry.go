@@ -1,24 +1,22 @@
-// Package registry answers: from where, and as whom, would this cluster pull an
-// image?
+// Package registry answers: from which repositories, and with which credentials,
+// would this cluster pull an image?
 //
-// It reads what decides that on the nodes: the mirrors of ImageDigestMirrorSets,
+// It reads the configuration of the nodes: the mirrors of ImageDigestMirrorSets,
 // ImageTagMirrorSets and ImageContentSourcePolicies, the blocked, allowed and
 // insecure registries and the additional CAs of image.config.openshift.io, the
-// global pull secret, the proxy and its CA. It puts them together as the
-// machine-config operator writes them for the nodes (openshift/runtime-utils
-// pkg/registries) and as CRI-O reads them (containers/image
-// pkg/sysregistriesv2, pkg/docker/config). The user's own credentials come
-// after those of the cluster.
+// global pull secret, the proxy and its CA. It combines them as the machine-config
+// operator writes them for the nodes (openshift/runtime-utils pkg/registries) and
+// as CRI-O reads them (containers/image pkg/sysregistriesv2, pkg/docker/config).
+// The user's own credentials follow those of the cluster.
 //
 // # Differences from a node
 //
-// Where this machine's environment names a proxy, that one is used and not the
-// cluster's: it knows how to get out from here. Of two ImageDigestMirrorSets
-// that contradict each other about a source, for which the machine-config
-// operator writes nothing at all, the one that forbids more counts, and there is
-// a warning. Blocked registries count by where an image is pulled from, not also
-// by what it is called (policy.json). Credentials never go over plain HTTP
-// unless the registry is local or listed as insecure.
+// A proxy named by this machine's environment replaces the cluster's. When two
+// ImageDigestMirrorSets have contradictory policies for a source, the machine-config
+// operator writes neither; here the stricter applies, with a warning. Blocked
+// registries apply to the repository that an image is pulled from, not also to its
+// name (policy.json). Credentials are sent over plain HTTP only to a local registry
+// or one listed as insecure.
 package registry
 
 import (
@@ -31,21 +29,23 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// Local is what this machine brings.
+// Local is the configuration of this machine.
 type Local struct {
-	// AuthFiles are paths of the user's own credentials, in the format of
-	// containers-auth.json(5) or of Docker's config.json. The first with an
-	// entry comes first; a file that does not exist is none.
+	// AuthFiles are paths of credentials files of the user, in the format of
+	// containers-auth.json(5) or of Docker's config.json, in order of precedence.
+	// Missing files are ignored.
 	AuthFiles []string
-	// Transport, where set, is how registries are reached, in place of the
-	// network with its proxies and CAs.
+	// Transport sends all requests to registries; nil means the network, with its
+	// proxies and CAs.
 	Transport http.RoundTripper
 }
 
-// Access is how images are pulled. Its methods may be called concurrently.
+// Access resolves pull specs to repositories, credentials and transports. Its
+// methods may be called concurrently.
 type Access struct {
 	rules       rules
 	credentials []store
@@ -56,35 +56,34 @@ type Access struct {
 	bases map[base]*http.Transport
 }
 
-// Own is the access of this machine, of which no cluster knows: without
-// mirrors, and with the user's own credentials alone.
+// Own is the access without a cluster: no mirrors, and only the user's credentials.
 func Own(local Local) *Access {
 	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
 	a.addLocal(local)
 	return a
 }
 
-// addLocal puts the user's credentials after those that are there.
+// addLocal appends the user's credentials.
 func (a *Access) addLocal(local Local) {
 	for _, path := range local.AuthFiles {
 		own, err := readAuthFile(path)
 		if err != nil {
-			a.warn("AuthFileUnreadable", err.Error(), "Correct the file, or log in again: podman login")
+			a.warn(ReasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
 			continue
 		}
 		a.credentials = append(a.credentials, own)
 	}
 }
 
-// Warnings are about what could not be read or contradicts itself, so that
-// nodes may pull in another way than is known here. They do not block.
+// Warnings report configuration that could not be read or is contradictory, so
+// that nodes may pull images differently. They do not block.
 func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
 
-func (a *Access) warn(reason finding.Reason, message, remediation string) {
-	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation)))
+func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {
+	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation).Do(actions...)))
 }
 
-// Close ends the connections that are kept open.
+// Close closes idle connections.
 func (a *Access) Close() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -95,17 +94,17 @@ func (a *Access) Close() {
 
 // Place is a repository that an image may be pulled from.
 type Place struct {
-	// Repository is the place, e.g. "mirror.example.com:5000/ocp/release".
+	// Repository is its name, for example "mirror.example.com:5000/ocp/release".
 	Repository string
-	// Mirror is false for the repository that the pull spec names.
+	// Mirror is false for the repository named by the pull spec.
 	Mirror bool
-	// Closed says why the cluster does not contact the place; empty when it does.
+	// Closed is why the cluster does not contact the place; empty when it does.
 	Closed string
 
 	insecure bool
 }
 
-// String is how messages call the place.
+// String names the place in messages.
 func (p Place) String() string {
 	if p.Mirror {
 		return fmt.Sprintf("mirror %q", p.Repository)
@@ -113,8 +112,8 @@ func (p Place) String() string {
 	return fmt.Sprintf("source %q", p.Repository)
 }
 
-// Places are the repositories that the cluster would pull the image from, in
-// its order, also those that it does not contact. The error is an *Error.
+// Places are the repositories of an image in the order in which the cluster would
+// pull, including closed ones. The error is an *Error.
 func (a *Access) Places(pullSpec string) ([]Place, error) {
 	reference, err := parse(pullSpec)
 	if err != nil {
@@ -123,27 +122,25 @@ func (a *Access) Places(pullSpec string) ([]Place, error) {
 	return a.rules.places(reference)
 }
 
-// Visit is one attempt at a place, as somebody.
+// Visit is one attempt to pull from a place with one credential.
 type Visit struct {
 	Place
 	// Reference is the image in the repository of the place.
 	Reference name.Reference
-	// Credential says where the credential was found, never what it is.
+	// Credential describes the origin of the credential, never its content.
 	Credential string
-	// Auth is the credential, Transport the way to the registry. Both are for
-	// this place alone. Retries are the transport's business: it minds the
-	// context and what the registry asks for.
+	// Auth and Transport are for this place only. The transport retries, within
+	// the context and as the registry requests.
 	Auth      authn.Authenticator
 	Transport http.RoundTripper
 }
 
-// Try calls ask for one place after the other until it has no error, and says
-// which one that was. At each place it tries the cluster's own credential, then
-// the user's, and none where there is neither. An answer that says that the
-// image cannot be had there leads on to the next; any other error of ask ends
-// the search and is returned as it is. When there is no place left, the error is
-// an *Error that says what each one answered.
-func (a *Access) Try(ctx context.Context, pullSpec string, ask func(context.Context, Visit) error) (Visit, error) {
+// Try calls pull for each place in order until it succeeds, and returns that
+// visit. At each place it tries the cluster's credential, then the user's, and
+// anonymous access when there is neither. After an HTTP error or a failed request
+// it continues with the next place; any other error of pull is final and returned
+// unchanged. When no place succeeds, the error is an *Error with all responses.
+func (a *Access) Try(ctx context.Context, pullSpec string, pull func(context.Context, Visit) error) (Visit, error) {
 	reference, err := parse(pullSpec)
 	if err != nil {
 		return Visit{}, err
@@ -154,7 +151,7 @@ func (a *Access) Try(ctx context.Context, pullSpec string, ask func(context.Cont
 	}
 	var attempts []attempt
 	for _, place := range places {
-		visit, tried, err := a.tryPlace(ctx, place, reference.Identifier(), ask)
+		visit, tried, err := a.tryPlace(ctx, place, reference.Identifier(), pull)
 		if err != nil || visit.Reference != nil {
 			return visit, err
 		}
@@ -163,8 +160,8 @@ func (a *Access) Try(ctx context.Context, pullSpec string, ask func(context.Cont
 	return Visit{}, a.failure(pullSpec, attempts)
 }
 
-// tryPlace returns the visit that had the answer, or else what was tried.
-func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, ask func(context.Context, Visit) error) (Visit, []attempt, error) {
+// tryPlace returns the visit that succeeded, or else the attempts.
+func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, pull func(context.Context, Visit) error) (Visit, []attempt, error) {
 	if place.Closed != "" {
 		return Visit{}, []attempt{{place: place}}, nil
 	}
@@ -178,7 +175,7 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, a
 		visit.Transport = a.transport(reference.Context().RegistryStr(), place.insecure)
 		visit.Auth, err = credential.authenticator(ctx)
 		if err == nil {
-			err = ask(ctx, visit)
+			err = pull(ctx, visit)
 		}
 		if err == nil {
 			return visit, nil, nil
@@ -191,7 +188,7 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, a
 		}
 		attempts = append(attempts, attempt{place: place, credential: credential, err: err})
 		if !unauthorized(err) {
-			break // another account would get the same answer
+			break // another credential would not change the response
 		}
 	}
 	return Visit{}, attempts, nil
@@ -213,15 +210,15 @@ func parse(pullSpec string) (name.Reference, error) {
 	reference, err := name.ParseReference(pullSpec)
 	if err != nil {
 		return nil, &Error{
-			Reason: "InvalidPullSpec", Message: fmt.Sprintf("%q is not a pull spec", oneLine(pullSpec)), Err: err,
+			Reason: ReasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", oneLine(pullSpec)), Err: err,
 			Remediation: "Name the image as REPOSITORY@sha256:DIGEST.",
 		}
 	}
 	return reference, nil
 }
 
-// repositoryOf is what configuration calls the repository: Docker Hub has
-// another name there than it has as a server.
+// repositoryOf is the name of the repository in configuration, where Docker Hub is
+// called docker.io.
 func repositoryOf(reference name.Reference) string {
 	repository := reference.Context().Name()
 	if rest, ok := strings.CutPrefix(repository, name.DefaultRegistry+"/"); ok {

@@ -8,42 +8,38 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-const (
-	ReasonBlockedRegistryIgnored finding.Reason = "BlockedRegistryIgnored"
-	ReasonContradictoryMirrors   finding.Reason = "ContradictoryMirrors"
-)
-
-// settings are what the cluster's objects say about registries.
+// settings are the registry settings of the cluster's objects.
 type settings struct {
 	mirrors                    []mirrorSet
 	blocked, insecure, allowed []string
-	// release is the pull spec of the release that the cluster runs.
+	// release is the pull spec of the cluster's current release.
 	release string
 }
 
-// mirrorSet is one entry of one object.
+// mirrorSet is one source with its mirrors, of one object.
 type mirrorSet struct {
 	source  string
 	mirrors []string
 	never   bool
-	// object is how messages call the object.
+	// object names the object in messages.
 	object string
-	// tags is true for mirrors of tags, which digests do not use.
+	// tags is true for mirrors of tags, false for mirrors of digests.
 	tags bool
 }
 
-// rules are what a node's registries.conf says, and the allowed registries of
+// rules are the content of a node's registries.conf, and the allowed registries of
 // its policy.json.
 type rules struct {
 	entries           []entry
 	insecure, allowed []string
 }
 
-// entry is a [[registry]] of registries.conf. Only the one with the longest
-// scope counts for an image.
+// entry is a [[registry]] of registries.conf. The entry with the longest matching
+// scope applies to an image.
 type entry struct {
 	scope           string
 	digests, tags   []string
@@ -51,8 +47,8 @@ type entry struct {
 	blocked, unsafe bool
 }
 
-// newRules puts settings together as the machine-config operator does, and says
-// what it would not take.
+// newRules combines settings as the machine-config operator does, and reports
+// those that it ignores.
 func newRules(s settings) (rules, []finding.Finding) {
 	entries := map[string]*entry{}
 	at := func(scope string) *entry {
@@ -86,9 +82,9 @@ func newRules(s settings) (rules, []finding.Finding) {
 	return made, append(contradictions(s.mirrors), ignored...)
 }
 
-// blockable leaves out what the machine-config operator does not block: the
-// repository of the release that the cluster runs, unless there is a mirror of
-// it to pull from (pkg/controller/container-runtime-config/helpers.go,
+// blockable returns the blocked registries without those that the machine-config
+// operator ignores: the repository of the current release, unless it has a mirror
+// (pkg/controller/container-runtime-config/helpers.go,
 // getValidBlockedAndAllowedRegistries).
 func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 	reference, err := parse(s.release)
@@ -106,15 +102,15 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 			continue
 		}
 		ignored = append(ignored, warning(finding.Warn(ReasonBlockedRegistryIgnored,
-			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes do not block because the cluster's own release comes from there", scope).
+			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore because the current release was pulled from there", scope).
 			Remedy("Remove the entry, or configure a mirror of the release first.").
-			Do(finding.Run("oc edit image.config.openshift.io cluster"))))
+			Do(finding.Run(editImageConfig))))
 	}
 	return blocked, ignored
 }
 
-// contradictions are the sources with two policies. The machine-config operator
-// refuses them all, and the nodes keep what they had before.
+// contradictions reports sources with two policies. The machine-config operator
+// then rejects all mirror sets, and the nodes keep their configuration.
 func contradictions(sets []mirrorSet) []finding.Finding {
 	first := map[string]mirrorSet{}
 	var findings []finding.Finding
@@ -126,8 +122,8 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 		}
 		if other.never != set.never {
 			findings = append(findings, warning(finding.Warn(ReasonContradictoryMirrors,
-				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator gives none of the cluster's mirrors to the nodes", other.object, set.object, set.source).
-				Remedy("Give both the same mirrorSourcePolicy.").
+				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other.object, set.object, set.source).
+				Remedy("Set the same mirrorSourcePolicy in both.").
 				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
 		}
 	}
@@ -139,9 +135,9 @@ func warning(f finding.Finding) finding.Finding {
 	return f.Named("RegistryAccess").From(finding.SourcePayload)
 }
 
-// merge makes one set of all that have the same source, once for digests and
-// once for tags, with their mirrors in an order that contradicts none of them
-// where there is one. A set that names no other place than its source is none.
+// merge merges the sets of each source, separately for digests and tags, with the
+// mirrors in an order consistent with all sets if one exists. A set whose only
+// mirror is its source is ignored.
 func merge(sets []mirrorSet) []mirrorSet {
 	type key struct {
 		source string
@@ -165,9 +161,9 @@ func merge(sets []mirrorSet) []mirrorSet {
 	return merged
 }
 
-// interleave takes, again and again, the first name that no list has behind one
-// which is still to come. Where lists contradict each other the order is
-// unspecified (the API's own words), and here that of the first list.
+// interleave repeatedly takes the first name that no list has after a remaining
+// name. For contradictory lists the API leaves the order unspecified; here it is
+// that of the first list.
 func interleave(lists [][]string) []string {
 	var names []string
 	for _, list := range lists {
@@ -186,7 +182,7 @@ func interleave(lists [][]string) []string {
 	return ordered
 }
 
-// preceded says whether a list has another of the names before the candidate.
+// preceded reports whether a list has another of the names before the candidate.
 func preceded(candidate string, names []string, lists [][]string) bool {
 	for _, list := range lists {
 		at := slices.Index(list, candidate)
@@ -197,14 +193,16 @@ func preceded(candidate string, names []string, lists [][]string) bool {
 	return false
 }
 
-// places are where a node would look for an image. No place at all is an *Error.
+// places are the repositories in which a node would search for an image. An image
+// of a registry that is not allowed is an *Error.
 func (r rules) places(reference name.Reference) ([]Place, error) {
 	repository := repositoryOf(reference)
 	if len(r.allowed) > 0 && !inside(repository, r.allowed) {
 		return nil, &Error{
-			Reason:      "RegistryNotAllowed",
-			Message:     fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so that no node would pull it", repository),
-			Remediation: "Allow it: oc edit image.config.openshift.io cluster",
+			Reason:      ReasonRegistryNotAllowed,
+			Message:     fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so no node would pull it", repository),
+			Remediation: "Allow the registry of the image.",
+			Actions:     []finding.Action{finding.Run(editImageConfig)},
 		}
 	}
 	return r.of(reference), nil
@@ -228,7 +226,7 @@ func (r rules) of(reference name.Reference) []Place {
 	return append(places, Place{Repository: repository, Closed: r.closed(repository), insecure: matched.unsafe})
 }
 
-// closed says why a node would not contact the repository.
+// closed is why a node would not contact the repository; empty when it would.
 func (r rules) closed(repository string) string {
 	matched, _ := r.find(repository)
 	_, err := name.NewRepository(repository)
@@ -243,8 +241,7 @@ func (r rules) closed(repository string) string {
 	return ""
 }
 
-// find returns the entry with the longest match, and how much of the name of
-// the repository that is.
+// find returns the entry with the longest match, and the length of the match.
 func (r rules) find(repository string) (entry, int) {
 	var found entry
 	longest := 0
@@ -256,10 +253,9 @@ func (r rules) find(repository string) (entry, int) {
 	return found, longest
 }
 
-// match returns how much of the repository's name the scope covers, 0 for
-// nothing (containers/image pkg/sysregistriesv2, refMatchingPrefix). A host
-// without port does not stand for one with a port here: containers/image says
-// that it will not either.
+// match returns the length of the prefix of the repository that the scope covers,
+// 0 for none (containers/image pkg/sysregistriesv2, refMatchingPrefix). A host
+// without port does not match one with a port, as documented for containers/image.
 func match(repository, scope string) int {
 	if domain, ok := strings.CutPrefix(scope, "*"); ok {
 		host, _, _ := strings.Cut(repository, "/")
@@ -274,7 +270,7 @@ func match(repository, scope string) int {
 	return 0
 }
 
-// nested says whether a scope or repository lies in another (runtime-utils
+// nested reports whether a scope or repository is inside another (runtime-utils
 // pkg/registries, ScopeIsNestedInsideScope).
 func nested(inner, outer string) bool {
 	if domain, ok := strings.CutPrefix(outer, "*"); ok && strings.HasPrefix(domain, ".") {

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// maxTries and maxWait bound how often, and how long at a time, a registry
-	// is waited for that says it is busy.
+	// maxTries and maxWait bound the number of requests to a busy registry, and
+	// each wait between them.
 	maxTries  = 4
 	firstWait = 500 * time.Millisecond
 	maxWait   = 30 * time.Second
-	// maxDrain is what is read of an answer that is not used, so that its
-	// connection can be.
+	// maxDrain bounds the part of an unused response that is read in order to
+	// reuse its connection, in bytes.
 	maxDrain = 64 << 10
 )
 
 // network is how registries are reached.
 type network struct {
-	// override stands for all of it.
+	// override sends all requests instead, if set.
 	override http.RoundTripper
 	// proxy is the cluster's, nil when it has none.
 	proxy func(*url.URL) (*url.URL, error)
@@ -38,34 +38,35 @@ type network struct {
 	certificates map[string][]byte
 }
 
-// base is one kind of connection: to a host, with its certificate looked at or
-// not.
+// base identifies connections: to a host, with or without verification of its
+// certificate.
 type base struct {
 	host   string
 	unsafe bool
 }
 
-// transport is the way to a registry. A redirect, or the server that gives out
-// tokens, is reached by the rules for that server.
+// transport sends requests to a registry. A redirect and the token server follow
+// the rules of their own host.
 func (a *Access) transport(host string, unsafe bool) http.RoundTripper {
-	return &patient{next: &courier{access: a, host: host, unsafe: unsafe}}
+	return &retryTransport{next: &hostTransport{access: a, host: host, unsafe: unsafe}}
 }
 
-// courier brings each request to where it goes, with the CAs of that host.
-type courier struct {
+// hostTransport sends each request with the CAs of its host.
+type hostTransport struct {
 	access *Access
 	host   string
-	// unsafe is true when the host may do without a certificate.
+	// unsafe is true when the host is listed as insecure.
 	unsafe bool
 }
 
-// RoundTrip refuses plain HTTP where a credential could be read by others.
-func (c *courier) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip rejects plain HTTP to hosts that are neither local nor insecure, where
+// a credential could be intercepted.
+func (c *hostTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	host := request.URL.Host
 	unsafe := c.unsafe && host == c.host
 	if request.URL.Scheme != "https" && !unsafe && !local(request.URL.Hostname()) {
 		if host == c.host || request.Header.Get("Authorization") != "" || request.Body != nil && request.Body != http.NoBody {
-			return nil, fmt.Errorf("%q offers plain HTTP, and is not among the cluster's insecure registries", host)
+			return nil, fmt.Errorf("%q uses plain HTTP but is not among the cluster's insecure registries", host)
 		}
 	}
 	if override := c.access.network.override; override != nil {
@@ -79,8 +80,8 @@ func local(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// base returns the connections of one kind. Every step in which a server can be
-// slow has a limit; a body that trickles in is ended by the context.
+// base returns the transport for a kind of connection. Every step up to the
+// response header has a timeout; the context bounds the body.
 func (a *Access) base(kind base) *http.Transport {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -90,7 +91,7 @@ func (a *Access) base(kind base) *http.Transport {
 			DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
 			TLSClientConfig: &tls.Config{
 				MinVersion: tls.VersionTLS12, RootCAs: a.network.roots(kind.host),
-				InsecureSkipVerify: kind.unsafe, //nolint:gosec // The cluster's administrators listed the registry as insecure; what it serves is held against digests.
+				InsecureSkipVerify: kind.unsafe, //nolint:gosec // The cluster's administrators listed the registry as insecure; content is verified by digest.
 			},
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    16,
@@ -103,7 +104,7 @@ func (a *Access) base(kind base) *http.Transport {
 	return a.bases[kind]
 }
 
-// proxyFor asks this machine's environment first.
+// proxyFor selects the environment's proxy, then the cluster's.
 func (n network) proxyFor(request *http.Request) (*url.URL, error) {
 	proxy, err := http.ProxyFromEnvironment(request)
 	if proxy != nil || err != nil || n.proxy == nil {
@@ -112,8 +113,8 @@ func (n network) proxyFor(request *http.Request) (*url.URL, error) {
 	return n.proxy(request.URL)
 }
 
-// roots are this machine's CAs, the cluster's, and those for the host. It is nil
-// for this machine's alone.
+// roots are the CAs of this machine, of the cluster and of the host; nil when they
+// are only those of this machine.
 func (n network) roots(host string) *x509.CertPool {
 	own := n.certificates[host]
 	if len(n.bundle) == 0 && len(own) == 0 {
@@ -121,24 +122,23 @@ func (n network) roots(host string) *x509.CertPool {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // where the system has none, the cluster's are what there is
+		pool = x509.NewCertPool() // the system has none
 	}
 	pool.AppendCertsFromPEM(n.bundle)
 	pool.AppendCertsFromPEM(own)
 	return pool
 }
 
-// patient asks again when a server is busy or drops the connection.
-// go-containerregistry would do it too, but neither minds the context meanwhile
-// nor what the server asks for.
-type patient struct{ next http.RoundTripper }
+// retryTransport repeats requests when a server is busy or drops the connection.
+// go-containerregistry retries too, but ignores the context and Retry-After.
+type retryTransport struct{ next http.RoundTripper }
 
-// RoundTrip repeats only what changes nothing.
-func (p *patient) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip retries only safe requests.
+func (p *retryTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	wait := firstWait
 	for try := 1; ; try++ {
 		response, err := p.next.RoundTrip(request)
-		if try == maxTries || !repeatable(request) || !passing(response, err) {
+		if try == maxTries || !repeatable(request) || !transient(response, err) {
 			return response, err
 		}
 		pause, ok := pauseBefore(response, wait)
@@ -161,8 +161,8 @@ func repeatable(request *http.Request) bool {
 	return (request.Method == http.MethodGet || request.Method == http.MethodHead) && (request.Body == nil || request.Body == http.NoBody)
 }
 
-// passing says whether the trouble may be over soon.
-func passing(response *http.Response, err error) bool {
+// transient reports whether a retry may succeed.
+func transient(response *http.Response, err error) bool {
 	if err != nil {
 		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	}
@@ -174,9 +174,8 @@ func passing(response *http.Response, err error) bool {
 	return false
 }
 
-// pauseBefore is how long to wait, which the server may say itself (RFC 9110,
-// 10.2.3). It is not worth to wait for longer than maxWait: then the answer that
-// is there says more.
+// pauseBefore is how long to wait before a retry, at least the Retry-After of the
+// response (RFC 9110, 10.2.3). It is false when that exceeds maxWait.
 func pauseBefore(response *http.Response, wait time.Duration) (time.Duration, bool) {
 	if response == nil {
 		return wait, true
@@ -194,6 +193,6 @@ func discard(response *http.Response) {
 	if response == nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, maxDrain) // an answer that is not used
+	_, _ = io.CopyN(io.Discard, response.Body, maxDrain) // an unused response
 	_ = response.Body.Close()
 }

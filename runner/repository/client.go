@@ -16,12 +16,12 @@ import (
 
 const (
 	maxRedirects = 5
-	// maxWords is what is read of an answer that is no content.
-	maxWords = 64 << 10
+	// maxErrorBytes bounds a response that is not content, such as an error.
+	maxErrorBytes = 64 << 10
 )
 
-// ask sends one request. An answer that is not the thing is an error.
-func (r *Repository) ask(ctx context.Context, method, path string) (*http.Response, error) {
+// send sends one request. Any status but 200 is an error.
+func (r *Repository) send(ctx context.Context, method, path string) (*http.Response, error) {
 	location := url.URL{Scheme: r.name.Scheme(), Host: r.name.RegistryStr(), Path: "/v2/" + r.name.RepositoryStr() + "/" + path}
 	request, err := http.NewRequestWithContext(ctx, method, location.String(), http.NoBody)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Repository) ask(ctx context.Context, method, path string) (*http.Respon
 	}, ","))
 	response, err := r.client.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		failed.URL = location.String() // that of a redirect can be a credential in itself
+		failed.URL = location.String() // the URL of a redirect may contain a credential
 	}
 	if err != nil {
 		return nil, err
@@ -40,26 +40,26 @@ func (r *Repository) ask(ctx context.Context, method, path string) (*http.Respon
 	if response.StatusCode == http.StatusOK {
 		return response, nil
 	}
-	response.Body = shortened(response.Body)
+	response.Body = limitedBody(response.Body)
 	return nil, errors.Join(transport.CheckError(response, http.StatusOK), response.Body.Close())
 }
 
-// checkRedirect is asked before each one.
+// checkRedirect bounds redirects and rejects those into a private network.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	}
-	if host := next.URL.Hostname(); isInside(host) && !isInside(via[0].URL.Hostname()) {
-		return fmt.Errorf("a redirect into a private network, to %q", host)
+	if host := next.URL.Hostname(); isPrivate(host) && !isPrivate(via[0].URL.Hostname()) {
+		return fmt.Errorf("redirect into a private network: %q", host)
 	}
 	return nil
 }
 
-// isInside says whether the host is an address that only those inside of a
-// network mean the same host by, the metadata services of clouds among them. The
-// last part of a name has no digit in front (RFC 1123, 2.1): that would be an
-// address in a way to write it that only some resolvers know.
-func isInside(host string) bool {
+// isPrivate reports whether the host is an address without global meaning, for
+// example of a cloud's metadata service. A name whose last label starts with a
+// digit (not allowed by RFC 1123, 2.1) counts as one: some resolvers parse it as
+// an address.
+func isPrivate(host string) bool {
 	host, _, _ = strings.Cut(host, "%")
 	address, err := netip.ParseAddr(host)
 	if err != nil {
@@ -70,26 +70,26 @@ func isInside(host string) bool {
 	return address.IsLoopback() || address.IsPrivate() || address.IsLinkLocalUnicast() || address.IsLinkLocalMulticast() || address.IsUnspecified()
 }
 
-// greeting marks, in a context, requests of which go-containerregistry reads all
-// of the answer in order to throw it away (pkg/v1/remote/transport/ping.go).
-type greeting struct{}
+// pingKey marks the context of requests whose response go-containerregistry reads
+// in full and discards (pkg/v1/remote/transport/ping.go).
+type pingKey struct{}
 
-// brief ends such answers when they go on for too long.
-type brief struct{ next http.RoundTripper }
+// pingTransport bounds the responses of such requests.
+type pingTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (b brief) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(request)
-	if err == nil && request.Context().Value(greeting{}) != nil {
-		response.Body = shortened(response.Body)
+func (p pingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := p.next.RoundTrip(request)
+	if err == nil && request.Context().Value(pingKey{}) != nil {
+		response.Body = limitedBody(response.Body)
 	}
 	return response, err
 }
 
-// shortened is the beginning of an answer that is no content.
-func shortened(body io.ReadCloser) io.ReadCloser {
+// limitedBody is the first maxErrorBytes bytes of a body.
+func limitedBody(body io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(body, maxWords), body}
+	}{io.LimitReader(body, maxErrorBytes), body}
 }

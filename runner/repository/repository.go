@@ -1,20 +1,22 @@
-// Package repository answers: what does this registry have under this digest?
+// Package repository answers: which content does this registry have for this
+// digest?
 //
-// A registry is not trusted, and a mirror may be anybody's. What has a digest is
-// hashed before it is returned, whatever the server calls it; nothing is parsed.
+// Registries, mirrors included, are not trusted. Content requested by digest is
+// hashed before it is returned, whatever the response headers state. Nothing is
+// parsed.
 //
 // # Bounds
 //
-// No answer is longer than what was asked for, and none that was not asked for,
-// as a greeting, a token or an error, is longer than 64 KiB. After five redirects
-// it ends, and none leads from outside to an address inside a private network.
-// How long all of it takes is the context's business.
+// Content is read up to its expected size; all other responses, such as pings,
+// tokens and errors, up to 64 KiB. At most five redirects are followed, and none
+// from a public host to an address in a private network. The context bounds the
+// time.
 //
 // # Why not go-containerregistry
 //
-// Its client (pkg/v1/remote) follows redirects without end, and parses a manifest
-// of up to 100 MiB before it returns it, at a hundred times its size. How
-// registries want to know who asks is left to it (pkg/v1/remote/transport).
+// Its client (pkg/v1/remote) follows redirects without limit, and parses a
+// manifest of up to 100 MiB, using a hundred times its size in memory. Only its
+// authentication (pkg/v1/remote/transport) is used.
 package repository
 
 import (
@@ -37,22 +39,22 @@ import (
 )
 
 var (
-	// ErrMismatch says that the registry served something else than was asked
-	// for. It is final: who lies once is not asked again.
-	ErrMismatch = errors.New("the registry served something else")
-	// ErrTooLarge says that a manifest has more bytes than the caller allows.
-	ErrTooLarge = errors.New("the registry sent more than it may")
+	// ErrMismatch reports that the registry served other content than requested.
+	// Do not retry it.
+	ErrMismatch = errors.New("the registry served other content")
+	// ErrTooLarge reports that a manifest has more than ocimanifest.MaxSize bytes.
+	ErrTooLarge = errors.New("the registry served too much content")
 )
 
-// CutError says that the answer of a registry ended before the content did.
+// CutError reports that a response ended before its content was complete.
 type CutError struct {
 	// Got and Want are numbers of bytes.
 	Got, Want int64
-	// Err is the cause, nil when the registry ended the answer by itself.
+	// Err is the cause; nil when the registry ended the response.
 	Err error
 }
 
-// Error implements error.
+// Error returns the message, with the cause if there is one.
 func (e *CutError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("the registry served %d of %d bytes", e.Got, e.Want)
@@ -63,23 +65,22 @@ func (e *CutError) Error() string {
 // Unwrap returns the cause.
 func (e *CutError) Unwrap() error { return e.Err }
 
-// Repository is a repository at a registry, as somebody. Its methods may be
-// called concurrently. An answer that is not the content is a *transport.Error
-// of go-containerregistry, and a registry that cannot be talked to a *url.Error.
+// Repository is a repository of a registry, accessed with one credential. Its
+// methods may be called concurrently. A response with another status than 200 is a
+// *transport.Error of go-containerregistry, a failed request a *url.Error.
 type Repository struct {
 	name   name.Repository
 	client *http.Client
 }
 
-// Open asks the registry how it wants to know who asks, and for a token where it
-// gives those. Requests take the given way.
-func Open(ctx context.Context, repository name.Repository, auth authn.Authenticator, way http.RoundTripper) (*Repository, error) {
-	greeted := transport.NewUserAgent(brief{way}, "oc-preflight")
-	asSomebody, err := transport.NewWithContext(context.WithValue(ctx, greeting{}, true), repository.Registry, auth, greeted, []string{repository.Scope(transport.PullScope)})
+// Open authenticates to the registry with pull scope. Requests are sent by base.
+func Open(ctx context.Context, repository name.Repository, auth authn.Authenticator, base http.RoundTripper) (*Repository, error) {
+	named := transport.NewUserAgent(pingTransport{base}, "oc-preflight")
+	authenticated, err := transport.NewWithContext(context.WithValue(ctx, pingKey{}, true), repository.Registry, auth, named, []string{repository.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
-	return &Repository{name: repository, client: &http.Client{Transport: asSomebody, CheckRedirect: checkRedirect}}, nil
+	return &Repository{name: repository, client: &http.Client{Transport: authenticated, CheckRedirect: checkRedirect}}, nil
 }
 
 // Manifest returns the manifest with the digest ("sha256:<hex>"), at most
@@ -92,11 +93,10 @@ func (r *Repository) Manifest(ctx context.Context, digest string) ([]byte, error
 	return content, err
 }
 
-// Tagged returns the manifest that the registry says has the tag, at most
-// ocimanifest.MaxSize bytes, and the media type that it says it has. Neither is
-// verified.
+// Tagged returns the manifest of a tag, at most ocimanifest.MaxSize bytes, and the
+// media type in the response. Neither is verified.
 func (r *Repository) Tagged(ctx context.Context, tag string) (_ []byte, _ types.MediaType, err error) {
-	response, err := r.ask(ctx, http.MethodGet, "manifests/"+tag)
+	response, err := r.send(ctx, http.MethodGet, "manifests/"+tag)
 	if err != nil {
 		return nil, "", err
 	}
@@ -108,10 +108,10 @@ func (r *Repository) Tagged(ctx context.Context, tag string) (_ []byte, _ types.
 	return content, types.MediaType(response.Header.Get("Content-Type")), err
 }
 
-// Blob returns the blob with the digest ("sha256:<hex>") and the size in bytes,
-// which it makes room for at once. One that ends too early is a *CutError.
+// Blob returns the blob with the digest ("sha256:<hex>") and the size in bytes. It
+// allocates size bytes before it reads. A truncated response is a *CutError.
 func (r *Repository) Blob(ctx context.Context, digest string, size int64) (_ []byte, err error) {
-	response, err := r.ask(ctx, http.MethodGet, "blobs/"+digest)
+	response, err := r.send(ctx, http.MethodGet, "blobs/"+digest)
 	if err != nil {
 		return nil, err
 	}
@@ -127,19 +127,19 @@ func (r *Repository) Blob(ctx context.Context, digest string, size int64) (_ []b
 	return content.Bytes(), nil
 }
 
-// BlobSize returns how many bytes the registry says that the blob has; -1 where
-// it does not say.
+// BlobSize returns the size of a blob in bytes as the registry reports it,
+// unverified; -1 when it reports none.
 func (r *Repository) BlobSize(ctx context.Context, digest string) (int64, error) {
-	response, err := r.ask(ctx, http.MethodHead, "blobs/"+digest)
+	response, err := r.send(ctx, http.MethodHead, "blobs/"+digest)
 	if err != nil {
 		return 0, err
 	}
 	return response.ContentLength, response.Body.Close()
 }
 
-// Resolve returns the digest that the registry says the tag stands for.
+// Resolve returns the digest of a tag as the registry reports it, unverified.
 func (r *Repository) Resolve(ctx context.Context, tag string) (string, error) {
-	response, err := r.ask(ctx, http.MethodHead, "manifests/"+tag)
+	response, err := r.send(ctx, http.MethodHead, "manifests/"+tag)
 	if err != nil {
 		return "", err
 	}
@@ -148,15 +148,15 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (string, error) {
 	}
 	digest, err := v1.NewHash(response.Header.Get("Docker-Content-Digest"))
 	if err != nil || digest.Algorithm != "sha256" {
-		return "", fmt.Errorf("%w: the tag %q has no sha256 digest", ErrMismatch, tag)
+		return "", fmt.Errorf("%w: no sha256 digest for the tag %q", ErrMismatch, tag)
 	}
 	return digest.String(), nil
 }
 
-// IsMissing tells a registry that does not have it from one that did not say.
+// IsMissing reports whether the registry responded that the content does not exist.
 func IsMissing(err error) bool {
-	answer, ok := errors.AsType[*transport.Error](err)
-	return ok && answer.StatusCode == http.StatusNotFound
+	response, ok := errors.AsType[*transport.Error](err)
+	return ok && response.StatusCode == http.StatusNotFound
 }
 
 func digestOf(content []byte) string {

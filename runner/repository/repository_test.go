@@ -31,7 +31,7 @@ import (
 	"github.com/openshift/update-preflight/runner/repository"
 )
 
-// maxMemory is what refusing a hostile answer may allocate in bytes, the server
+// maxMemory bounds the allocations for rejecting a hostile response in bytes, the
 // included: reading a manifest of the largest size takes five times that.
 const maxMemory = 32 << 20
 
@@ -65,8 +65,8 @@ func digestOf(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// TestHonest reads what a real registry has.
-func TestHonest(t *testing.T) {
+// TestValid reads from a registry that serves valid content.
+func TestValid(t *testing.T) {
 	host := serve(t, registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	image, err := random.Image(1000, 1)
 	if err != nil {
@@ -86,7 +86,7 @@ func TestHonest(t *testing.T) {
 		t.Errorf("Manifest: %q, %v; want %q", got, err, manifest)
 	}
 	if got, kind, err := at.Tagged(t.Context(), "tagged"); err != nil || !bytes.Equal(got, manifest) || kind != types.DockerManifestSchema2 {
-		t.Errorf("Tagged: %q, %q, %v; want what has the tag", got, kind, err)
+		t.Errorf("Tagged: %q, %q, %v; want the tagged manifest", got, kind, err)
 	}
 	if got, err := at.Resolve(t.Context(), "tagged"); err != nil || got != digest {
 		t.Errorf("Resolve: %q, %v; want %q", got, err, digest)
@@ -98,7 +98,7 @@ func TestHonest(t *testing.T) {
 		t.Errorf("BlobSize: %d, %v; want %d", got, err, layer.Size)
 	}
 	if _, err := at.Resolve(t.Context(), "none"); !repository.IsMissing(err) {
-		t.Errorf("a tag that is not there: %v, want that it is missing", err)
+		t.Errorf("a missing tag: %v, want IsMissing", err)
 	}
 }
 
@@ -130,7 +130,7 @@ func contentOf(t *testing.T, image v1.Image) (manifest []byte, digest string, la
 	return manifest, digestOf(manifest), parsed.Layers[0]
 }
 
-// endless writes until nobody listens.
+// endless writes until the connection is closed.
 func endless(w http.ResponseWriter) {
 	for block := bytes.Repeat([]byte("{},"), 1<<14); ; {
 		if _, err := w.Write(block); err != nil {
@@ -141,8 +141,8 @@ func endless(w http.ResponseWriter) {
 
 func isStatus(code int) func(error) bool {
 	return func(err error) bool {
-		answer, ok := errors.AsType[*transport.Error](err)
-		return ok && answer.StatusCode == code
+		response, ok := errors.AsType[*transport.Error](err)
+		return ok && response.StatusCode == code
 	}
 }
 
@@ -164,8 +164,8 @@ func isCut(got, want int64) func(error) bool {
 	}
 }
 
-// TestHostile has a registry that answers each question for content in its own
-// way. No answer may be taken for the content, or cost memory.
+// TestHostile serves invalid responses to requests for content. None may be
+// accepted as the content or use more memory than the bound.
 func TestHostile(t *testing.T) {
 	content := []byte(`{"schemaVersion":2}`)
 	digest, size := digestOf(content), int64(len(content))
@@ -185,7 +185,7 @@ func TestHostile(t *testing.T) {
 		_, err := at.Resolve(ctx, "tag")
 		return err
 	}
-	says := func(text string) http.HandlerFunc {
+	serves := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 	}
 	status := func(code int) http.HandlerFunc {
@@ -195,48 +195,48 @@ func TestHostile(t *testing.T) {
 		http.Redirect(w, r, r.URL.Path+"?again", http.StatusTemporaryRedirect)
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		ask    func(context.Context, *repository.Repository) error
-		want   func(error) bool
+		reason  string
+		respond http.HandlerFunc
+		ask     func(context.Context, *repository.Repository) error
+		want    func(error) bool
 	}{
-		"Other":      {reason: "one bit is enough", ask: manifest, answer: says(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Empty":      {reason: "nothing is not it", ask: manifest, answer: says(""), want: isError(repository.ErrMismatch)},
-		"Other blob": {reason: "one bit is enough", ask: blob, answer: says(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Longer":     {reason: "what follows the blob is not hidden", ask: blob, answer: says(string(content) + " "), want: isError(repository.ErrMismatch)},
-		"Shorter":    {reason: "the connection may have broken", ask: blob, answer: says(string(content[:5])), want: isCut(5, size)},
+		"Other":      {reason: "the content differs from the digest", ask: manifest, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
+		"Empty":      {reason: "an empty response", ask: manifest, respond: serves(""), want: isError(repository.ErrMismatch)},
+		"Other blob": {reason: "the content differs from the digest", ask: blob, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
+		"Longer":     {reason: "trailing content is not ignored", ask: blob, respond: serves(string(content) + " "), want: isError(repository.ErrMismatch)},
+		"Shorter":    {reason: "a truncated response", ask: blob, respond: serves(string(content[:5])), want: isCut(5, size)},
 		"Broken": {
-			reason: "it did break", ask: blob, want: isCut(5, size),
-			answer: func(w http.ResponseWriter, _ *http.Request) {
+			reason: "a broken connection", ask: blob, want: isCut(5, size),
+			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "19")
 				_, _ = w.Write(content[:5])
 			},
 		},
 		"Schema 1": {
-			reason: "go-containerregistry believes this header", ask: manifest, want: isError(repository.ErrMismatch),
-			answer: func(w http.ResponseWriter, _ *http.Request) {
+			reason: "the digest header is not trusted, unlike in go-containerregistry", ask: manifest, want: isError(repository.ErrMismatch),
+			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema1Signed))
 				w.Header().Set("Docker-Content-Digest", digest)
 				_, _ = io.WriteString(w, "{}")
 			},
 		},
-		"Endless":         {reason: "no more is read than is allowed", ask: manifest, answer: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge)},
-		"Endless blob":    {reason: "nor than is promised", ask: blob, answer: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch)},
-		"Endless trouble": {reason: "nor of an error", ask: manifest, answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); endless(w) }, want: isStatus(http.StatusTeapot)},
+		"Endless":       {reason: "a manifest is read up to its limit", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge)},
+		"Endless blob":  {reason: "a blob is read up to its size", ask: blob, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch)},
+		"Endless error": {reason: "an error is read up to its limit", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); endless(w) }, want: isStatus(http.StatusTeapot)},
 		"Bomb": {
-			reason: "what is small on the way counts by what it becomes", ask: manifest, want: isError(repository.ErrTooLarge),
-			answer: func(w http.ResponseWriter, _ *http.Request) {
+			reason: "a compressed response counts by its decompressed size", ask: manifest, want: isError(repository.ErrTooLarge),
+			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write(bytes.Repeat(zeros(t), 1000))
 			},
 		},
-		"Loop":         {reason: "nobody follows for ever", ask: manifest, answer: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of blob": {reason: "nobody follows for ever", ask: blob, answer: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of size": {reason: "nobody follows for ever", ask: blobSize, answer: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of tag":  {reason: "nobody follows for ever", ask: resolve, answer: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop":         {reason: "redirects are limited", ask: manifest, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of blob": {reason: "redirects are limited", ask: blob, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of size": {reason: "redirects are limited", ask: blobSize, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of tag":  {reason: "redirects are limited", ask: resolve, respond: loop, want: isUnreachable("more than 5 redirects")},
 		"Ways off": {
-			reason: "five are followed", ask: manifest, want: isError(nil),
-			answer: func(w http.ResponseWriter, r *http.Request) {
+			reason: "five redirects are followed", ask: manifest, want: isError(nil),
+			respond: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery == "aaaaa" {
 					_, _ = w.Write(content)
 					return
@@ -244,19 +244,19 @@ func TestHostile(t *testing.T) {
 				http.Redirect(w, r, r.URL.Path+"?"+r.URL.RawQuery+"a", http.StatusTemporaryRedirect)
 			},
 		},
-		"File": {reason: "only HTTP is followed", ask: manifest, answer: func(w http.ResponseWriter, _ *http.Request) {
+		"File": {reason: "only redirects to HTTP are followed", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(http.StatusFound)
 		}, want: isUnreachable("unsupported protocol scheme")},
-		"Not there": {reason: "a status is told", ask: manifest, answer: status(http.StatusNotFound), want: repository.IsMissing},
-		"Refused":   {reason: "and is not the same as not there", ask: blob, answer: status(http.StatusForbidden), want: isStatus(http.StatusForbidden)},
-		"No digest": {reason: "a tag stands for a digest", ask: resolve, answer: says("{}"), want: isError(repository.ErrMismatch)},
-		"No hash":   {reason: "of a kind that is known", ask: resolve, answer: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Docker-Content-Digest", "md5:0") }, want: isError(repository.ErrMismatch)},
+		"Missing":   {reason: "404 means that the content is missing", ask: manifest, respond: status(http.StatusNotFound), want: repository.IsMissing},
+		"Forbidden": {reason: "403 does not mean that the content is missing", ask: blob, respond: status(http.StatusForbidden), want: isStatus(http.StatusForbidden)},
+		"No digest": {reason: "the response to a tag needs a digest", ask: resolve, respond: serves("{}"), want: isError(repository.ErrMismatch)},
+		"No hash":   {reason: "only sha256 is supported", ask: resolve, respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Docker-Content-Digest", "md5:0") }, want: isError(repository.ErrMismatch)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/v2/" {
-					tc.answer(w, r)
+					tc.respond(w, r)
 				}
 			}))
 			at := mustOpen(t, host+"/a/b")
@@ -274,7 +274,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// zeros are 1 MiB of zeros in a few bytes.
+// zeros is 1 MiB of zeros, compressed.
 func zeros(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -288,29 +288,29 @@ func zeros(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// TestHostileGreeting has a registry that never gets to the point.
-func TestHostileGreeting(t *testing.T) {
+// TestHostilePing serves invalid responses before authentication.
+func TestHostilePing(t *testing.T) {
 	content := []byte("{}")
 	for name, tc := range map[string]struct {
 		reason string
-		greet  http.HandlerFunc
+		ping   http.HandlerFunc
 		opens  bool
 	}{
-		"Endless": {reason: "what is thrown away is not waited for", greet: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, opens: true},
+		"Endless": {reason: "a discarded response is bounded", ping: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, opens: true},
 		"Endless elsewhere": {
-			reason: "also after a redirect", opens: true,
-			greet: func(w http.ResponseWriter, r *http.Request) {
+			reason: "a discarded response is bounded after a redirect", opens: true,
+			ping: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v2/" {
-					http.Redirect(w, r, "/greeting", http.StatusFound)
+					http.Redirect(w, r, "/pinged", http.StatusFound)
 					return
 				}
 				endless(w)
 			},
 		},
-		"Loop": {reason: "nobody follows for ever", greet: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2/", http.StatusFound) }},
+		"Loop": {reason: "redirects are limited", ping: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2/", http.StatusFound) }},
 		"Endless token": {
-			reason: "a token is short",
-			greet: func(w http.ResponseWriter, r *http.Request) {
+			reason: "a token is bounded",
+			ping: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/token" {
 					endless(w)
 					return
@@ -320,8 +320,8 @@ func TestHostileGreeting(t *testing.T) {
 			},
 		},
 		"Token from inside": {
-			reason: "a registry does not send us into the network that we are in",
-			greet: func(w http.ResponseWriter, _ *http.Request) {
+			reason: "a registry may not redirect into a private network",
+			ping: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="http://169.254.169.254/token",service="x"`)
 				w.WriteHeader(http.StatusUnauthorized)
 			},
@@ -333,7 +333,7 @@ func TestHostileGreeting(t *testing.T) {
 					_, _ = w.Write(content)
 					return
 				}
-				tc.greet(w, r)
+				tc.ping(w, r)
 			}))
 			at, err := open(t, host+"/a/b", http.DefaultTransport)
 			if (err == nil) != tc.opens {
@@ -365,34 +365,34 @@ func (h hosts) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestRedirects shows where a registry may send us, and that where it did is not
-// told: whoever knows the URL may have what is there.
+// TestRedirects checks which redirects are followed, and that errors do not
+// repeat the URL of a redirect, which may contain a credential.
 func TestRedirects(t *testing.T) {
 	content := []byte("{}")
 	for name, tc := range map[string]struct {
 		reason, from, to string
-		refused          bool
+		rejected         bool
 	}{
-		"Storage":     {reason: "registries keep blobs elsewhere", from: "quay.example.com", to: "cdn.example.com"},
-		"Itself":      {reason: "or at another port", from: "10.0.0.1:5000", to: "10.0.0.1:9000"},
-		"Next door":   {reason: "who is inside may have storage there", from: "10.0.0.1:5000", to: "10.0.0.2"},
-		"Public":      {reason: "a public address is as good as a name", from: "quay.example.com", to: "8.8.8.8"},
-		"Private":     {reason: "who is outside has nothing there", from: "quay.example.com", to: "10.0.0.1", refused: true},
-		"Loopback":    {reason: "nor here", from: "quay.example.com", to: "127.0.0.1:8080", refused: true},
-		"Six":         {reason: "nor here", from: "quay.example.com", to: "[::1]", refused: true},
-		"Mapped":      {reason: "in whatever way it is written", from: "quay.example.com", to: "[::ffff:10.0.0.1]", refused: true},
-		"Zone":        {reason: "in whatever way it is written", from: "quay.example.com", to: "[fe80::1%25eth0]", refused: true},
-		"Metadata":    {reason: "clouds give credentials to whoever asks there", from: "quay.example.com", to: "169.254.169.254", refused: true},
-		"Number":      {reason: "some resolvers take one number for four", from: "quay.example.com", to: "2852039166", refused: true},
-		"Hexadecimal": {reason: "some resolvers take it for an address", from: "quay.example.com", to: "0xa9.0xfe.0xa9.0xfe", refused: true},
-		"Short":       {reason: "some resolvers take it for an address", from: "quay.example.com", to: "127.1", refused: true},
-		"Dot":         {reason: "some resolvers take it for an address", from: "quay.example.com", to: "127.0.0.1.", refused: true},
-		"Nowhere":     {reason: "an error does not tell the rest", from: "quay.example.com", to: "nowhere.example.com", refused: true},
+		"Storage":     {reason: "registries store blobs on other hosts", from: "quay.example.com", to: "cdn.example.com"},
+		"Itself":      {reason: "storage at another port", from: "10.0.0.1:5000", to: "10.0.0.1:9000"},
+		"Next door":   {reason: "a private registry may use private storage", from: "10.0.0.1:5000", to: "10.0.0.2"},
+		"Public":      {reason: "a public address is allowed", from: "quay.example.com", to: "8.8.8.8"},
+		"Private":     {reason: "a public registry may not redirect to a private address", from: "quay.example.com", to: "10.0.0.1", rejected: true},
+		"Loopback":    {reason: "nor to a loopback address", from: "quay.example.com", to: "127.0.0.1:8080", rejected: true},
+		"Six":         {reason: "nor to an IPv6 loopback address", from: "quay.example.com", to: "[::1]", rejected: true},
+		"Mapped":      {reason: "an IPv4-mapped private address", from: "quay.example.com", to: "[::ffff:10.0.0.1]", rejected: true},
+		"Zone":        {reason: "a link-local address with a zone", from: "quay.example.com", to: "[fe80::1%25eth0]", rejected: true},
+		"Metadata":    {reason: "the metadata service of a cloud serves credentials", from: "quay.example.com", to: "169.254.169.254", rejected: true},
+		"Number":      {reason: "some resolvers parse one number as an IPv4 address", from: "quay.example.com", to: "2852039166", rejected: true},
+		"Hexadecimal": {reason: "some resolvers parse it as an address", from: "quay.example.com", to: "0xa9.0xfe.0xa9.0xfe", rejected: true},
+		"Short":       {reason: "some resolvers parse it as an address", from: "quay.example.com", to: "127.1", rejected: true},
+		"Dot":         {reason: "some resolvers parse it as an address", from: "quay.example.com", to: "127.0.0.1.", rejected: true},
+		"Nowhere":     {reason: "an error does not repeat the URL", from: "quay.example.com", to: "nowhere.example.com", rejected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked := ""
+			requested := ""
 			elsewhere := func(w http.ResponseWriter, r *http.Request) {
-				asked = r.Header.Get("Authorization") + "asked"
+				requested = r.Header.Get("Authorization") + "requested"
 				_, _ = w.Write(content)
 			}
 			there := hosts{tc.from: func(w http.ResponseWriter, r *http.Request) {
@@ -409,8 +409,8 @@ func TestRedirects(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = at.Blob(t.Context(), digestOf(content), int64(len(content)))
-			if (err != nil) != tc.refused || (asked == "asked") == tc.refused {
-				t.Errorf("%s: %v, and it was %q; refused should be %t", tc.reason, err, asked, tc.refused)
+			if (err != nil) != tc.rejected || (requested == "requested") == tc.rejected {
+				t.Errorf("%s: %v, and it was %q; want rejected %t", tc.reason, err, requested, tc.rejected)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret!") {
 				t.Errorf("%s: a secret is repeated: %v", tc.reason, err)
@@ -431,6 +431,6 @@ func TestHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := at.Manifest(ctx, digestOf([]byte("{}"))); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a registry that stops in the middle: %v, want that the time is up", err)
+		t.Errorf("a registry that stops within the response: %v, want a deadline error", err)
 	}
 }

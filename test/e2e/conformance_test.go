@@ -130,7 +130,21 @@ func tellWhatIsWrong(t *testing.T) {
 		// want are the reasons of the requirements that fail, says what some of
 		// them have in their message.
 		want, says map[string]string
+		// passes are requirements that must pass.
+		passes []string
 	}{
+		"Panic": {
+			reason: "a check that always panics", captive: captive{animal: animal{Ending: "panic"}},
+			want: map[string]string{"Result": "Panic"}, says: map[string]string{"Result": "on every cluster"},
+		},
+		"Forbidden": {
+			reason: "a check whose manifest lacks its rules", captive: captive{animal: animal{Ending: "reader"}},
+			want: map[string]string{"Result": "Forbidden"}, says: map[string]string{"Result": "on every cluster"},
+		},
+		"Sleep": {
+			reason: "a check that waits until its deadline and reports Unknown when it is stopped", captive: captive{animal: animal{Ending: "sleep"}, endless: true},
+			want: map[string]string{"Result": "Timeout"}, says: map[string]string{"Result": "on every cluster"}, passes: []string{"Killed", "Terminated"},
+		},
 		"Silent": {
 			reason: "a promised result that does not come", captive: captive{animal: animal{Ending: "silent"}},
 			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "exit code 0 and left no final result"},
@@ -150,7 +164,7 @@ func tellWhatIsWrong(t *testing.T) {
 		},
 		"Huge": {
 			reason: "a result that the kubelet cuts", captive: captive{animal: animal{Ending: "huge"}},
-			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "4096 bytes, where a kubelet cuts it"},
+			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "4096 bytes, the limit of a kubelet"},
 		},
 		"WrongFrame": {
 			reason: "a result that was damaged", captive: captive{animal: animal{Ending: "wrong-frame"}},
@@ -163,12 +177,12 @@ func tellWhatIsWrong(t *testing.T) {
 		"Forever": {
 			reason: "a program that says nothing, and does not end", captive: captive{animal: animal{Ending: "forever"}, endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Killed": "NothingLeft"},
-			says: map[string]string{"Killed": "SIGKILL alone"},
+			says: map[string]string{"Killed": "stopped by SIGKILL"},
 		},
 		"Liar": {
 			reason: "a pass that is said before anything was looked at", captive: captive{animal: animal{Ending: "liar"}, endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
-			says: map[string]string{"Terminated": "taken for a pass"},
+			says: map[string]string{"Terminated": "counts as a pass"},
 		},
 		"Hog": {
 			reason: "more memory than a node has for thirty of them", captive: captive{animal: animal{Ending: "hog"}},
@@ -182,7 +196,7 @@ func tellWhatIsWrong(t *testing.T) {
 		"Fickle": {
 			reason: "another answer each time", captive: captive{animal: animal{Ending: "fickle"}},
 			want: map[string]string{"Idempotent": "NotIdempotent"},
-			says: map[string]string{"Idempotent": "where as it is it says"},
+			says: map[string]string{"Idempotent": "unchanged it reports"},
 		},
 		"FailsOpen": {
 			reason:  "an error of the API server that is taken for good news",
@@ -211,7 +225,7 @@ func tellWhatIsWrong(t *testing.T) {
 			failed := map[string]string{}
 			for requirement, result := range results {
 				if result.Outcome == preflight.Fail {
-					failed[requirement] = result.Reason
+					failed[requirement] = string(result.Reason)
 					if result.Remediation == "" {
 						t.Errorf("%s: %s has no remedy", tc.reason, requirement)
 					}
@@ -219,6 +233,11 @@ func tellWhatIsWrong(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, failed); diff != "" {
 				t.Errorf("%s: what fails (-want, +got):\n%s", tc.reason, diff)
+			}
+			for _, requirement := range tc.passes {
+				if results[requirement].Outcome != preflight.Pass {
+					t.Errorf("%s: %+v, want Pass", tc.reason, results[requirement])
+				}
 			}
 			for requirement, says := range tc.says {
 				if got := results[requirement].Message; !strings.Contains(got, says) {
@@ -266,9 +285,8 @@ func takeWhatIsGood(t *testing.T) {
 		// passes are requirements that must not have been skipped.
 		passes []string
 	}{
-		"Pass":  {reason: "a check by the SDK", captive: captive{animal: animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
-		"Long":  {reason: "a result of 10 KiB is handed over whole", captive: captive{animal: animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
-		"Sleep": {reason: "a check that is at work when it is ended is honest", captive: captive{animal: animal{Ending: "sleep"}, endless: true}, passes: []string{"Killed", "Terminated"}},
+		"Pass": {reason: "a check by the SDK", captive: captive{animal: animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
+		"Long": {reason: "a result of 10 KiB is handed over whole", captive: captive{animal: animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
 		"Reader": {
 			reason:  "a check that reads, and says so when it cannot",
 			captive: captive{animal: animal{Ending: "reader", Change: asCaptive, Beside: access("get, list", marked)}},
@@ -288,6 +306,15 @@ func takeWhatIsGood(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A check that is inconclusive for another cause has a warning with a remedy.
+func TestConformanceOfAnInconclusiveCheck(t *testing.T) {
+	results := conformed(t, 0, captive{animal: animal{Ending: "unknown"}}.manifest(t)...)
+	if got := results["Result"]; got.Outcome != preflight.Warn || got.Reason != conformance.ReasonInconclusive || got.Remediation == "" {
+		t.Errorf("an inconclusive check: %+v, want Warn Inconclusive with a remedy", got)
+	}
+	expectNothingOfConformance(t)
 }
 
 // Every example is fit to be shipped.

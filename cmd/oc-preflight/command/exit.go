@@ -104,6 +104,11 @@ func printError(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
+		for _, action := range unreadable.Actions {
+			if action.Command != "" {
+				fmt.Fprintf(stderr, "hint:   %s\n", action.Command)
+			}
+		}
 	}
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", hint)

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// refusedLayer is a layer that no honest release has.
-type refusedLayer struct {
+// rejectedLayer is a layer that no valid release has.
+type rejectedLayer struct {
 	reason string
 	layer  func(*testing.T) []byte
 	want   string
@@ -26,7 +26,7 @@ type refusedLayer struct {
 }
 
 // read has it read.
-func (r refusedLayer) read(t *testing.T) (func() error, int) {
+func (r rejectedLayer) read(t *testing.T) (func() error, int) {
 	t.Helper()
 	layer := r.layer(t)
 	return extracting(t, pushLayer(t, serve(t, nil), layer), payload.Cluster{}), len(layer)
@@ -42,7 +42,7 @@ func extracting(t *testing.T, pullSpec string, cluster payload.Cluster) func() e
 	}
 }
 
-func refusedLayers() map[string]refusedLayer {
+func rejectedLayers() map[string]rejectedLayer {
 	file := func(name, content string) []entry {
 		return []entry{{name: "release-manifests/" + name, content: content}}
 	}
@@ -58,7 +58,7 @@ func refusedLayers() map[string]refusedLayer {
 	describing := func(content string) func(*testing.T) []byte {
 		return only(append(file("image-references", references), file("release-metadata", content)...)...)
 	}
-	return map[string]refusedLayer{
+	return map[string]rejectedLayer{
 		"parent": {
 			reason: "a name may not leave the image",
 			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
@@ -132,7 +132,7 @@ func refusedLayers() map[string]refusedLayer {
 			layer: func(*testing.T) []byte { return bytes.Repeat([]byte("no tar "), 1000) },
 		},
 		"ordinary image": {
-			reason: "most images are not releases", layer: only(entry{name: "etc/hosts", content: "x"}), want: "NotARelease", text: "this is not a release image",
+			reason: "most images are not releases", layer: only(entry{name: "etc/hosts", content: "x"}), want: "NotARelease", text: "it is not a release image",
 		},
 		"no metadata":     {reason: "a release has both files", layer: only(file("image-references", references)...), want: "NotARelease"},
 		"no references":   {reason: "a release has both files", layer: only(file("release-metadata", metadata)...), want: "NotARelease"},
@@ -140,32 +140,32 @@ func refusedLayers() map[string]refusedLayer {
 		"no version":      {reason: "a version is SemVer", layer: describing(strings.Replace(metadata, version, "latest", 1)), want: "InvalidRelease", text: `"latest" is not a semantic version`},
 		"other kind":      {reason: "the kind is the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)), want: "InvalidRelease", text: "cincinnati-metadata-v1"},
 		"no JSON":         {reason: "the metadata is JSON", layer: describing("kind: cincinnati-metadata-v0"), want: "InvalidRelease", text: "not valid JSON"},
-		"JSON and more":   {reason: "what follows would be read by nobody", layer: describing(metadata + metadata), want: "InvalidRelease"},
+		"JSON and more":   {reason: "trailing content would be ignored", layer: describing(metadata + metadata), want: "InvalidRelease"},
 		"second version":  {reason: "readers differ in which of the two they take", layer: describing(strings.Replace(metadata, "{", `{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
 		"no image stream": {reason: "the list of images is an ImageStream", layer: referencing(`{"kind":"List","apiVersion":"v1"}`), want: "InvalidRelease", text: `"List"`},
 		"no images":       {reason: "a release without images cannot be", layer: referencing(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
 		"unknown field":   {reason: "it could mean anything", layer: referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`},
 		"image twice": {
-			reason: "a name has one image", want: "InvalidRelease", text: `"cli" twice`,
+			reason: "a name has one image", want: "InvalidRelease", text: `"cli" is duplicate`,
 			layer: referencing(strings.Replace(references, `"tags":[`, `"tags":[{"name":"cli"},`, 1)),
 		},
-		"dense references": {reason: "parsing costs memory by the number of tokens", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"), want: "InvalidRelease", text: "tokens"},
+		"dense references": {reason: "the number of tokens is bounded", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"), want: "InvalidRelease", text: "tokens"},
 		"many problems": {
 			reason: "a report is bounded", want: "TooManyProblems",
 			layer: with(append(file("a.yaml", strings.Repeat("a: b\n---\n", 900)), file("b.yaml", strings.Repeat("a: b\n---\n", 900))...)...),
 		},
-		"much to check": {reason: "what is kept is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
+		"much to check": {reason: "the size of all preflights is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
 	}
 }
 
-func TestExtractRefusesLayers(t *testing.T) {
+func TestExtractRejectsLayers(t *testing.T) {
 	t.Parallel()
-	for name, test := range refusedLayers() {
+	for name, test := range rejectedLayers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			extract, _ := test.read(t)
 			failure := failureOf(t, extract())
-			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s with %q: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.text, test.reason)
 			}
 		})
@@ -208,7 +208,7 @@ func zstandard(tb testing.TB, content []byte) []byte {
 	return encoder.EncodeAll(content, nil)
 }
 
-// zeros is a file of 8 MiB of zeros that is none of our business.
+// zeros is a file of 8 MiB of zeros outside of the manifests.
 func zeros(tb testing.TB) []byte {
 	tb.Helper()
 	return append(headerOf(tb, "usr/lib/zeros", 8<<20), make([]byte, 8<<20)...)
@@ -245,8 +245,8 @@ func wide(t *testing.T) []byte {
 	return buffer.Bytes()
 }
 
-// refusedImage is an image that no honest release is.
-type refusedImage struct {
+// rejectedImage is an image that is not a valid release.
+type rejectedImage struct {
 	reason string
 	change func(*v1.Manifest)
 	// raw replaces the manifest.
@@ -257,7 +257,7 @@ type refusedImage struct {
 }
 
 // read has it read.
-func (r refusedImage) read(t *testing.T) func() error {
+func (r rejectedImage) read(t *testing.T) func() error {
 	t.Helper()
 	host, layer, mediaType := serve(t, nil), releaseWith(t), types.DockerManifestSchema2
 	putBlob(t, http.DefaultTransport, host, layer)
@@ -268,11 +268,11 @@ func (r refusedImage) read(t *testing.T) func() error {
 	return extracting(t, putManifest(t, http.DefaultTransport, host, mediaType, content), payload.Cluster{})
 }
 
-func refusedImages() map[string]refusedImage {
+func rejectedImages() map[string]rejectedImage {
 	last := func(change func(layer *v1.Descriptor)) func(*v1.Manifest) {
 		return func(manifest *v1.Manifest) { change(&manifest.Layers[len(manifest.Layers)-1]) }
 	}
-	return map[string]refusedImage{
+	return map[string]rejectedImage{
 		"foreign layer": {
 			reason: "only the registry is asked", want: "ForeignContent",
 			change: last(func(layer *v1.Descriptor) { layer.URLs = []string{"https://example.com/layer"} }),
@@ -290,7 +290,7 @@ func refusedImages() map[string]refusedImage {
 			change: last(func(layer *v1.Descriptor) { layer.Size = 64<<20 + 1 }),
 		},
 		"empty layer": {
-			reason: "there is nothing in it", want: "InvalidSize",
+			reason: "the layer is empty", want: "InvalidSize",
 			change: last(func(layer *v1.Descriptor) { layer.Size = 0 }),
 		},
 		"negative layer": {
@@ -298,7 +298,7 @@ func refusedImages() map[string]refusedImage {
 			change: last(func(layer *v1.Descriptor) { layer.Size = -1 }),
 		},
 		"other digest": {
-			reason: "sha256 is what was verified", want: "UnsupportedDigest",
+			reason: "only sha256 is supported", want: "UnsupportedDigest",
 			change: last(func(layer *v1.Descriptor) { layer.Digest = v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("a", 128)} }),
 		},
 		"no layers":      {reason: "an artifact is no release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "InvalidManifest"},
@@ -312,28 +312,28 @@ func refusedImages() map[string]refusedImage {
 			raw:       `{"schemaVersion":2,"layers":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}],"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
 			mediaType: types.OCIManifestSchema1,
 		},
-		"index that says image": {
+		"index with image type": {
 			reason: "type and content must agree", want: "InvalidManifest", mediaType: types.OCIManifestSchema1,
 			raw: `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
 		},
 	}
 }
 
-func TestExtractRefusesImages(t *testing.T) {
+func TestExtractRejectsImages(t *testing.T) {
 	t.Parallel()
-	for name, test := range refusedImages() {
+	for name, test := range rejectedImages() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failure := failureOf(t, test.read(t)())
-			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
 		})
 	}
 }
 
-// refusedIndex is an index that no honest release is.
-type refusedIndex struct {
+// rejectedIndex is an index that is not a valid release.
+type rejectedIndex struct {
 	reason string
 	change func(index *v1.IndexManifest)
 	// architecture is the cluster's.
@@ -343,7 +343,7 @@ type refusedIndex struct {
 }
 
 // read has it read.
-func (r refusedIndex) read(t *testing.T) func() error {
+func (r rejectedIndex) read(t *testing.T) func() error {
 	t.Helper()
 	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
 	putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
@@ -354,8 +354,8 @@ func (r refusedIndex) read(t *testing.T) func() error {
 	return extracting(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), payload.Cluster{Architecture: r.architecture})
 }
 
-func refusedIndexes() map[string]refusedIndex {
-	return map[string]refusedIndex{
+func rejectedIndexes() map[string]rejectedIndex {
+	return map[string]rejectedIndex{
 		"other architecture": {
 			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, only for: linux/arm64, windows/amd64",
 			change: func(index *v1.IndexManifest) {
@@ -389,20 +389,20 @@ func refusedIndexes() map[string]refusedIndex {
 	}
 }
 
-func TestExtractRefusesIndexes(t *testing.T) {
+func TestExtractRejectsIndexes(t *testing.T) {
 	t.Parallel()
-	for name, test := range refusedIndexes() {
+	for name, test := range rejectedIndexes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			failure := failureOf(t, test.read(t)())
-			if failure.Reason != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
+			if string(failure.Reason) != test.want || failure.Outcome != preflight.Fail || !strings.Contains(failure.Error(), test.text) {
 				t.Errorf("got %s %s %q, want Fail %s: %s", failure.Outcome, failure.Reason, failure.Error(), test.want, test.reason)
 			}
 		})
 	}
 }
 
-func TestExtractRefusesNestedIndexes(t *testing.T) {
+func TestExtractRejectsNestedIndexes(t *testing.T) {
 	t.Parallel()
 	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
 	descriptor := putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
@@ -415,11 +415,11 @@ func TestExtractRefusesNestedIndexes(t *testing.T) {
 	}
 	_, err := payload.Extract(t.Context(), forced(t, descriptor), payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "NestedIndex" {
-		t.Errorf("got %s, want NestedIndex: an index in an index could go on for ever", failure.Reason)
+		t.Errorf("got %s, want NestedIndex", failure.Reason)
 	}
 }
 
-// answer changes what the registry says to a GET of a path with part in it.
+// answer changes the response of the registry to a GET of a path with part in it.
 func answer(part string, change func(w http.ResponseWriter, honest *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -442,8 +442,8 @@ func flipped(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
 	_, _ = w.Write(body)
 }
 
-// refusedRegistry is a registry that lies, or has trouble.
-type refusedRegistry struct {
+// rejectedRegistry is a registry that serves other content or errors.
+type rejectedRegistry struct {
 	reason  string
 	part    string
 	change  func(http.ResponseWriter, *httptest.ResponseRecorder)
@@ -452,21 +452,21 @@ type refusedRegistry struct {
 }
 
 // read has a sound release read from it.
-func (r refusedRegistry) read(t *testing.T) func() error {
+func (r rejectedRegistry) read(t *testing.T) func() error {
 	t.Helper()
 	return extracting(t, pushLayer(t, serve(t, answer(r.part, r.change)), releaseWith(t)), payload.Cluster{})
 }
 
-func refusedRegistries() map[string]refusedRegistry {
+func rejectedRegistries() map[string]rejectedRegistry {
 	status := func(code int) func(http.ResponseWriter, *httptest.ResponseRecorder) {
 		return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 			http.Error(w, "not\nhere", code)
 		}
 	}
-	return map[string]refusedRegistry{
+	return map[string]rejectedRegistry{
 		"tampered layer": {reason: "one bit is enough", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"tampered layer of unknown size": {
-			reason: "a server need not say the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
+			reason: "the server may omit the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
 				w.WriteHeader(http.StatusOK)
 				_ = http.NewResponseController(w).Flush()
@@ -481,7 +481,7 @@ func refusedRegistries() map[string]refusedRegistry {
 		},
 		"tampered manifest": {reason: "one bit is enough", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"lying manifest": {
-			reason: "what the server says of its digest proves nothing", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+			reason: "the digest header is not trusted", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema2))
 				w.Header().Set("Docker-Content-Digest", honest.Header().Get("Docker-Content-Digest"))
@@ -524,20 +524,20 @@ func refusedRegistries() map[string]refusedRegistry {
 			},
 		},
 		"redirects without end": {
-			reason: "nobody follows for ever", part: "/manifests/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			reason: "redirects are limited", part: "/manifests/", want: "RegistryUnreachable", outcome: preflight.Unknown,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				w.Header().Set("Location", "?again")
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			},
 		},
 		"redirects without end, layer": {
-			reason: "nobody follows for ever", part: "/blobs/", want: "RegistryUnreachable", outcome: preflight.Unknown,
+			reason: "redirects are limited", part: "/blobs/", want: "RegistryUnreachable", outcome: preflight.Unknown,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				w.Header().Set("Location", "?again")
 				w.WriteHeader(http.StatusTemporaryRedirect)
 			},
 		},
-		"endless trouble": {
+		"endless error": {
 			reason: "an error is bounded too", part: "/manifests/", want: "RegistryError", outcome: preflight.Unknown,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				w.WriteHeader(http.StatusTeapot)
@@ -551,28 +551,28 @@ func refusedRegistries() map[string]refusedRegistry {
 		"no manifest": {reason: "there may be no such image", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
 		"no layer":    {reason: "a mirror may not be complete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
 		"forbidden":   {reason: "the account may not pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
-		"teapot":      {reason: "a registry may have any trouble", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
+		"teapot":      {reason: "any other HTTP error", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
 	}
 }
 
-func TestExtractRefusesRegistries(t *testing.T) {
+func TestExtractRejectsRegistries(t *testing.T) {
 	t.Parallel()
-	for name, test := range refusedRegistries() {
+	for name, test := range rejectedRegistries() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := test.read(t)()
-			if failure := failureOf(t, err); failure.Reason != test.want || failure.Outcome != test.outcome {
+			if failure := failureOf(t, err); string(failure.Reason) != test.want || failure.Outcome != test.outcome {
 				t.Errorf("got %s %s, want %s %s: %s (%v)", failure.Outcome, failure.Reason, test.outcome, test.want, test.reason, err)
 			}
 		})
 	}
 }
 
-func TestExtractRefusesUnverified(t *testing.T) {
+func TestExtractRejectsUnverified(t *testing.T) {
 	t.Parallel()
 	_, err := payload.Extract(t.Context(), signature.Release{}, payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "NotVerified" {
-		t.Errorf("got %s for a proof that nobody gave, want NotVerified", failure.Reason)
+		t.Errorf("got %s for an empty proof, want NotVerified", failure.Reason)
 	}
 }
 
@@ -583,6 +583,6 @@ func TestExtractUnreachable(t *testing.T) {
 	server.Close()
 	_, err := payload.Extract(t.Context(), forced(t, host+"/release@sha256:"+strings.Repeat("a", 64)), payload.Options{})
 	if failure := failureOf(t, err); failure.Reason != "RegistryUnreachable" || failure.Outcome != preflight.Unknown {
-		t.Errorf("got %s %s when nobody listens, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
+		t.Errorf("got %s %s for an unreachable registry, want Unknown RegistryUnreachable: %v", failure.Outcome, failure.Reason, err)
 	}
 }

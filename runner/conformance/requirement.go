@@ -1,0 +1,348 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// The requirements that are checked before a run.
+const (
+	requirementManifest = "Manifest"
+	requirementImage    = "Image"
+)
+
+// maxTime is the duration above which a check is reported as slow.
+const maxTime = time.Minute
+
+// evidence is the data about one check.
+type evidence struct {
+	check  launch.Check
+	images string
+	tried  map[string]attempt
+	rights access.Rights
+	// alone is true for an image without a manifest.
+	alone bool
+	// reads is true when a binding of the manifest grants its account rights.
+	reads bool
+}
+
+func (s *session) evidence(check launch.Check) evidence {
+	return evidence{
+		check: check, images: s.subject.describeImages(check), tried: s.tried[check.Name], rights: s.accounts[check.Name], reads: s.reading[check.Name], alone: s.subject.alone,
+	}
+}
+
+// results checks the evidence against every requirement.
+func (e evidence) results() []Result {
+	requirements := []struct {
+		name string
+		is   func() Result
+	}{
+		{requirementManifest, e.manifest},
+		{requirementImage, e.image},
+		{"ReadOnlyAccess", e.access},
+		{"Result", e.result},
+		{"Time", e.time},
+		{"Output", e.output},
+		{"Killed", e.killed},
+		{"Terminated", e.terminated},
+		{"Idempotent", e.idempotent},
+		{"NonRoot", e.nonRoot},
+		{"ReadOnlyFilesystem", e.readOnlyFilesystem},
+		{"Memory", e.memory},
+		{"ResultBudget", e.budget},
+		{"FailsClosed", e.failsClosed},
+	}
+	results := make([]Result, 0, len(requirements))
+	for _, requirement := range requirements {
+		result := requirement.is()
+		result.Check, result.Requirement = e.check.Name, requirement.name
+		results = append(results, result)
+	}
+	return results
+}
+
+func pass(format string, args ...any) Result {
+	return Result{Outcome: preflight.Pass, Reason: ReasonConforms, Message: fmt.Sprintf(format, args...)}
+}
+
+func skip(reason finding.Reason, format string, args ...any) Result {
+	return Result{Outcome: preflight.Skipped, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func fail(reason finding.Reason, remedy, format string, args ...any) Result {
+	return Result{Outcome: preflight.Fail, Reason: reason, Message: fmt.Sprintf(format, args...), Remediation: remedy}
+}
+
+func (r Result) asWarning() Result {
+	r.Outcome = preflight.Warn
+	return r
+}
+
+func (e evidence) manifest() Result {
+	return pass("%s is accepted by a preflight and by the API server", e.check.File)
+}
+
+func (e evidence) image() Result { return pass("%s", e.images) }
+
+func (e evidence) access() Result {
+	user := access.User(e.rights.Account)
+	switch {
+	case len(e.rights.Writes) > 0:
+		return fail(ReasonMayWrite, "Give the check a ServiceAccount of its own, annotated like its Job, with roles that get, list and watch.",
+			"%s may %s; a check must have read-only access", user, access.Summarize(e.rights.Writes, 5))
+	case len(e.rights.Unserved) > 0:
+		return Result{
+			Outcome: preflight.Unknown, Reason: ReasonAPIUnavailable,
+			Message:     fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user, strings.Join(e.rights.Unserved, ", ")),
+			Remediation: "Check the API services: oc get apiservices",
+		}
+	}
+	return pass("%s has no write access (%d access reviews)", user, e.rights.Asked)
+}
+
+func (e evidence) result() Result {
+	a := e.tried[asIs]
+	if !a.answered {
+		return a.failure()
+	}
+	if violation, ok := e.inconclusive(a); ok {
+		return violation
+	}
+	if !e.check.Framed {
+		return fail(ReasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with preflight.openshift.io/result: framed.",
+			"the Job declares no framed result, so only its exit code %d is known", a.end.ExitCode).asWarning()
+	}
+	return pass("reported %s with exit code %d", a.outcomes(), a.end.ExitCode)
+}
+
+// inconclusive is the result for findings that are Unknown: Fail for those that
+// are Unknown on every cluster, else Warn. ok is false when there are none.
+func (e evidence) inconclusive(a attempt) (result Result, ok bool) {
+	for _, f := range a.findings {
+		if f.Outcome != preflight.Unknown {
+			continue
+		}
+		reason := unknownReason(f)
+		if remedy, always := e.alwaysUnknown()[reason]; always {
+			return fail(reason, remedy, "%s is Unknown on every cluster: %s", f.Name, f.Message), true
+		}
+		if !ok {
+			result = fail(ReasonInconclusive, "Run the check on a cluster on which it is conclusive, or correct what the message names.",
+				"%s is Unknown on this cluster (%s): %s", f.Name, reason, f.Message).asWarning()
+		}
+		ok = true
+	}
+	return result, ok
+}
+
+// alwaysUnknown are the reasons of a check that cannot pass on any cluster, each
+// with its remedy. Without a manifest, missing permissions are not a violation.
+func (e evidence) alwaysUnknown() map[finding.Reason]string {
+	reasons := map[finding.Reason]string{
+		collector.ReasonPanic:     "Fix the panic; the stack is in the evidence of the finding.",
+		ReasonInvalidCheck:        "Correct the declaration of the check.",
+		ReasonInvalidArguments:    "Correct the command of the container in the manifest.",
+		ReasonNotFinished:         "Return from the check instead of ending the process.",
+		collector.ReasonTimeout:   "End before PREFLIGHT_DEADLINE, also while waiting.",
+		collector.ReasonNoResult:  "Write the final result before the process ends.",
+		collector.ReasonForbidden: "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
+	}
+	if e.alone {
+		delete(reasons, collector.ReasonForbidden)
+	}
+	return reasons
+}
+
+// unknownReason is the reason of an Unknown finding. The SDK reports a request
+// that the API server denies as an error of the check, with the server's message.
+func unknownReason(f finding.Finding) finding.Reason {
+	denied := regexp.MustCompile(`\bis forbidden: (User|user) "|\b403 Forbidden\b`)
+	if f.Reason == reasonCheckError && denied.MatchString(f.Message) {
+		return collector.ReasonForbidden
+	}
+	return finding.Reason(f.Reason)
+}
+
+func (e evidence) time() Result {
+	a := e.tried[asIs]
+	if a.running && a.reason() == reasonTimeout {
+		return fail(ReasonNeverEnds, "End before PREFLIGHT_DEADLINE, also while waiting: use the context that Run receives.",
+			"it was still running at its deadline")
+	}
+	if a.end == nil {
+		return skip(ReasonNotTried, "it did not end")
+	}
+	took := a.took()
+	if took > maxTime {
+		return fail(ReasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s", took).asWarning()
+	}
+	return pass("it took %s (resolution 1s)", took)
+}
+
+func (e evidence) output() Result {
+	a := e.tried[asIs]
+	if a.flooded {
+		return fail(ReasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
+			"it wrote more than %d KiB to its log", maxLog>>10)
+	}
+	if a.end == nil {
+		return skip(ReasonNotTried, "it did not end")
+	}
+	return pass("it wrote no more than %d KiB to its log", maxLog>>10)
+}
+
+// killed is about the result of a check that is killed.
+func (e evidence) killed() Result {
+	a := e.tried[killed]
+	if unended, ok := a.unended(); ok {
+		return unended
+	}
+	how := fmt.Sprintf("stopped by the node, with exit code %d", a.end.ExitCode)
+	if a.signal == corev1.SIGKILL {
+		if !a.killed() {
+			return a.tooFast()
+		}
+		how = "stopped by SIGKILL"
+	}
+	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, or follow WIRE.md."
+	switch {
+	case a.passed() && e.endedByItself(a):
+		return a.tooFast()
+	case a.passed():
+		return fail(ReasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
+	case a.messageError != nil && e.check.Framed:
+		return fail(ReasonNothingLeft, remedy, "%s, it left no result in the state running: %v", how, a.messageError)
+	case a.messageError != nil:
+		return pass("%s, it does not count as a pass", how)
+	}
+	return pass("%s, it left a result in the state %q, which does not count as a pass", how, a.message.State)
+}
+
+// endedByItself is true when a check that was to be stopped may have ended by
+// itself: it took at most one second longer than unchanged. The
+// kubelet reports times in seconds.
+func (e evidence) endedByItself(a attempt) bool {
+	unchanged := e.tried[asIs]
+	return unchanged.answered && a.took() <= unchanged.took()+time.Second
+}
+
+func (e evidence) terminated() Result {
+	a := e.tried[terminated]
+	if unended, ok := a.unended(); ok {
+		return unended
+	}
+	if a.killed() {
+		return fail(ReasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
+			"it did not end within %d seconds of SIGTERM, and was killed", stopSeconds)
+	}
+	if a.passed() && e.endedByItself(a) {
+		return a.tooFast()
+	}
+	if a.passed() {
+		return fail(ReasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")
+	}
+	return pass("it ended within %d seconds of SIGTERM, with exit code %d", stopSeconds, a.end.ExitCode)
+}
+
+func (e evidence) idempotent() Result {
+	const remedy = "Report the same result for the same cluster: omit times, counters and data of earlier runs, and sort lists."
+	result := e.same(again, ReasonNotIdempotent, remedy, "the second run reported the same as the first")
+	if result.Outcome != preflight.Pass {
+		return result
+	}
+	before, after := e.tried[asIs].findings, e.tried[again].findings
+	for i := range before {
+		if before[i].Outcome != preflight.Unknown && before[i].Message != after[i].Message {
+			return fail(ReasonMessageVaries, remedy, "%s reported %q, then %q", before[i].Name, before[i].Message, after[i].Message).asWarning()
+		}
+	}
+	return result
+}
+
+func (e evidence) nonRoot() Result {
+	const remedy = "Build the image with a numeric user that is not root, such as USER 65532."
+	a := e.tried[nonRoot]
+	if a.reason() == "ContainerConfig" {
+		return fail(ReasonRunsAsRoot, remedy, "%s", a.findings[0].Message)
+	}
+	return e.same(nonRoot, ReasonNeedsRoot, remedy, "it runs as a user other than root")
+}
+
+func (e evidence) readOnlyFilesystem() Result {
+	return e.same(readOnly, ReasonWritesToFilesystem, "Write no files, or mount an emptyDir for them.", "it runs on a read-only file system")
+}
+
+func (e evidence) memory() Result {
+	return e.same(memory, ReasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+memoryLimit+" of memory")
+}
+
+func (e evidence) budget() Result {
+	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link preflight.Main, or follow WIRE.md."
+	a := e.tried[budget]
+	if a.messageError == nil && a.end != nil && len(a.end.Message) > smallBudget {
+		return fail(ReasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", smallBudget, len(a.end.Message))
+	}
+	if !e.check.Framed {
+		return skip(ReasonNotFramed, "the Job declares no framed result")
+	}
+	return e.same(budget, ReasonResultLost, remedy, fmt.Sprintf("no result was lost with a budget of %d bytes", smallBudget))
+}
+
+// failsClosed is about a check without an API server: it must
+// not pass.
+func (e evidence) failsClosed() Result {
+	a, ok := e.tried[cutOff]
+	switch {
+	case !e.reads:
+		return skip(ReasonNoAccess, "the manifest grants it no access to the API server")
+	case !ok:
+		return e.notTried()
+	case !a.answered:
+		return pass("without an API server it was inconclusive")
+	case slices.ContainsFunc(a.findings, func(f finding.Finding) bool {
+		return f.Outcome == preflight.Unknown || f.Outcome == preflight.Fail
+	}):
+		return pass("without an API server it reported %s", a.outcomes())
+	}
+	return fail(ReasonFailsOpen, "Return the error of every request: a failed request is Unknown, never a pass.",
+		"without an API server it reported %s", a.outcomes())
+}
+
+// same compares an attempt with the first one.
+func (e evidence) same(trial string, reason finding.Reason, remedy, conforms string) Result {
+	a, ok := e.tried[trial]
+	if violation, inconclusive := e.inconclusive(e.tried[asIs]); !ok || inconclusive && violation.Outcome == preflight.Fail {
+		return e.notTried()
+	}
+	if !a.answered {
+		result := a.failure()
+		if result.Outcome == preflight.Fail {
+			result.Reason, result.Remediation = reason, remedy
+		}
+		return result
+	}
+	before, after := e.tried[asIs].outcomes(), a.outcomes()
+	if before != after && trial != again && before != e.tried[again].outcomes() {
+		return skip(ReasonNotTried, "two unchanged runs reported different results, so there is none to compare with")
+	}
+	if before != after {
+		return fail(reason, remedy, "it reported %s; unchanged it reports %s", after, before)
+	}
+	return pass("%s", conforms)
+}
+
+func (evidence) notTried() Result {
+	return skip(ReasonNotTried, "unchanged, it leaves no result to compare with")
+}

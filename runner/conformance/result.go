@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran
+	// until its deadline.
+	reasonTimeout = "Timeout"
+	// reasonCheckError is the reason of the SDK for a check that returned an error.
+	reasonCheckError = "CheckError"
+	// kubeletBytes is the limit of a kubelet for a termination message.
+	kubeletBytes = 4096
+)
+
+// failure is the result of an attempt without a final result of the check,
+// as a preflight reports it.
+func (a attempt) failure() Result {
+	if len(a.findings) == 0 {
+		return Result{Outcome: preflight.Unknown, Reason: ReasonNoFinding, Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
+	}
+	f := a.findings[0]
+	result := Result{Outcome: preflight.Unknown, Reason: finding.Reason(f.Reason), Message: f.Message, Remediation: f.Remediation}
+	if remedy, ok := defects()[f.Reason]; ok && (f.Reason != reasonTimeout || a.running) {
+		result.Outcome, result.Remediation = preflight.Fail, remedy
+	}
+	if a.end != nil && a.messageError != nil && len(a.end.Message) >= kubeletBytes {
+		result.Message += fmt.Sprintf("; its termination message has %d bytes, the limit of a kubelet", len(a.end.Message))
+	}
+	return result
+}
+
+// defects are the reasons of runner/jobs that are defects of the check, each
+// with its remedy. All others are caused by the cluster.
+func defects() map[string]string {
+	const result = "Write the result as the SDK does: link preflight.Main, or follow WIRE.md."
+	return map[string]string{
+		"NoResult":        "Write the final result in the first process before it ends; its children are killed with it. " + result,
+		"BadResult":       result,
+		"Contradiction":   "End with the exit code of the result. " + result,
+		"Killed":          "Find out what killed the check: it must end by itself.",
+		"OOMKilled":       "Use less memory, or raise the limit in the manifest.",
+		"BinaryMissing":   "Install the program at the path in the manifest, by default /bin/preflight.",
+		"NotExecutable":   "Build the program for linux, statically linked, and make it executable.",
+		"ContainerConfig": "Match image and security context: build the image with a numeric user other than root.",
+		reasonTimeout:     "End before PREFLIGHT_DEADLINE, also while waiting.",
+		"AttemptFailed":   result,
+		"Failed":          result,
+	}
+}
+
+// reason is that of the first finding.
+func (a attempt) reason() string {
+	if len(a.findings) == 0 {
+		return ""
+	}
+	return a.findings[0].Reason
+}
+
+// outcomes are the findings without messages: names with outcomes and reasons.
+func (a attempt) outcomes() string {
+	sorted := slices.SortedFunc(slices.Values(a.findings), func(x, y finding.Finding) int { return cmp.Compare(x.Name, y.Name) })
+	var texts []string
+	for _, f := range sorted {
+		texts = append(texts, fmt.Sprintf("%s %s (%s)", f.Name, f.Outcome, f.Reason))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// passed is true when there are findings and all of them pass.
+func (a attempt) passed() bool {
+	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
+}
+
+// unended is the result when the node did not stop the check.
+func (a attempt) unended() (Result, bool) {
+	switch {
+	case a.end == nil:
+		return a.failure(), true
+	case !a.ended:
+		return a.tooFast(), true
+	}
+	return Result{}, false
+}
+
+// tooFast is the result when the check ended before the node could stop it, or
+// at the same time.
+func (a attempt) tooFast() Result {
+	return skip(ReasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.end.ExitCode)
+}
