@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/modules"
 )
 
 const (
@@ -34,7 +36,7 @@ type newcomer struct {
 func newNewcomer(t *testing.T) newcomer {
 	t.Helper()
 	proxy, home := t.TempDir(), t.TempDir()
-	publish(t, proxy, "../../preflight-sdk")
+	publish(t, proxy)
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +55,24 @@ func newNewcomer(t *testing.T) newcomer {
 			"GOFLAGS=-modcacherw", // for the test to remove it
 			"GOCACHE=" + strings.TrimSpace(string(cache)),
 		},
+	}
+}
+
+// publish adds the SDK of the working tree to the module proxy in a directory.
+func publish(t *testing.T, proxy string) {
+	t.Helper()
+	const root = "../.."
+	published, err := modules.Published(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range published {
+		if module.Path != sdk {
+			continue
+		}
+		if err := module.Publish(t.Context(), root, proxy, version); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 // same modules as ours, and what the README says about asking the cluster.
 func newDeveloper(t *testing.T) newcomer {
 	t.Helper()
-	n := newcomer{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off")}
+	n := newcomer{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")}
 	source, err := filepath.Abs("../../preflight-sdk")
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,9 @@ func newDeveloper(t *testing.T) newcomer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.write(t, file, strings.ReplaceAll(string(text), "=> ./preflight-sdk", "=> "+source))
+		n.write(t, file, string(text))
 	}
+	n.try(t, "go mod edit -replace="+sdk+"="+source)
 	for _, b := range readme(t) {
 		switch {
 		case b.file == "main.go":
