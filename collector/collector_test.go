@@ -10,87 +10,81 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-type check struct {
-	name    string
-	collect func(context.Context) ([]preflight.Finding, error)
+func source(name string, collect func(context.Context) ([]finding.Finding, error)) collector.Source {
+	return collector.Source{Name: name, Kind: finding.SourceGate, Collect: collect}
 }
 
-func (c check) Name() string             { return c.name }
-func (c check) Source() preflight.Source { return preflight.SourceGate }
-func (c check) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	return c.collect(ctx)
-}
-
-func TestEverySourceIsAnsweredFor(t *testing.T) {
-	pass := preflight.Finding{Name: "Gate", Outcome: preflight.Pass, Reason: "Passed"}
+func TestEverySourceHasAFinding(t *testing.T) {
+	pass := finding.Pass("Passed", "passed").Named("Gate")
 	for name, tc := range map[string]struct {
 		reason   string
-		collect  func(context.Context) ([]preflight.Finding, error)
+		collect  func(context.Context) ([]finding.Finding, error)
 		want     map[string]preflight.Outcome // reason -> outcome
 		reported int
 	}{
 		"Finding": {
-			reason:  "what a source says is kept",
-			collect: func(context.Context) ([]preflight.Finding, error) { return []preflight.Finding{pass}, nil },
+			reason:  "the findings of a source are kept",
+			collect: func(context.Context) ([]finding.Finding, error) { return []finding.Finding{pass}, nil },
 			want:    map[string]preflight.Outcome{"Passed": preflight.Pass}, reported: 1,
 		},
 		"Nothing": {
-			reason:  "silence is not a pass",
-			collect: func(context.Context) ([]preflight.Finding, error) { return nil, nil },
+			reason:  "a source without findings does not pass",
+			collect: func(context.Context) ([]finding.Finding, error) { return nil, nil },
 			want:    map[string]preflight.Outcome{"NoResult": preflight.Unknown},
 		},
 		"Error": {
-			reason:  "an error means could not tell",
-			collect: func(context.Context) ([]preflight.Finding, error) { return nil, errors.New("boom") },
+			reason:  "an error means that the check was inconclusive",
+			collect: func(context.Context) ([]finding.Finding, error) { return nil, errors.New("boom") },
 			want:    map[string]preflight.Outcome{"Error": preflight.Unknown},
 		},
 		"FindingAndError": {
-			reason: "an error does not lose what was found before it, nor does that hide the error",
-			collect: func(context.Context) ([]preflight.Finding, error) {
-				return []preflight.Finding{pass}, errors.New("boom")
+			reason: "the findings beside an error are kept, and do not hide the error",
+			collect: func(context.Context) ([]finding.Finding, error) {
+				return []finding.Finding{pass}, errors.New("boom")
 			},
 			want: map[string]preflight.Outcome{"Passed": preflight.Pass, "Error": preflight.Unknown},
 		},
 		"Forbidden": {
-			reason: "a missing permission is named as such",
-			collect: func(context.Context) ([]preflight.Finding, error) {
+			reason: "a missing permission has its own reason",
+			collect: func(context.Context) ([]finding.Finding, error) {
 				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "admin-acks", nil)
 			},
 			want: map[string]preflight.Outcome{"Forbidden": preflight.Unknown},
 		},
 		"Unauthorized": {
-			reason: "an expired login is named as such",
-			collect: func(context.Context) ([]preflight.Finding, error) {
+			reason: "an expired login has its own reason",
+			collect: func(context.Context) ([]finding.Finding, error) {
 				return nil, apierrors.NewUnauthorized("token expired")
 			},
 			want: map[string]preflight.Outcome{"Unauthorized": preflight.Unknown},
 		},
 		"Panic": {
-			reason:  "one crashing check does not take the run with it",
-			collect: func(context.Context) ([]preflight.Finding, error) { panic("boom") },
+			reason:  "a panic of one check does not end the run",
+			collect: func(context.Context) ([]finding.Finding, error) { panic("boom") },
 			want:    map[string]preflight.Outcome{"Panic": preflight.Unknown},
 		},
 		"Timeout": {
-			reason:  "the deadline of the run is its own reason",
-			collect: func(context.Context) ([]preflight.Finding, error) { return nil, context.DeadlineExceeded },
+			reason:  "the deadline of the run has its own reason",
+			collect: func(context.Context) ([]finding.Finding, error) { return nil, context.DeadlineExceeded },
 			want:    map[string]preflight.Outcome{"Timeout": preflight.Unknown},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := 0
-			got := collector.Collect(t.Context(), []collector.Source{check{"Gate", tc.collect}},
-				func(collector.Source, []preflight.Finding) { told++ })
+			calls := 0
+			got := collector.Collect(t.Context(), []collector.Source{source("Gate", tc.collect)},
+				func(collector.Source, []finding.Finding) { calls++ })
 			outcomes := map[string]preflight.Outcome{}
-			for _, finding := range got.Findings {
-				outcomes[finding.Reason] = finding.Outcome
-				if finding.Source != preflight.SourceGate || finding.Name != "Gate" {
-					t.Errorf("%s: finding %q of source %q, want Gate of gate", tc.reason, finding.Name, finding.Source)
+			for _, f := range got.Findings {
+				outcomes[f.Reason] = f.Outcome
+				if f.Source != finding.SourceGate || f.Name != "Gate" {
+					t.Errorf("%s: finding %q of source %q, want Gate of gate", tc.reason, f.Name, f.Source)
 				}
-				if finding.Outcome == preflight.Unknown && (!finding.Blocks || finding.Remediation == "") {
-					t.Errorf("%s: Unknown must block and say what to do: %+v", tc.reason, finding)
+				if f.Outcome == preflight.Unknown && (!f.Blocks || f.Remediation == "") {
+					t.Errorf("%s: an inconclusive finding blocks and has a remedy: %+v", tc.reason, f)
 				}
 			}
 			if diff := cmp.Diff(tc.want, outcomes); diff != "" {
@@ -99,8 +93,8 @@ func TestEverySourceIsAnsweredFor(t *testing.T) {
 			if got.Expected != 1 || got.Expected-len(got.Missing) != tc.reported {
 				t.Errorf("%s: %d expected, missing %q; want %d of 1 reported", tc.reason, got.Expected, got.Missing, tc.reported)
 			}
-			if told != 1 {
-				t.Errorf("%s: done was called %d times, want once", tc.reason, told)
+			if calls != 1 {
+				t.Errorf("%s: done was called %d times, want once", tc.reason, calls)
 			}
 		})
 	}
@@ -108,15 +102,15 @@ func TestEverySourceIsAnsweredFor(t *testing.T) {
 
 func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	answered := check{"Answered", func(context.Context) ([]preflight.Finding, error) {
+	completed := source("Completed", func(context.Context) ([]finding.Finding, error) {
 		defer cancel()
-		return []preflight.Finding{{Name: "Answered", Outcome: preflight.Pass, Reason: "Passed"}}, nil
-	}}
-	waiting := check{"Waiting", func(ctx context.Context) ([]preflight.Finding, error) {
+		return []finding.Finding{finding.Pass("Passed", "passed")}, nil
+	})
+	waiting := source("Waiting", func(ctx context.Context) ([]finding.Finding, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}}
-	got := collector.Collect(ctx, []collector.Source{answered, waiting}, func(collector.Source, []preflight.Finding) {})
+	})
+	got := collector.Collect(ctx, []collector.Source{completed, waiting}, func(collector.Source, []finding.Finding) {})
 	if len(got.Findings) != 2 || got.Findings[0].Outcome != preflight.Pass || got.Findings[1].Reason != "Interrupted" {
 		t.Errorf("findings = %+v, want a pass and an interruption, in the order of the sources", got.Findings)
 	}

@@ -2,26 +2,18 @@ package examples_test
 
 import (
 	"context"
-	"errors"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/registry"
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
-	"github.com/openshift/update-preflight/runner/payload"
-	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// printed has every kind of rule that the SDK takes; the runner must take them
-// too, and read them as they were meant.
-func printed() []preflight.Check {
+// checks declares every kind of rule that the SDK accepts.
+func checks() []preflight.Check {
 	run := func(context.Context, *preflight.T) error { return nil }
 	return []preflight.Check{
 		{Name: "Nodes", Run: run, Rules: []preflight.Rule{
@@ -36,29 +28,27 @@ func printed() []preflight.Check {
 	}
 }
 
+// TestPrintedManifestIsAccepted tests that the runner accepts a manifest of the SDK and
+// reads the rules as they are declared.
 func TestPrintedManifestIsAccepted(t *testing.T) {
 	manifest, err := preflight.Manifest(preflight.ManifestOptions{
 		Name: "etcd-preflight", Namespace: "openshift-etcd-operator", Image: "quay.io/openshift/origin-etcd:latest",
-	}, printed()...)
+	}, checks()...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := extracted(t, release.Component{
+	got, _ := extract(t, release.Component{
 		Name: "etcd", Source: "quay.io/openshift/origin-etcd",
 		Manifests: map[string]string{"0000_20_etcd-operator_10_preflight.yaml": string(manifest)},
 	})
-	if len(got.Problems) > 0 {
-		t.Errorf("the reader of releases finds nothing wrong with it, got %v", got.Problems)
-	}
-
-	plan := launch.Build(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Image: got.Image, Digest: got.Digest}, got)
+	plan := plan(got)
 	if len(plan.Refused) > 0 || len(plan.Checks) != 1 || !plan.Checks[0].Framed {
-		t.Fatalf("the Job runs and promises a result in the SDK's form, got %v, refused %v", plan.Checks, plan.Refused)
+		t.Fatalf("want one check that promises a framed result, got %v, refused %v", plan.Checks, plan.Refused)
 	}
 	if len(plan.Supporting) != 5 {
-		t.Errorf("the account, two roles and two bindings are needed, got %d of %d", len(plan.Supporting), len(got.Supporting))
+		t.Errorf("the plan uses %d of %d supporting objects, want the ServiceAccount, two roles and two bindings", len(plan.Supporting), len(got.Supporting))
 	}
-	restricted(t, plan.Checks[0].Job)
+	expectRestricted(t, plan.Checks[0].Job)
 
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, supporting := range got.Supporting {
@@ -69,13 +59,13 @@ func TestPrintedManifestIsAccepted(t *testing.T) {
 			rules[role.Namespace] = role.Rules
 		}
 	}
-	if diff := cmp.Diff(declared(printed()), rules); diff != "" {
-		t.Errorf("the roles are what was declared, every string of it (-want +got):\n%s", diff)
+	if diff := cmp.Diff(declaredRules(checks()), rules); diff != "" {
+		t.Errorf("rules by namespace (-declared +got):\n%s", diff)
 	}
 }
 
-// declared are the rules of the checks as RBAC, by namespace.
-func declared(checks []preflight.Check) map[string][]rbacv1.PolicyRule {
+// declaredRules returns the rules of the checks as RBAC rules, by namespace.
+func declaredRules(checks []preflight.Check) map[string][]rbacv1.PolicyRule {
 	rules := map[string][]rbacv1.PolicyRule{}
 	for _, check := range checks {
 		for _, rule := range check.Rules {
@@ -87,8 +77,9 @@ func declared(checks []preflight.Check) map[string][]rbacv1.PolicyRule {
 	return rules
 }
 
-// restricted holds the Job to the pod security standard of that name.
-func restricted(t *testing.T, job *batchv1.Job) {
+// expectRestricted fails the test unless the Job complies with the restricted pod
+// security standard.
+func expectRestricted(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	pod := job.Spec.Template.Spec
 	container := pod.Containers[0].SecurityContext
@@ -96,30 +87,4 @@ func restricted(t *testing.T, job *batchv1.Job) {
 		*container.AllowPrivilegeEscalation || !*container.ReadOnlyRootFilesystem || container.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("the Job is not restricted: pod %v, container %v", pod.SecurityContext, container)
 	}
-}
-
-// extracted is a release with that component, as the runner reads it from a
-// registry.
-func extracted(t *testing.T, component release.Component) *payload.Release {
-	t.Helper()
-	server := httptest.NewServer(registry.New())
-	t.Cleanup(server.Close)
-	host := strings.TrimPrefix(server.URL, "http://")
-	var err error
-	if component.Image, err = release.BuildImage(t.Context(), host, "example", release.Image{}); err != nil {
-		t.Fatal(err)
-	}
-	pullSpec, err := release.Push(t.Context(), host, release.Release{Version: "4.21.3", Components: []release.Component{component}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	forced, err := signature.Force(pullSpec, errors.New("not signed: it is made for this test"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := payload.Extract(t.Context(), forced, payload.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
 }

@@ -1,5 +1,5 @@
-// Package examples_test answers: can a release ship the checks of the examples
-// as they are? It builds one with them, reads it back, and plans a run.
+// Package examples_test answers: can a release ship the checks of the examples? The
+// tests build a release with their manifests, read it and plan a run.
 package examples_test
 
 import (
@@ -13,12 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/test/release"
 )
 
+// manifests returns the manifests of an example by file name.
 func manifests(t *testing.T, example string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(example, "manifests", "*"))
@@ -36,7 +38,11 @@ func manifests(t *testing.T, example string) map[string]string {
 	return texts
 }
 
-func TestRelease(t *testing.T) {
+// extract pushes a release with the components, which share one image, and returns
+// what the runner reads from the registry. It fails the test if the runner reports
+// problems.
+func extract(t *testing.T, components ...release.Component) (got *payload.Release, image string) {
+	t.Helper()
 	server := httptest.NewServer(registry.New())
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
@@ -44,7 +50,40 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := release.Release{Version: "4.21.3"}
+	for i := range components {
+		components[i].Image = image
+	}
+	pullSpec, err := release.Push(t.Context(), host, release.Release{Version: "4.21.3", Components: components})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forced, err := signature.Force(pullSpec, errors.New("not signed: test release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = payload.Extract(t.Context(), forced, payload.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Problems) > 0 {
+		t.Errorf("want a release without problems, got %v", got.Problems)
+	}
+	return got, image
+}
+
+// planned is a plan with the findings of refused Jobs.
+type planned struct {
+	launch.Plan
+	Refused []finding.Finding
+}
+
+// plan returns the plan of a run of the release.
+func plan(r *payload.Release) planned {
+	draft := launch.NewDraft("", r)
+	return planned{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: r.Release}), Refused: draft.Refused}
+}
+
+func TestRelease(t *testing.T) {
+	var components []release.Component
 	for component, example := range map[string]string{
 		"cloud-credential-operator":                "cloud-credential",
 		"cluster-config-operator":                  "image-sources",
@@ -56,39 +95,24 @@ func TestRelease(t *testing.T) {
 		"cluster-storage-operator":                 "storage",
 		"machine-config-operator":                  "machine-config",
 	} {
-		made.Components = append(made.Components, release.Component{
-			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests(t, example),
+		components = append(components, release.Component{
+			Name: component, Source: "quay.io/openshift/origin-" + component, Manifests: manifests(t, example),
 		})
 	}
-	pullSpec, err := release.Push(t.Context(), host, made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forced, err := signature.Force(pullSpec, errors.New("not signed: it is made for this test"))
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	got, err := payload.Extract(t.Context(), forced, payload.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Problems) > 0 {
-		t.Errorf("a release with the examples has no problems, got %v", got.Problems)
-	}
-	plan := launch.Build(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Image: got.Image, Digest: got.Digest}, got)
+	got, image := extract(t, components...)
+	plan := plan(got)
 	if len(plan.Refused) > 0 {
-		t.Errorf("the examples keep to the rules, got %v", plan.Refused)
+		t.Errorf("want no refused objects, got %v", plan.Refused)
 	}
 	if len(plan.Supporting) != len(got.Supporting) {
-		t.Errorf("the checks need %d of %d supporting objects, want all", len(plan.Supporting), len(got.Supporting))
+		t.Errorf("the plan uses %d of %d supporting objects, want all", len(plan.Supporting), len(got.Supporting))
 	}
 	framed := map[string]bool{}
 	for _, check := range plan.Checks {
 		framed[check.Prefix()] = check.Framed
 		for _, variable := range check.Job.Spec.Template.Spec.Containers[0].Env {
 			if variable.Name == "COMPONENT_IMAGE" && variable.Value != image {
-				t.Errorf("an image in the environment becomes that of the release, like any other: got %q", variable.Value)
+				t.Errorf("COMPONENT_IMAGE is %q, want the image of the release %q", variable.Value, image)
 			}
 		}
 	}
@@ -104,6 +128,6 @@ func TestRelease(t *testing.T) {
 		"MachineConfigOperator":                true,
 	}
 	if diff := cmp.Diff(want, framed); diff != "" {
-		t.Errorf("all of them run and promise a result in the SDK's form (-want +got):\n%s", diff)
+		t.Errorf("checks that promise a framed result (-want +got):\n%s", diff)
 	}
 }

@@ -9,87 +9,91 @@ import (
 	"time"
 )
 
-// Check is one question about the cluster, asked before it is updated. Declare
-// it as a struct literal and hand it to [Main].
+// Check is one question about the cluster that is answered before an update.
+// Declare it as a struct literal and pass it to [Main].
 type Check struct {
-	// Name is what an administrator types to accept the check's finding, so
-	// it never changes once released. CamelCase, at most 63 characters:
+	// Name identifies the check. Administrators type it to accept the finding,
+	// so it must not change after a release. CamelCase, at most 63 characters:
 	// ^[A-Z][A-Za-z0-9]*$. Required.
 	Name string
-	// Description says in one sentence what holds when the check passes. It
-	// is shown by --list and is the message of a pass.
+	// Description is one sentence that states what is true when the check
+	// passes. It is shown by --list and is the message of a pass.
 	Description string
-	// URL leads to documentation for the administrator who reads the finding.
+	// URL is the documentation of the check for administrators.
 	URL string
-	// Timeout bounds Run; 0 means until the deadline of the run.
+	// Timeout limits the duration of Run; 0 means until the deadline of the run.
 	Timeout time.Duration
-	// Advisory makes a Fail of this check count as Warn: it never blocks.
+	// Advisory turns a Fail of this check into a Warn, so that it never blocks.
 	Advisory bool
-	// After names checks, declared before this one, without which its answer
-	// would mean nothing. Where one of them failed or could not tell, this one
-	// is not asked, and is Unknown with reason PrerequisiteFailed. One that
-	// warned, was skipped, or is advisory and failed, is no obstacle.
+	// After names the prerequisites of this check, which must be declared before
+	// it. If a prerequisite ends as Fail or Unknown, this check is not run and is
+	// Unknown with the reason PrerequisiteFailed. A prerequisite that ends as
+	// Warn or Skipped, or fails but is advisory, does not prevent the run.
 	After []string
-	// Rules are what the check reads from the API server, and the whole of
-	// what its service account may: see [Manifest].
+	// Rules are the permissions that the check needs to read from the API
+	// server. The service account of the Job has no others: see [Manifest].
 	Rules []Rule
-	// Run looks and says what it found through t. A nil return without a
-	// word is a pass; an error means that it could not tell, and is reported
-	// as Unknown with the text of the error. Run is called once. It should
-	// return soon after ctx is done, and is left behind when it does not.
-	// Required.
+	// Run inspects the cluster and reports through t. Returning nil without
+	// reporting anything is a pass. An error means that the check was
+	// inconclusive; it is reported as Unknown with the text of the error. Run is
+	// called once. It must return soon after ctx is done, otherwise it is
+	// abandoned. Required.
 	Run func(ctx context.Context, t *T) error
 }
 
-// The longest name of a check, and the longest reason, in bytes.
+// maxWord is the maximum length of the name of a check and of a reason, in bytes.
 const maxWord = 63
 
-// camelCase reports whether word can be the name of a check or a reason.
-func camelCase(word string) bool {
-	return len(word) <= maxWord && regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`).MatchString(word)
+var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+// isCamelCase reports whether word is valid as the name of a check or as a reason.
+func isCamelCase(word string) bool {
+	return len(word) <= maxWord && camelCase.MatchString(word)
 }
 
-// validate names everything that is wrong with the declarations, on one line.
+// validate returns an error that lists every violation in the declarations, on
+// one line.
 func validate(checks []Check) error {
 	if len(checks) == 0 {
 		return errors.New("no checks: call preflight.Main with at least one")
 	}
 
-	var wrong []string
+	var violations []string
 	seen := map[string]bool{}
 	for i, c := range checks {
 		switch {
 		case c.Name == "":
-			wrong = append(wrong, fmt.Sprintf("check %d has no name", i+1))
+			violations = append(violations, fmt.Sprintf("check %d has no name", i+1))
 		case seen[c.Name]:
-			wrong = append(wrong, fmt.Sprintf("check name %q is taken by an earlier check", c.Name))
+			violations = append(violations, fmt.Sprintf("duplicate check name %q", c.Name))
 		}
 		seen[c.Name] = true
-		wrong = append(wrong, c.faults()...)
+		violations = append(violations, c.violations()...)
 	}
-	wrong = append(wrong, misplaced(checks)...)
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
+	violations = append(violations, orderViolations(checks)...)
+	if len(violations) > 0 {
+		return errors.New(strings.Join(violations, "; "))
 	}
 	return nil
 }
 
-// faults says what is wrong with the declaration by itself.
-func (c Check) faults() []string {
-	var faults []string
-	if c.Name != "" && !camelCase(c.Name) {
-		faults = append(faults, fmt.Sprintf("check name %q is not CamelCase of at most %d letters and digits", c.Name, maxWord))
+// violations lists what is invalid in this declaration, regardless of the other
+// checks.
+func (c Check) violations() []string {
+	var violations []string
+	if c.Name != "" && !isCamelCase(c.Name) {
+		violations = append(violations, fmt.Sprintf("check name %q is not CamelCase of at most %d letters and digits", c.Name, maxWord))
 	}
 	if c.Run == nil {
-		faults = append(faults, fmt.Sprintf("check %q has no Run function", c.Name))
+		violations = append(violations, fmt.Sprintf("check %q has no Run function", c.Name))
 	}
 	if c.Timeout < 0 {
-		faults = append(faults, fmt.Sprintf("check %q has the negative timeout %s", c.Name, c.Timeout))
+		violations = append(violations, fmt.Sprintf("check %q has a negative timeout: %s", c.Name, c.Timeout))
 	}
 	for i, rule := range c.Rules {
-		for _, fault := range rule.faults() {
-			faults = append(faults, fmt.Sprintf("rule %d of check %q: %s", i+1, c.Name, fault))
+		for _, violation := range rule.violations() {
+			violations = append(violations, fmt.Sprintf("rule %d of check %q: %s", i+1, c.Name, violation))
 		}
 	}
-	return faults
+	return violations
 }

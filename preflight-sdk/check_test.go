@@ -13,23 +13,23 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ask runs one check and gives its finding.
-func ask(t *testing.T, check preflight.Check) preflight.Finding {
+// runCheck runs one check and returns its finding.
+func runCheck(t *testing.T, check preflight.Check) preflight.Finding {
 	t.Helper()
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Args: []string{"-o", "json"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: absent(t)}
+	p := preflight.Program{Args: []string{"-o", "json"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t)}
 	p.Run(context.Background(), check)
-	result := printed(t, stdout.String())
+	result := parseJSON(t, stdout.String())
 	if len(result.Findings) != 1 {
 		t.Fatalf("got %s%s, want one finding", stdout.String(), stderr.String())
 	}
 	return result.Findings[0]
 }
 
-func TestFindingOfWhatACheckSays(t *testing.T) {
+func TestFinding(t *testing.T) {
 	const (
-		again  = "Remove the cause and run the preflight again; the log of the check may say more."
-		longer = "Run the preflight again with a longer timeout; if it ends the same way, read the log of the check."
+		again  = "Fix the cause, then run the preflight again. The log of the check may contain details."
+		longer = "Run the preflight again with a longer timeout. If it times out again, read the log of the check."
 	)
 	secret := preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "kube-system", Name: "aws-creds"}
 
@@ -39,14 +39,14 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 		run    func(ctx context.Context, t *preflight.T) error
 		want   preflight.Finding
 	}{
-		"Silence": {
-			reason: "Nothing said and no error is a pass, with the description as its message",
+		"NothingReported": {
+			reason: "Without a report and an error the check passes, with the description as its message",
 			check:  preflight.Check{Description: "Credentials are good", URL: "https://example.com"},
 			run:    pass,
 			want:   preflight.Finding{Outcome: preflight.Pass, Reason: "Passed", Message: "Credentials are good", URL: "https://example.com"},
 		},
 		"Fail": {
-			reason: "All that was said about a fail is in the finding",
+			reason: "The finding contains everything that was reported about a fail",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Reason("PermissionMissing")
 				t.Failf("secret %s lacks %s", secret.Name, "ec2:RunInstances")
@@ -64,12 +64,12 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			},
 		},
 		"Warn": {
-			reason: "A warning has its own default reason",
+			reason: "A warning has a default reason",
 			run:    func(_ context.Context, t *preflight.T) error { t.Warnf("soon"); return nil },
 			want:   preflight.Finding{Outcome: preflight.Warn, Reason: "CheckWarned", Message: "soon"},
 		},
 		"Skip": {
-			reason: "A skip needs no remedy",
+			reason: "The remedy of a skip is not reported",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Remedyf("do it")
 				t.Skipf("no proxy")
@@ -78,7 +78,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Skipped, Reason: "NotApplicable", Message: "no proxy"},
 		},
 		"PassWithRemedy": {
-			reason: "A remedy may be set before anything was found",
+			reason: "The remedy of a pass is not reported: it may be set before the check finds anything",
 			run:    func(_ context.Context, t *preflight.T) error { t.Remedyf("do it"); return nil },
 			want:   preflight.Finding{Outcome: preflight.Pass, Reason: "Passed"},
 		},
@@ -91,7 +91,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Unknown, Reason: "CheckError", Message: "secrets is forbidden", Remediation: again},
 		},
 		"ErrorWithRemedy": {
-			reason: "The author knows better what to do",
+			reason: "The remedy of the author replaces the default",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Remedyf("Grant it.")
 				return errors.New("secrets is forbidden")
@@ -99,7 +99,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Unknown, Reason: "CheckError", Message: "secrets is forbidden", Remediation: "Grant it."},
 		},
 		"WarnThenError": {
-			reason: "Not knowing outweighs a warning",
+			reason: "Unknown is more severe than a warning",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Warnf("soon")
 				return errors.New("boom")
@@ -107,7 +107,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Unknown, Reason: "CheckError", Message: "boom; soon", Remediation: again},
 		},
 		"FailThenError": {
-			reason: "A fail that was told stands, and the error is told too",
+			reason: "A fail remains a fail after an error, and the error is in the message",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Failf("bad")
 				return errors.New("boom")
@@ -115,7 +115,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Fail, Reason: "CheckFailed", Message: "bad; boom"},
 		},
 		"FailThenPanic": {
-			reason: "A fail that was told stands, also after a panic",
+			reason: "A fail remains a fail after a panic",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Failf("bad")
 				panic(fmt.Errorf("boom"))
@@ -123,7 +123,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Fail, Reason: "CheckFailed", Message: "bad; panic: boom"},
 		},
 		"WorstFirst": {
-			reason: "The worst is the outcome, and comes first; then the order of saying",
+			reason: "The most severe report is the outcome and comes first; equal ones keep their order",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Skipf("d")
 				t.Warnf("c")
@@ -140,7 +140,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want:   preflight.Finding{Outcome: preflight.Warn, Reason: "CheckWarned", Message: "bad"},
 		},
 		"AdvisoryError": {
-			reason: "An advisory check that could not tell could not tell",
+			reason: "An inconclusive advisory check is Unknown",
 			check:  preflight.Check{Advisory: true},
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Failf("bad")
@@ -148,8 +148,8 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			},
 			want: preflight.Finding{Outcome: preflight.Unknown, Reason: "CheckError", Message: "boom; bad", Remediation: again},
 		},
-		"ReasonOfAnotherForm": {
-			reason: "A reason that machines cannot rely on is not taken",
+		"InvalidReason": {
+			reason: "A reason that is not a CamelCase word is ignored",
 			run: func(_ context.Context, t *preflight.T) error {
 				t.Reason("not a word")
 				t.Reason(strings.Repeat("X", 64))
@@ -159,7 +159,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Fail, Reason: "CheckFailed", Message: "bad"},
 		},
 		"Timeout": {
-			reason: "A timeout names the check and the step it was at",
+			reason: "A timeout names the check and its last step",
 			check:  preflight.Check{Timeout: time.Nanosecond},
 			run: func(ctx context.Context, t *preflight.T) error {
 				t.Logf("listing %s", "secrets")
@@ -172,7 +172,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			},
 		},
 		"NilAfterTimeout": {
-			reason: "A check whose time was up cannot pass: its requests were cut short",
+			reason: "A check cannot pass after its timeout: its requests were cut short",
 			check:  preflight.Check{Timeout: time.Nanosecond},
 			run: func(ctx context.Context, _ *preflight.T) error {
 				<-ctx.Done()
@@ -181,7 +181,7 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			want: preflight.Finding{Outcome: preflight.Unknown, Reason: "Timeout", Message: "A did not finish within 1ns", Remediation: longer},
 		},
 		"OwnTimeout": {
-			reason: "A timeout of the check's own making is an error like others",
+			reason: "The timeout of a request is an error like any other",
 			check:  preflight.Check{Timeout: time.Hour},
 			run:    func(context.Context, *preflight.T) error { return fmt.Errorf("get: %w", context.DeadlineExceeded) },
 			want: preflight.Finding{
@@ -189,18 +189,18 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 			},
 		},
 		"PanicInError": {
-			reason: "An error that panics when asked is caught too",
+			reason: "A panic in the Error method is caught",
 			run:    func(context.Context, *preflight.T) error { return (*brokenError)(nil) },
 			want: preflight.Finding{
 				Outcome: preflight.Unknown, Reason: "Panic", Message: "panic: runtime error: invalid memory address or nil pointer dereference",
-				Remediation: "This is a defect of the check: report it to its owners, with the stack in the evidence.",
+				Remediation: "Report this defect of the check to its owners, with the stack in the evidence.",
 			},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.check.Name, tc.check.Run, tc.want.Name = "A", tc.run, "A"
-			got := ask(t, tc.check)
+			got := runCheck(t, tc.check)
 			delete(got.Evidence, "stack")
 			if d := diff(t, got, tc.want); d != "" {
 				t.Errorf("%s: %s", tc.reason, d)
@@ -209,16 +209,15 @@ func TestFindingOfWhatACheckSays(t *testing.T) {
 	}
 }
 
-// brokenError has a method that needs what is not there.
+// brokenError has an Error method that panics on a nil receiver.
 type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
 
-// What a check says after its end is lost, and harms nothing; go test -race
-// would tell.
-func TestCheckThatIsLeftBehindSaysNoMore(t *testing.T) {
+// Reports of an abandoned check are ignored. Run with -race.
+func TestAbandonedCheckReportsNothing(t *testing.T) {
 	release, left := make(chan struct{}), make(chan struct{})
-	finding := ask(t, preflight.Check{
+	finding := runCheck(t, preflight.Check{
 		Name:    "A",
 		Timeout: time.Nanosecond,
 		Run: func(_ context.Context, t *preflight.T) error {
@@ -237,12 +236,12 @@ func TestCheckThatIsLeftBehindSaysNoMore(t *testing.T) {
 	close(release)
 	<-left
 	want := "Unknown Timeout A did not finish within 1ns"
-	if got := say(finding); !strings.HasPrefix(got, want) || strings.Contains(got, "late") || finding.Objects != nil || finding.Evidence != nil {
-		t.Errorf("got %+v, want %q and nothing of what was said late", finding, want)
+	if got := outcomeLine(finding); !strings.HasPrefix(got, want) || strings.Contains(got, "late") || finding.Objects != nil || finding.Evidence != nil {
+		t.Errorf("got %+v, want %q and no late report", finding, want)
 	}
 }
 
-func TestCheckKnowsTheUpdateAndItsDeadline(t *testing.T) {
+func TestUpdateAndDeadline(t *testing.T) {
 	deadline := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	env := map[string]string{
 		"PREFLIGHT_RUN_ID":          "5f0c",
@@ -251,7 +250,7 @@ func TestCheckKnowsTheUpdateAndItsDeadline(t *testing.T) {
 		"PREFLIGHT_TARGET_IMAGE":    "quay.io/a@sha256:b",
 		"PREFLIGHT_DEADLINE":        deadline.Format(time.RFC3339),
 	}
-	told := preflight.Update{RunID: "5f0c", From: "4.20.5", To: "4.21.3", Image: "quay.io/a@sha256:b"}
+	received := preflight.Update{RunID: "5f0c", From: "4.20.5", To: "4.21.3", Image: "quay.io/a@sha256:b"}
 
 	cases := map[string]struct {
 		reason  string
@@ -259,28 +258,28 @@ func TestCheckKnowsTheUpdateAndItsDeadline(t *testing.T) {
 		args    []string
 		timeout time.Duration
 		update  preflight.Update
-		// latest is what the check's deadline comes before; zero for none.
+		// latest is the upper limit of the check's deadline; zero if it has none.
 		latest time.Time
 	}{
-		"Laptop": {
-			reason: "Nobody told anything, and there is no hurry",
+		"OutsideOfAJob": {
+			reason: "Without flags and environment the update is unknown and there is no deadline",
 		},
-		"LaptopWithFlags": {
-			reason: "On a laptop flags tell",
+		"Flags": {
+			reason: "Outside of a Job the flags describe the update",
 			args:   []string{"--from", "4.20.5", "--to=4.21.3", "--image", "quay.io/a@sha256:b"},
 			update: preflight.Update{From: "4.20.5", To: "4.21.3", Image: "quay.io/a@sha256:b"},
 		},
 		"Job": {
-			reason: "The runner tells, and the program ends before the deadline of the run",
+			reason: "The runner describes the update, and the check ends before the deadline of the run",
 			env:    env,
-			update: told,
+			update: received,
 			latest: deadline.Add(-5 * time.Second),
 		},
 		"JobWithTimeout": {
-			reason:  "The check's own timeout comes first",
+			reason:  "The timeout of the check applies if it ends earlier",
 			env:     env,
 			timeout: time.Minute,
-			update:  told,
+			update:  received,
 			latest:  deadline.Add(-58 * time.Minute),
 		},
 	}
@@ -288,7 +287,7 @@ func TestCheckKnowsTheUpdateAndItsDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var update preflight.Update
 			var until time.Time
-			p := preflight.Program{Args: tc.args, Env: tc.env, Stdout: io.Discard, Stderr: io.Discard, TerminationLog: absent(t)}
+			p := preflight.Program{Args: tc.args, Env: tc.env, Stdout: io.Discard, Stderr: io.Discard, TerminationLog: missingLog(t)}
 			p.Run(context.Background(), preflight.Check{Name: "A", Timeout: tc.timeout, Run: func(_ context.Context, t *preflight.T) error {
 				update = t.Update()
 				until, _ = t.Deadline()

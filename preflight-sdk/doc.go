@@ -1,10 +1,10 @@
-// Package preflight is how an operator asks, before its cluster is updated:
-// is it safe to update to the version that I come with?
+// Package preflight answers: is it safe to update this cluster to the version
+// that ships this check?
 //
-// The answer comes from a program, /bin/preflight in the operator's image,
-// that the release being updated to runs as a Job in the cluster as it is
-// today. This package is all that such a program needs besides its questions;
-// it depends on the standard library only.
+// The answer comes from a program, /bin/preflight in the image of an operator.
+// The release to update to ships a Job that runs the program in the cluster
+// before the update. This package contains everything that such a program needs
+// besides its checks, and depends on the standard library only.
 //
 //	func main() {
 //		preflight.Main(preflight.Check{
@@ -14,76 +14,84 @@
 //		})
 //	}
 //
-// A [Check] looks at the cluster and speaks through [T], as a test does:
-// [T.Failf] when the update would do harm, [T.Warnf] when somebody should
-// know, [T.Skipf] when the question does not arise here, and [T.Remedyf] to
-// say what to do. Saying nothing and returning nil is a pass. Returning an
-// error means that the check could not tell; that is never a pass, and never a
-// fail either. So pass on the errors of API requests, and keep Failf for what
-// was seen. [T.Inconclusivef] is for an answer that does not tell either.
+// A [Check] inspects the cluster and reports through [T], as a test does:
+// [T.Failf] if the update would do harm, [T.Warnf] if an administrator should
+// know something, [T.Skipf] if the check does not apply to the cluster, and
+// [T.Remedyf] to state the remediation. Reporting nothing and returning nil is a
+// pass. Returning an error means that the check was inconclusive, which never
+// counts as a pass and never as a fail. Return the errors of API requests, and
+// use Failf only for what the check observed. [T.Inconclusivef] is for a valid
+// response that contains no answer.
 //
-// What is asked of many objects is asked in parts, with [T.Run]. What is
-// opened is closed by [T.Cleanup]. [Check.After] names the checks without which
-// an answer would mean nothing. [T.Update] is the update that is judged.
+// Use [T.Run] to apply a check to several objects, [T.Cleanup] to close what the
+// check opened, and [Check.After] to declare prerequisites. [T.Update] returns
+// the update that is checked.
 //
-// # What is taken care of
+// # Findings
 //
-// Each check gives one [Finding]. Of all that it said, the worst counts: Fail,
-// then Unknown, Warn, Skipped, Pass. The checks run one after another. These
-// ends are Unknown, whatever the check said before, except for a Fail, which
-// stands:
+// Each check produces one [Finding]. The most severe outcome that it reported
+// counts: Fail, then Unknown, Warn, Skipped, Pass. The checks run one after
+// another. The following endings result in Unknown, whatever the check reported
+// before, except that a Fail remains a Fail:
 //
 //   - an error is returned (reason CheckError);
 //   - a panic in Run, or runtime.Goexit (Panic; the stack is in the evidence);
-//   - the check's timeout or the deadline of the run (Timeout; with the last
-//     line of [T.Logf] as the step it was at). The program ends up to five
-//     seconds before the deadline that the runner gave, to be heard before it
-//     is killed. A check that ignores its context is left behind;
-//   - SIGTERM or SIGINT (Interrupted, for what has not finished);
-//   - a fail or an end without an answer of a check that it comes after
-//     (PrerequisiteFailed; it is not started).
+//   - the timeout of the check or the deadline of the run (Timeout; with the last
+//     line of [T.Logf] as the last step). The program ends up to five seconds
+//     before the deadline that the runner sets, so that its result is written
+//     before it is killed. A check that ignores its context is abandoned;
+//   - SIGTERM or SIGINT (Interrupted, for checks that have not finished);
+//   - a prerequisite failed or was inconclusive (PrerequisiteFailed; the check is
+//     not started).
 //
-// Where the process is killed at once, a last written account remains, in
-// which the checks that had not finished are Unknown (NotFinished).
+// If the process is killed, the last result that it wrote remains. In this result
+// the checks that had not finished are Unknown (NotFinished).
 //
-// # On a laptop and in a Job
+// # Running
 //
-// The program is the same in both. With --help it shows its flags; --list
-// shows its checks, --run and --skip choose among them, -o json prints the
-// result as the document that WIRE.md specifies, and -o junit as JUnit, with an
-// error for what is Unknown. Findings go to standard output, logs to standard error.
-// The exit code is [ExitPass], [ExitUsage], [ExitFail] or [ExitUnknown]. How it
-// reaches the cluster is left to the author; client-go's default loading rules
-// serve both places.
+// The program is the same on a workstation and in a Job. --help prints its flags,
+// --list prints its checks, --run and --skip select checks. -o json prints the
+// result as the document that WIRE.md specifies. -o junit prints JUnit XML for CI
+// systems, in which Fail and Unknown are failures; the test case
+// preflight.Verdict fails unless every check was conclusive and none failed.
+// Findings are printed to standard output, logs to standard error. The exit code
+// is [ExitPass], [ExitUsage], [ExitFail] or [ExitUnknown]. The author chooses how
+// the program connects to the cluster; the default loading rules of client-go
+// work in both environments.
 //
-// In a Job the result goes into the termination message, as a frame of at most
-// 4096 bytes; what does not fit is left out there and written to the log in
-// full. WIRE.md specifies this for other languages; [ParseFrame] reads it.
+// In a Job the result is written to the termination message, as a frame of at
+// most 4096 bytes. What does not fit is removed there, and the full result is
+// written to the log. WIRE.md specifies the format for other languages;
+// [ParseFrame] reads it.
 //
 // # Manifests
 //
-// A check declares what it reads as [Rule], and [Manifest] makes of it what the
-// release ships: Job, ServiceAccount, roles and bindings, so that no manifest
-// says something else than the code. The program prints it itself:
+// A check declares its permissions as [Rule]. The program prints the manifest
+// that a release ships, with the Job, its ServiceAccount and the roles and
+// bindings for these rules:
 //
 //	/bin/preflight --print-manifest --name=etcd-preflight \
 //		--namespace=openshift-etcd-operator \
 //		--image=quay.io/openshift/origin-cluster-etcd-operator:latest
 //
-// For tools, --list -o json prints an array with an object for each check, with
-// the fields name, description, url, timeout (as 1m30s), advisory, after (names)
+// The function Manifest of the package preflighttest tests that a file is the
+// manifest that the program prints. Main is the only place that lists the checks.
+//
+// For tools, --list -o json prints an array with one object per check. It has the
+// fields name, description, url, timeout (such as 1m30s), advisory, after (names)
 // and rules: objects with namespace, apiGroups, resources, resourceNames and
-// verbs, as in [Rule]. All but name are left out where they are empty, and more
-// may be added.
+// verbs, as in [Rule]. Empty fields other than name are omitted. Later versions
+// may add fields.
 //
 // # Testing
 //
-// [Check.Evaluate] asks one check, without a process, and gives its finding.
+// [Check.Evaluate] runs one check without a process and returns its finding. The
+// package preflighttest uses it.
 //
 // # Limitations
 //
 // A panic in a goroutine that the check started, os.Exit and log.Fatal end the
-// process before it can report; the runner then takes the account described
-// above, and the outcome is Unknown. What a check does is not restricted here:
-// that it only reads is the business of its RBAC rules.
+// process before it can report. The runner then reads the last result that was
+// written, in which the outcome is Unknown. This package does not restrict what a
+// check does: its RBAC rules ensure that it is read-only.
 package preflight

@@ -24,31 +24,31 @@ func TestEvaluate(t *testing.T) {
 		log    string
 	}{
 		"Fail": {
-			reason: "The check knows the update, and its log goes where the caller says",
+			reason: "The check receives the update, and its log is written to the writer of the caller",
 			check: preflight.Check{Name: "A", Run: func(_ context.Context, t *preflight.T) error {
-				t.Logf("looking")
+				t.Logf("listing")
 				t.Failf("%s drops it", t.Update().To)
 				return nil
 			}},
-			want: "Fail CheckFailed 4.21.3 drops it", log: "A: looking\n",
+			want: "Fail CheckFailed 4.21.3 drops it", log: "A: listing\n",
 		},
 		"Panic": {
-			reason: "A panic does not reach the caller",
+			reason: "A panic does not propagate to the caller",
 			check:  preflight.Check{Name: "A", Run: func(context.Context, *preflight.T) error { panic("boom") }},
 			want:   "Unknown Panic panic: boom",
 		},
 		"Invalid": {
-			reason: "What Main would refuse is no pass",
+			reason: "A declaration that Main rejects is not a pass",
 			check:  preflight.Check{Name: "A"},
 			want:   `Unknown InvalidCheck check "A" has no Run function`,
 		},
 		"After": {
-			reason: "The order is the business of Main",
+			reason: "Evaluate ignores prerequisites",
 			check:  preflight.Check{Name: "A", After: []string{"B"}, Run: pass},
 			want:   "Pass Passed ",
 		},
-		"Deaf": {
-			reason: "It returns when ctx is done, whatever the check does",
+		"IgnoresContext": {
+			reason: "Evaluate returns soon after ctx is done, whatever the check does",
 			check:  preflight.Check{Name: "A", Run: func(context.Context, *preflight.T) error { select {} }},
 			ctx: func() (context.Context, context.CancelFunc) {
 				return context.WithTimeout(context.Background(), time.Millisecond)
@@ -56,7 +56,7 @@ func TestEvaluate(t *testing.T) {
 			want: "Unknown Timeout A did not finish before the deadline of the run",
 		},
 		"Late": {
-			reason: "Without time there is no run",
+			reason: "A check is not started after the deadline",
 			check:  preflight.Check{Name: "A", Run: pass},
 			ctx: func() (context.Context, context.CancelFunc) {
 				return context.WithDeadline(context.Background(), time.Unix(0, 0))
@@ -64,10 +64,10 @@ func TestEvaluate(t *testing.T) {
 			want: "Unknown Timeout A was not started before the deadline of the run",
 		},
 		"Interrupted": {
-			reason: "A context that was cancelled is an interruption",
+			reason: "A cancelled context is an interruption",
 			check:  preflight.Check{Name: "A", Run: pass},
 			ctx:    interrupted,
-			want:   "Unknown Interrupted A was not started before the process was told to end",
+			want:   "Unknown Interrupted A was not started before the process was interrupted",
 		},
 	}
 	for name, tc := range cases {
@@ -80,8 +80,8 @@ func TestEvaluate(t *testing.T) {
 			defer cancel()
 			var log strings.Builder
 			got := tc.check.Evaluate(ctx, preflight.Update{To: "4.21.3"}, &log)
-			if say(got) != tc.want || got.Name != "A" || log.String() != tc.log {
-				t.Errorf("%s: got %q of %q, log %q, want %q, log %q", tc.reason, say(got), got.Name, log.String(), tc.want, tc.log)
+			if outcomeLine(got) != tc.want || got.Name != "A" || log.String() != tc.log {
+				t.Errorf("%s: got %q for %q, log %q, want %q, log %q", tc.reason, outcomeLine(got), got.Name, log.String(), tc.want, tc.log)
 			}
 		})
 	}

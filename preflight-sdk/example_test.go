@@ -13,8 +13,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// A whole check program: it says whether the target, which takes no RSA keys
-// of less than 2048 bits, would refuse the certificate that is in use.
+// A complete check program: it reports whether the target, which requires RSA keys
+// of at least 2048 bits, would reject the current default certificate.
 func Example() { //nolint:testableexamples // Main ends the process.
 	check := preflight.Check{
 		Name:        "DefaultCertificate",
@@ -34,7 +34,7 @@ func defaultCertificate(_ context.Context, t *preflight.T) error {
 		return nil
 	}
 	if err != nil {
-		return err // Could not tell: Unknown, never a pass.
+		return err // Inconclusive: Unknown, never a pass.
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
@@ -48,7 +48,7 @@ func defaultCertificate(_ context.Context, t *preflight.T) error {
 	key, isRSA := certificate.PublicKey.(*rsa.PublicKey)
 	if isRSA && key.N.BitLen() < 2048 {
 		t.Reason("KeyTooShort")
-		t.Failf("the default certificate %q has an RSA key of %d bits, and %s takes no less than 2048",
+		t.Failf("the default certificate %q has an RSA key of %d bits; %s requires at least 2048",
 			certificate.Subject, key.N.BitLen(), t.Update().To)
 		t.Remedyf("Replace it: oc -n openshift-ingress create secret tls new-default --cert=… --key=…")
 		t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs-default"})
@@ -56,15 +56,14 @@ func defaultCertificate(_ context.Context, t *preflight.T) error {
 	return nil
 }
 
-// What is left in the termination message is read like this, whatever else is
-// there.
+// ParseFrame finds the result in a termination message or a log among other text.
 func ExampleParseFrame() {
-	message := []byte(`level=info msg="noise is fine"
+	message := []byte(`level=info msg="other text is ignored"
 preflight/1 json 122 eb4c4d78 {"state":"final","findings":[{"name":"Quorum","outcome":"Fail","reason":"MemberDown","message":"etcd-2 does not answer"}]}
 `)
 	result, err := preflight.ParseFrame(message)
 	if err != nil {
-		fmt.Println("could not tell:", err)
+		fmt.Println("inconclusive:", err)
 		return
 	}
 	for _, f := range result.Findings {
@@ -78,7 +77,7 @@ preflight/1 json 122 eb4c4d78 {"state":"final","findings":[{"name":"Quorum","out
 	// exit code 0 agrees: false
 }
 
-// A result that another program than a check says is framed like this.
+// Frame encodes the result of a program that does not use Main.
 func ExampleResult_Frame() {
 	line, err := preflight.Result{
 		State: preflight.StateFinal,
@@ -95,8 +94,8 @@ func ExampleResult_Frame() {
 	// preflight/1 json 83 f9dcbe3c {"state":"final","findings":[{"name":"Quorum","outcome":"Pass","reason":"Passed"}]}
 }
 
-// One answer about many objects: each is a part, so that an error of one does
-// not hide what is wrong with the next.
+// A check of several objects has a part for each object, so that an error of one
+// does not hide the finding of another.
 func ExampleT_Run() {
 	check := preflight.Check{
 		Name: "MemberSpace",
@@ -124,14 +123,14 @@ func ExampleT_Run() {
 	// Fail etcd-1: the database fills 97 % of its quota; etcd-2: does not answer
 }
 
-// A test of a check looks like this.
+// Evaluate runs one check without a process, as in a test.
 func ExampleCheck_Evaluate() {
 	check := preflight.Check{
 		Name: "Credentials",
 		Run: func(_ context.Context, t *preflight.T) error {
-			t.Logf("asking for the identity provider")
+			t.Logf("reading the identity provider")
 			if t.Update().Facts["identityProvider"] == "" {
-				t.Inconclusivef("nobody knows the identity provider of %s", t.Update().To)
+				t.Inconclusivef("the identity provider of %s is unknown", t.Update().To)
 			}
 			return nil
 		},
@@ -139,11 +138,11 @@ func ExampleCheck_Evaluate() {
 	finding := check.Evaluate(context.Background(), preflight.Update{To: "4.21.3"}, os.Stdout)
 	fmt.Println(finding.Outcome, finding.Reason, finding.Message)
 	// Output:
-	// Credentials: asking for the identity provider
-	// Unknown Inconclusive nobody knows the identity provider of 4.21.3
+	// Credentials: reading the identity provider
+	// Unknown Inconclusive the identity provider of 4.21.3 is unknown
 }
 
-// What is opened for a check is closed when it ends, however it ends.
+// Cleanup functions are called however the check ends.
 func ExampleT_Cleanup() {
 	check := preflight.Check{
 		Name: "Disk",
@@ -167,8 +166,8 @@ func ExampleT_Cleanup() {
 	// Unknown panic: no disk
 }
 
-// The RBAC of a check is declared with it. /bin/preflight --print-manifest
-// prints the same.
+// A check declares its RBAC rules. /bin/preflight --print-manifest prints the same
+// manifest.
 func ExampleManifest() {
 	check := preflight.Check{
 		Name: "MachineConfigs",

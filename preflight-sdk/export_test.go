@@ -5,13 +5,18 @@ import (
 	"io"
 )
 
-// RunProcess is Main with another termination log, and without the end of the
-// process.
+// RunProcess is Main with the path of the termination log as a parameter. It
+// returns the exit code.
 func RunProcess(terminationLog string, checks ...Check) int {
 	return runProcess(terminationLog, checks)
 }
 
-// Program is a check program without a process.
+// PrintJUnit is the output of -o junit for any result.
+func PrintJUnit(w io.Writer, update Update, result Result) error {
+	return printJUnit(w, update, result)
+}
+
+// Program is a check program that does not use the process of the test.
 type Program struct {
 	Args           []string
 	Env            map[string]string

@@ -13,45 +13,50 @@ import (
 	"strconv"
 )
 
-// ErrNoFrame means that there is no complete frame: the process never wrote
-// one, or what is left of it was cut off.
+// ErrNoFrame means that there is no complete frame: the process did not write
+// one, or it was cut off.
 var ErrNoFrame = errors.New("no complete preflight frame")
 
 const (
-	// The version of the wire that is spoken here.
+	// wireVersion is the version of the wire format that this package implements.
 	wireVersion = "1"
 	// The encodings of a payload.
 	encodingJSON  = "json"
 	encodingFlate = "flate"
 	encodingPart  = "part"
 
-	// The bytes that a kubelet keeps of a termination message.
+	// defaultBudget is the size of a termination message that a kubelet keeps, in
+	// bytes.
 	defaultBudget = 4096
-	// Every result can be put into this many bytes.
+	// minBudget is the size in bytes into which every result fits.
 	minBudget = 512
-	// A line of a log longer than 16 KiB may be interrupted by other output
-	// (the CRI's limit), so longer frames go into a log in parts.
+	// maxLine limits the bytes of a frame on one line of a log: the CRI may
+	// interrupt a line of more than 16 KiB. A longer frame is written in parts.
 	maxLine  = 8 << 10
 	maxParts = 512
 )
 
+// frameHead matches the head of a frame: version, encoding, length in bytes and
+// CRC-32 of the payload that follows.
+var frameHead = regexp.MustCompile(`^preflight/([0-9]{1,9}) ([a-z0-9-]{1,16}) ([0-9]{1,7}) ([0-9a-f]{8}) `)
+
 // Frame encodes the result as one line that ends in a newline and is at most
-// budget bytes long. A budget of 0 means 4096, what a kubelet keeps of a
-// termination message; less than 512 is refused.
+// budget bytes long. A budget of 0 means 4096, the size of a termination message
+// that a kubelet keeps. The minimum is 512.
 //
-// What does not fit is left out in a fixed order: the evidence of checks that
-// passed or were skipped; all evidence and objects; the ends of messages and
-// remedies; everything but name, outcome and reason; and at last the checks
-// themselves, for one finding with the worst outcome and the counts.
+// What does not fit is removed in this order: the evidence of passed and skipped
+// checks; all evidence and objects; the ends of messages and remediations;
+// everything except name, outcome and reason; and finally the findings, which
+// are replaced by one finding with the worst outcome and the counts.
 //
-// It refuses a result that [ParseFrame] would not take: without findings, or
-// with names that are missing, malformed or given twice.
+// Frame returns an error for a result that [ParseFrame] would not accept: one
+// without findings, or with missing, malformed or duplicate names.
 func (r Result) Frame(budget int) ([]byte, error) {
 	if budget == 0 {
 		budget = defaultBudget
 	}
 	if budget < minBudget {
-		return nil, fmt.Errorf("budget of %d bytes for a frame: want at least %d", budget, minBudget)
+		return nil, fmt.Errorf("frame budget of %d bytes: want at least %d", budget, minBudget)
 	}
 	d := newDocument(r)
 	if err := d.validate(); err != nil {
@@ -61,8 +66,8 @@ func (r Result) Frame(budget int) ([]byte, error) {
 	return line, err
 }
 
-// fit encodes as much of d as budget allows, and reports whether something
-// had to be left out.
+// fit encodes as much of d as the budget allows. truncated reports whether
+// anything was removed.
 func fit(d document, budget int) (line []byte, truncated bool, err error) {
 	line, err = encode(d, budget)
 	if err != nil || line != nil {
@@ -79,8 +84,8 @@ func fit(d document, budget int) (line []byte, truncated bool, err error) {
 	return nil, true, fmt.Errorf("a result of %d findings does not fit into %d bytes", len(d.Findings), budget)
 }
 
-// encode gives the line for d, as readable JSON where that fits into budget,
-// else compressed; nil when neither does.
+// encode returns the line for d: as plain JSON if that fits into the budget,
+// otherwise compressed, or nil if neither fits.
 func encode(d document, budget int) ([]byte, error) {
 	var plain bytes.Buffer
 	encoder := json.NewEncoder(&plain)
@@ -125,8 +130,8 @@ func deflate(plain []byte) ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode(nil, packed.Bytes()), nil
 }
 
-// logLines encodes the result for a log, where there is room for all of it,
-// up to 1 MiB of JSON. A long frame is cut into lines that each hold a part.
+// logLines encodes the result for a log, where up to 1 MiB of JSON is written in
+// full. A long frame is split into lines that each contain a part.
 func logLines(r Result) ([]byte, error) {
 	d := newDocument(r)
 	if err := d.validate(); err != nil {
@@ -147,55 +152,49 @@ func logLines(r Result) ([]byte, error) {
 	return lines, nil
 }
 
-// ParseFrame finds a result in data, which is a termination message or a log:
-// noise, and frames cut off at either end, may be around it. Of several
-// complete frames, the last one counts. It returns [ErrNoFrame] when there is
-// none, and another error when the only frames are damaged or of a version of
-// the wire that it does not know, or when the frame that counts does not hold
-// a valid result.
+// ParseFrame returns the result in data, which is a termination message or a
+// log. Other text and incomplete frames are ignored. If there are several
+// complete frames, the last one counts.
 //
-// At most 1 MiB of JSON is decoded, whatever data holds. Fields that are not
-// known are ignored; an outcome that is not known becomes Unknown.
+// It returns [ErrNoFrame] if there is no complete frame. It returns another
+// error if the only frames are damaged or have an unsupported version of the
+// wire format, or if the frame that counts does not contain a valid result.
+//
+// At most 1 MiB of JSON is decoded, whatever data contains. Unknown fields are
+// ignored; an unknown outcome becomes Unknown.
 func ParseFrame(data []byte) (Result, error) {
-	scan := scanner{pattern: framePattern(), problem: ErrNoFrame}
+	scan := scanner{err: ErrNoFrame}
 	for len(data) > 0 {
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
 		scan.line(line)
 		data = rest
 	}
 	if scan.last == nil {
-		return Result{}, scan.problem
+		return Result{}, scan.err
 	}
 	return scan.last.decode()
 }
 
-// framePattern matches the head of a frame: version, encoding, length in
-// bytes and CRC-32 of the payload that follows.
-func framePattern() *regexp.Regexp {
-	return regexp.MustCompile(`^preflight/([0-9]{1,9}) ([a-z0-9-]{1,16}) ([0-9]{1,7}) ([0-9a-f]{8}) `)
-}
-
-// frame is a payload whose length and checksum were right.
+// frame is a payload with the right length and checksum.
 type frame struct {
 	encoding string
 	payload  []byte
 }
 
-// scanner goes through lines and keeps the last complete frame.
+// scanner reads lines and keeps the last complete frame.
 type scanner struct {
-	pattern *regexp.Regexp
-	last    *frame
-	// problem is what was wrong with the last line that looked like a frame.
-	problem error
-	// parts holds the text of the parts 1 to count of a frame in parts.
+	last *frame
+	// err is the error of the last invalid frame.
+	err error
+	// parts is the joined text of the parts 1 to count of a frame in parts.
 	parts []byte
 	count int
 }
 
 func (s *scanner) line(line []byte) {
-	f, err := s.frame(line)
+	f, err := parseLine(line)
 	if err != nil {
-		s.problem = err
+		s.err = err
 		return
 	}
 	if f == nil {
@@ -210,20 +209,20 @@ func (s *scanner) line(line []byte) {
 	}
 }
 
-// frame checks one line; nil without an error means that it is not one, or
-// was cut off.
-func (s *scanner) frame(line []byte) (*frame, error) {
-	head := s.pattern.FindSubmatch(line)
+// parseLine returns the frame on the line; nil without an error if the line is
+// not a frame or is incomplete.
+func parseLine(line []byte) (*frame, error) {
+	head := frameHead.FindSubmatch(line)
 	if head == nil {
 		return nil, nil
 	}
 	version, encoding, checksum := string(head[1]), string(head[2]), string(head[4])
 	if version != wireVersion {
-		return nil, fmt.Errorf("preflight frame of wire version %s: only version %s is known here", version, wireVersion)
+		return nil, fmt.Errorf("preflight frame has wire version %s: only version %s is supported", version, wireVersion)
 	}
 	length, err := strconv.Atoi(string(head[3]))
 	if err != nil {
-		return nil, fmt.Errorf("preflight frame of length %q: %w", head[3], err)
+		return nil, fmt.Errorf("preflight frame has length %q: %w", head[3], err)
 	}
 	payload := line[len(head[0]):]
 	if len(payload) < length {
@@ -231,13 +230,13 @@ func (s *scanner) frame(line []byte) (*frame, error) {
 	}
 	payload = payload[:length]
 	if sum := fmt.Sprintf("%08x", crc32.ChecksumIEEE(payload)); sum != checksum {
-		return nil, fmt.Errorf("damaged preflight frame: its checksum is %s, it says %s", sum, checksum)
+		return nil, fmt.Errorf("damaged preflight frame: checksum %s, want %s", sum, checksum)
 	}
 	return &frame{encoding: encoding, payload: payload}, nil
 }
 
-// join adds one part, and gives the whole line once the last one is there. A
-// part out of order loses the frame.
+// join adds one part and returns the whole line once the last part is present. A
+// part out of order discards the frame.
 func (s *scanner) join(payload []byte) []byte {
 	head, text, _ := bytes.Cut(payload, []byte(" "))
 	var number, count int
@@ -264,7 +263,7 @@ func (s *scanner) join(payload []byte) []byte {
 	return whole
 }
 
-// decode reads the result that the frame holds.
+// decode returns the result in the frame.
 func (f frame) decode() (Result, error) {
 	plain := f.payload
 	switch f.encoding {
@@ -275,23 +274,24 @@ func (f frame) decode() (Result, error) {
 			return Result{}, fmt.Errorf("damaged preflight frame: %w", err)
 		}
 	default:
-		return Result{}, fmt.Errorf("preflight frame with unknown encoding %q", f.encoding)
+		return Result{}, fmt.Errorf("preflight frame has unknown encoding %q", f.encoding)
 	}
 	if len(plain) > maxDocument {
-		return Result{}, fmt.Errorf("preflight frame with more than %d bytes of JSON", maxDocument)
+		return Result{}, fmt.Errorf("preflight frame has more than %d bytes of JSON", maxDocument)
 	}
 
 	var d document
 	if err := json.Unmarshal(plain, &d); err != nil {
-		return Result{}, fmt.Errorf("preflight frame without a result: %w", err)
+		return Result{}, fmt.Errorf("preflight frame has no valid result: %w", err)
 	}
 	if err := d.validate(); err != nil {
-		return Result{}, fmt.Errorf("invalid result in a preflight frame: %w", err)
+		return Result{}, fmt.Errorf("preflight frame has no valid result: %w", err)
 	}
 	return d.result(), nil
 }
 
-// inflate undoes deflate, for at most one byte more than a document may have.
+// inflate reverses deflate. It decodes at most one byte more than a document may
+// have.
 func inflate(packed []byte) ([]byte, error) {
 	raw := base64.NewDecoder(base64.RawURLEncoding, bytes.NewReader(packed))
 	return io.ReadAll(io.LimitReader(flate.NewReader(raw), maxDocument+1))

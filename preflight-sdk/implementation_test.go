@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,19 +15,19 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// interpreter runs the programs of one of the other implementations.
+// interpreter runs the programs of another implementation.
 type interpreter struct {
 	args []string
-	// path is where its programs find commands; empty means as here.
+	// path is the PATH of its programs; empty means the PATH of the test.
 	path string
 }
 
-// shells are the shells that are here, busybox with its own commands only, as
-// in an image that has no other.
+// shells returns the installed shells. busybox runs with its own commands only, as
+// in an image without others.
 func shells(t *testing.T) map[string]interpreter {
 	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
-		t.Fatalf("sh/preflight.sh is tested with a shell: %v", err)
+		t.Fatalf("the tests of sh/preflight.sh require a shell: %v", err)
 	}
 	found := map[string]interpreter{"sh": {args: []string{"sh"}}}
 	if bash, err := exec.LookPath("bash"); err == nil {
@@ -37,7 +38,7 @@ func shells(t *testing.T) map[string]interpreter {
 		return found
 	}
 	applets := t.TempDir()
-	for _, name := range []string{"sh", "od", "fold", "date", "sleep", "printf", "cat"} {
+	for _, name := range []string{"sh", "od", "fold", "date", "sleep", "printf", "cat", "dirname"} {
 		if err := os.Symlink(busybox, filepath.Join(applets, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -46,17 +47,17 @@ func shells(t *testing.T) map[string]interpreter {
 	return found
 }
 
-// python is the interpreter for python/preflight.py. It writes no bytecode, as
+// python returns the interpreter for python/preflight.py. It writes no bytecode, as
 // in the Job of the example.
 func python(t *testing.T) interpreter {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Fatalf("python/preflight.py is tested with python3: %v", err)
+		t.Fatalf("the tests of python/preflight.py require python3: %v", err)
 	}
 	return interpreter{args: []string{"python3", "-B"}}
 }
 
-// absolute is where a file of this module is, from any directory.
+// absolute returns the absolute path of a file of this module.
 func absolute(t *testing.T, path string) string {
 	t.Helper()
 	whole, err := filepath.Abs(path)
@@ -66,29 +67,30 @@ func absolute(t *testing.T, path string) string {
 	return whole
 }
 
-// script is a program of another implementation, as a container would run it:
-// its working directory, home and temporary directory hold nothing but the
-// termination log, and nothing else may appear there.
+// script is a program of another implementation, as a container runs it: the
+// working directory, the home directory and the temporary directory contain only
+// the termination log, and the program must not create files there.
 type script struct {
 	text string
-	file string // the program itself, in the place of text
+	file string // The path of the program, instead of text.
+	args []string
 	env  []string
-	// signal is sent once the program has said "here" on standard error.
+	// signal is sent once the program has written "here" to standard error.
 	signal os.Signal
-	// laptop is true where there is no termination log.
-	laptop bool
-	// timeout is the time until the deadline; 0 is none.
+	// outsideJob is true if there is no termination log.
+	outsideJob bool
+	// timeout is the time until the deadline; 0 means no deadline.
 	timeout time.Duration
 }
 
-// ran is how a script ended.
+// ran is how a script ended and what it wrote.
 type ran struct {
 	code           int
 	terminationLog []byte
 	stdout, stderr string
 }
 
-// result is what is in the termination log.
+// result returns the result in the termination log.
 func (r ran) result(t *testing.T) preflight.Result {
 	t.Helper()
 	result, err := preflight.ParseFrame(r.terminationLog)
@@ -108,12 +110,12 @@ func (i interpreter) run(t *testing.T, s script) ran {
 	if s.file != "" {
 		program = absolute(t, s.file)
 	}
-	if !s.laptop {
+	if !s.outsideJob {
 		if err := os.WriteFile(log, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	command := i.command(home, append(i.args[1:], program))
+	command := i.command(home, slices.Concat(i.args[1:], []string{program}, s.args))
 	command.Env = append(command.Env, append(s.env, "PREFLIGHT_TERMINATION_LOG="+log)...)
 	if s.timeout > 0 {
 		command.Env = append(command.Env, "PREFLIGHT_DEADLINE="+time.Now().Add(s.timeout).UTC().Format(time.RFC3339))
@@ -123,7 +125,7 @@ func (i interpreter) run(t *testing.T, s script) ran {
 	return r
 }
 
-// command is the interpreter in a directory of its own.
+// command returns a command of the interpreter with home as its directories.
 func (i interpreter) command(home string, args []string) *exec.Cmd {
 	command := exec.CommandContext(context.Background(), i.args[0], args...)
 	command.Dir = home
@@ -132,16 +134,16 @@ func (i interpreter) command(home string, args []string) *exec.Cmd {
 		path = os.Getenv("PATH")
 	}
 	command.Env = []string{"PATH=" + path, "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"}
-	// A command that was left behind may hold the pipes.
+	// A process that the program left running may keep the pipes open.
 	command.WaitDelay = time.Second
 	return command
 }
 
-// finish runs the command to its end, with the signal on the way.
+// finish sends the signal, if any, and waits for the end of the command.
 func (s script) finish(t *testing.T, command *exec.Cmd) ran {
 	t.Helper()
 	var stdout bytes.Buffer
-	stderr := listener{heard: func() {
+	stderr := watcher{found: func() {
 		if s.signal != nil {
 			_ = command.Process.Signal(s.signal)
 		}
@@ -154,21 +156,21 @@ func (s script) finish(t *testing.T, command *exec.Cmd) ran {
 	return ran{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.text.String()}
 }
 
-// listener hears the program say "here".
-type listener struct {
+// watcher calls found when the program has written "here".
+type watcher struct {
 	text  bytes.Buffer
-	heard func()
+	found func()
 }
 
-func (l *listener) Write(text []byte) (int, error) {
-	if l.text.Write(text); bytes.HasSuffix(l.text.Bytes(), []byte("here\n")) {
-		l.heard()
+func (w *watcher) Write(text []byte) (int, error) {
+	if w.text.Write(text); bytes.HasSuffix(w.text.Bytes(), []byte("here\n")) {
+		w.found()
 	}
 	return len(text), nil
 }
 
-// onlyLog reads the termination log, and sees to it that there is no other
-// file: the root filesystem of a check is read-only.
+// onlyLog returns the content of the termination log. It fails the test if there is
+// another file: the root filesystem of a check is read-only.
 func (s script) onlyLog(t *testing.T, home string) []byte {
 	t.Helper()
 	entries, err := os.ReadDir(home)
@@ -176,36 +178,36 @@ func (s script) onlyLog(t *testing.T, home string) []byte {
 		t.Fatal(err)
 	}
 	want := 1
-	if s.laptop {
+	if s.outsideJob {
 		want = 0
 	}
 	if len(entries) != want {
-		t.Errorf("there are %v, want %d files: an implementation creates none", entries, want)
+		t.Errorf("the directory contains %v, want %d files: an implementation creates none", entries, want)
 	}
-	if s.laptop {
+	if s.outsideJob {
 		return nil
 	}
-	return read(t, filepath.Join(home, "termination-log"))
+	return readFile(t, filepath.Join(home, "termination-log"))
 }
 
-// summary is a result in one line for each finding.
+// summary returns the state of the result and one line per finding.
 func summary(result preflight.Result) string {
 	text := result.State
 	for _, f := range result.Findings {
-		text += "\n" + f.Name + " " + strings.TrimSpace(say(f))
+		text += "\n" + f.Name + " " + strings.TrimSpace(outcomeLine(f))
 	}
 	return text
 }
 
-// scriptCase is a scenario for the scripts of one implementation.
+// scriptCase is a test case for a script.
 type scriptCase struct {
 	reason string
 	script script
 	code   int
-	want   string // the summary of the result
+	want   string // The summary of the result.
 }
 
-// check runs the scenario and compares.
+// check runs the script and compares its result.
 func (tc scriptCase) check(t *testing.T, with interpreter) {
 	t.Helper()
 	r := with.run(t, tc.script)
@@ -214,6 +216,6 @@ func (tc scriptCase) check(t *testing.T, with interpreter) {
 		t.Errorf("%s: got\n%s\nwant\n%s\nstandard error: %s", tc.reason, got, tc.want, r.stderr)
 	}
 	if r.code != tc.code || (result.State == preflight.StateFinal) != result.Agrees(r.code) {
-		t.Errorf("%s: exit code %d, want %d; does it agree with the %s result: %t", tc.reason, r.code, tc.code, result.State, result.Agrees(r.code))
+		t.Errorf("%s: exit code %d, want %d; it agrees with the %s result: %t", tc.reason, r.code, tc.code, result.State, result.Agrees(r.code))
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"text/tabwriter"
 )
 
-// entry is a check in --list -o json. Fields are only ever added.
-type entry struct {
+// listedCheck is a check in the output of --list -o json. Later versions may add
+// fields and do not remove any.
+type listedCheck struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	URL         string   `json:"url,omitempty"`
@@ -18,7 +19,7 @@ type entry struct {
 	Rules       []Rule   `json:"rules,omitempty"`
 }
 
-// list prints what could be run.
+// list prints the checks without running them.
 func list(w io.Writer, output string, checks []Check) error {
 	if output == outputText {
 		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -27,17 +28,17 @@ func list(w io.Writer, output string, checks []Check) error {
 		}
 		return columns.Flush()
 	}
-	entries := make([]entry, len(checks))
+	listed := make([]listedCheck, len(checks))
 	for i, c := range checks {
-		entries[i] = entry{
+		listed[i] = listedCheck{
 			Name: c.Name, Description: c.Description, URL: c.URL,
 			Advisory: c.Advisory, After: c.After, Rules: c.Rules,
 		}
 		if c.Timeout > 0 {
-			entries[i].Timeout = c.Timeout.String()
+			listed[i].Timeout = c.Timeout.String()
 		}
 	}
-	return printJSON(w, entries)
+	return printJSON(w, listed)
 }
 
 func printJSON(w io.Writer, value any) error {

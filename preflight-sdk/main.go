@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Main runs the checks, reports what they found and ends the process with one
-// of the exit codes of this package. It is all that the main function of
-// /bin/preflight does:
+// Main runs the checks, reports their findings and ends the process with one of
+// the exit codes of this package. It is the whole main function of
+// /bin/preflight:
 //
 //	func main() {
 //		preflight.Main(
@@ -17,19 +17,21 @@ import (
 //		)
 //	}
 //
-// The checks run one after another, in the order given. Each gives exactly one
-// finding, however it ends. Where the declaration of a check is wrong, none
-// runs, and the process says so and ends with [ExitUsage].
+// The checks run one after another, in the given order. Each check produces
+// exactly one finding, however it ends. If the declaration of any check is
+// invalid, Main runs none of them, reports every violation and ends the process
+// with [ExitUsage].
 func Main(checks ...Check) {
 	os.Exit(runProcess("/dev/termination-log", checks))
 }
 
-// runProcess is Main with the file that the kubelet reads as termination
-// message, and without the end of the process.
+// runProcess is Main with the path of the termination log as a parameter. It
+// returns the exit code.
 func runProcess(terminationLog string, checks []Check) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal kills, as the user of a terminal expects.
+	// The first signal restores the default handling: a second one kills the
+	// process, as users of a terminal expect.
 	defer context.AfterFunc(ctx, stop)()
 
 	p := program{

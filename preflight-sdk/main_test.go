@@ -17,7 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// The test binary is a check program too: the one that this variable names.
+// With programVariable set, the test binary runs the check program of that name.
 const (
 	programVariable        = "PREFLIGHT_TEST_PROGRAM"
 	terminationLogVariable = "PREFLIGHT_TEST_TERMINATION_LOG"
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 func pass(context.Context, *preflight.T) error { return nil }
 
-// programs are what the processes below run. Each says that it is there before
-// it waits, so that a test knows when to act.
+// programs returns the check programs by name. A program that waits logs "here"
+// before, so that the test can synchronize with it.
 func programs() map[string][]preflight.Check {
 	first := preflight.Check{Name: "First", Run: pass}
 	last := preflight.Check{Name: "Last", Run: pass}
@@ -46,7 +46,7 @@ func programs() map[string][]preflight.Check {
 			<-ctx.Done()
 			return ctx.Err()
 		}),
-		"deaf": with(func(_ context.Context, t *preflight.T) error {
+		"ignores-context": with(func(_ context.Context, t *preflight.T) error {
 			t.Logf("here")
 			select {}
 		}),
@@ -92,8 +92,9 @@ type process struct {
 	terminationLog string
 }
 
-// start starts the program, with a deadline when timeout is not 0.
-func start(t *testing.T, program string, timeout time.Duration) *process {
+// startProcess starts the program. Its deadline is timeout from now; 0 means no
+// deadline.
+func startProcess(t *testing.T, program string, timeout time.Duration) *process {
 	t.Helper()
 	p := &process{t: t, terminationLog: filepath.Join(t.TempDir(), "termination-log")}
 	if err := os.WriteFile(p.terminationLog, nil, 0o600); err != nil {
@@ -118,23 +119,23 @@ func start(t *testing.T, program string, timeout time.Duration) *process {
 	return p
 }
 
-// signalWhenHere sends the signal once the program has said that it waits.
+// signalWhenHere sends the signal once the program has logged "here".
 func (p *process) signalWhenHere(signal os.Signal) {
 	p.t.Helper()
 	line, err := p.stderr.ReadString('\n')
 	if err != nil || line != "Middle: here\n" {
-		p.t.Fatalf("the program said %q, error %v", line, err)
+		p.t.Fatalf("the program logged %q, error %v", line, err)
 	}
 	if err := p.command.Process.Signal(signal); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// end waits for the end and gives the exit code, -1 after a signal, with what
-// is in the termination log.
+// end waits for the end of the process. It returns the exit code, -1 after a
+// signal, and the result in the termination log.
 func (p *process) end() (int, preflight.Result) {
 	p.t.Helper()
-	said, err := io.ReadAll(p.stderr)
+	stderr, err := io.ReadAll(p.stderr)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -142,14 +143,14 @@ func (p *process) end() (int, preflight.Result) {
 	if err := p.command.Wait(); err != nil && !errors.As(err, &exit) {
 		p.t.Fatal(err)
 	}
-	result, err := preflight.ParseFrame(read(p.t, p.terminationLog))
+	result, err := preflight.ParseFrame(readFile(p.t, p.terminationLog))
 	if err != nil {
-		p.t.Fatalf("termination log: %v; standard error: %s", err, said)
+		p.t.Fatalf("termination log: %v; standard error: %s", err, stderr)
 	}
 	return p.command.ProcessState.ExitCode(), result
 }
 
-func TestEveryEndOfAProcessIsHeard(t *testing.T) {
+func TestProcessEndings(t *testing.T) {
 	t.Parallel()
 	type end struct {
 		code   int
@@ -166,57 +167,57 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 		want    end
 	}{
 		"Passes": {
-			reason:  "Each check gives one finding",
+			reason:  "Each check produces one finding",
 			program: "passes",
 			want:    end{0, preflight.StateFinal, true, "Pass Passed ", "Pass Passed ", "Pass Passed "},
 		},
 		"Terminated": {
-			reason:  "SIGTERM leaves what is known; the rest is interrupted",
+			reason:  "After SIGTERM finished checks keep their findings and the others are Unknown",
 			program: "waits", signal: syscall.SIGTERM,
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
 				"Unknown Interrupted Middle was interrupted (last step: here)",
-				"Unknown Interrupted Last was not started before the process was told to end",
+				"Unknown Interrupted Last was not started before the process was interrupted",
 			},
 		},
 		"TerminatedCleansUp": {
-			reason:  "There is time to clean up after SIGTERM",
+			reason:  "Cleanup functions run after SIGTERM",
 			program: "cleans-up", signal: syscall.SIGTERM,
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
 				"Unknown Interrupted Middle was interrupted (last step: here); cleaned up",
-				"Unknown Interrupted Last was not started before the process was told to end",
+				"Unknown Interrupted Last was not started before the process was interrupted",
 			},
 		},
 		"InterruptedInATerminal": {
-			reason:  "Ctrl-C is as good as SIGTERM",
+			reason:  "Ctrl-C has the same effect as SIGTERM",
 			program: "waits", signal: os.Interrupt,
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
 				"Unknown Interrupted Middle was interrupted (last step: here)",
-				"Unknown Interrupted Last was not started before the process was told to end",
+				"Unknown Interrupted Last was not started before the process was interrupted",
 			},
 		},
-		"TerminatedWhileDeaf": {
-			reason:  "A check that ignores its context is left behind",
-			program: "deaf", signal: syscall.SIGTERM,
+		"TerminatedIgnoringContext": {
+			reason:  "A check that ignores its context is abandoned",
+			program: "ignores-context", signal: syscall.SIGTERM,
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
 				"Unknown Interrupted Middle was interrupted (last step: here)",
-				"Unknown Interrupted Last was not started before the process was told to end",
+				"Unknown Interrupted Last was not started before the process was interrupted",
 			},
 		},
 		"TerminatedAfterAFail": {
-			reason:  "A fail that was told stands",
+			reason:  "A fail that was reported remains a fail",
 			program: "fails-then-waits", signal: syscall.SIGTERM,
 			want: end{
 				3, preflight.StateFinal, true, "Pass Passed ",
 				"Fail CheckFailed seen; Middle was interrupted (last step: here)",
-				"Unknown Interrupted Last was not started before the process was told to end",
+				"Unknown Interrupted Last was not started before the process was interrupted",
 			},
 		},
 		"Killed": {
-			reason:  "SIGKILL leaves an honest account of how far it was",
+			reason:  "After SIGKILL the last result that was written remains, and unfinished checks are Unknown",
 			program: "waits", signal: syscall.SIGKILL,
 			want: end{
 				-1, preflight.StateRunning, false, "Pass Passed ",
@@ -225,7 +226,7 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			},
 		},
 		"Deadline": {
-			reason:  "The program is heard before the deadline at which it would be killed",
+			reason:  "The program writes its result before the deadline at which it would be killed",
 			program: "waits", timeout: 3 * time.Second,
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
@@ -234,7 +235,7 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			},
 		},
 		"Panic": {
-			reason:  "A panic is the end of one check only",
+			reason:  "A panic ends only the check in which it occurs",
 			program: "panics",
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
@@ -242,15 +243,15 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			},
 		},
 		"Goexit": {
-			reason:  "A check that ends its goroutine does not hang the others",
+			reason:  "runtime.Goexit in a check does not block the other checks",
 			program: "goexit",
 			want: end{
 				4, preflight.StateFinal, true, "Pass Passed ",
-				"Unknown Panic the check ended its own goroutine with runtime.Goexit", "Pass Passed ",
+				"Unknown Panic the check ended its goroutine with runtime.Goexit", "Pass Passed ",
 			},
 		},
 		"PanicElsewhere": {
-			reason:  "A panic out of our reach is no pass, and no usage error",
+			reason:  "A panic in another goroutine results in neither a pass nor a usage error",
 			program: "panics-elsewhere",
 			want: end{
 				2, preflight.StateRunning, false, "Pass Passed ",
@@ -259,7 +260,7 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			},
 		},
 		"ExitsWithZero": {
-			reason:  "An exit in the middle of a check is no pass, whatever its code",
+			reason:  "An exit during a check is not a pass, whatever the exit code",
 			program: "exits",
 			want: end{
 				0, preflight.StateRunning, false, "Pass Passed ",
@@ -271,7 +272,7 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, tc.program, tc.timeout)
+			p := startProcess(t, tc.program, tc.timeout)
 			if tc.signal != nil {
 				p.signalWhenHere(tc.signal)
 			}
@@ -281,7 +282,7 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 			}
 			got := end{
 				code, result.State, result.Agrees(code),
-				say(result.Findings[0]), say(result.Findings[1]), say(result.Findings[2]),
+				outcomeLine(result.Findings[0]), outcomeLine(result.Findings[1]), outcomeLine(result.Findings[2]),
 			}
 			if got != tc.want {
 				t.Errorf("%s:\n got %+v\nwant %+v", tc.reason, got, tc.want)
@@ -290,24 +291,25 @@ func TestEveryEndOfAProcessIsHeard(t *testing.T) {
 	}
 }
 
-func say(f preflight.Finding) string {
+// outcomeLine returns the outcome, the reason and the message of the finding.
+func outcomeLine(f preflight.Finding) string {
 	return string(f.Outcome) + " " + f.Reason + " " + f.Message
 }
 
-func TestPanicNamesItsPlace(t *testing.T) {
-	_, result := start(t, "panics", 0).end()
+func TestPanicHasStack(t *testing.T) {
+	_, result := startProcess(t, "panics", 0).end()
 	stack := result.Findings[1].Evidence["stack"]
 	if !strings.Contains(stack, "main_test.go:") || strings.Count(stack, "\n") >= 8 || strings.Contains(stack, "runtime.") {
 		t.Errorf("stack %q: want at most 8 lines, from this file", stack)
 	}
 }
 
-func TestProcessWithoutChecksIsHeard(t *testing.T) {
-	code, result := start(t, "nothing", 0).end()
+func TestProcessWithoutChecks(t *testing.T) {
+	code, result := startProcess(t, "nothing", 0).end()
 	want := []preflight.Finding{{
 		Name: "Preflight", Outcome: preflight.Unknown, Reason: "InvalidCheck",
 		Message:     "no check was run: no checks: call preflight.Main with at least one",
-		Remediation: "Correct the program or its Job manifest; try it with --list.",
+		Remediation: "Fix the program or its Job manifest, then verify it: /bin/preflight --list",
 	}}
 	if d := diff(t, result.Findings, want); d != "" || code != preflight.ExitUsage || !result.Agrees(code) {
 		t.Errorf("exit code %d, %s", code, d)

@@ -1,80 +1,82 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// blocked is the ending of a check that may not be asked, since one that it
-// comes after failed or could not tell. earlier are the findings so far.
-func blocked(c Check, earlier []Finding) ending {
+// prerequisiteEnding returns the ending of a check that is not run because one
+// of its prerequisites ended as Fail or Unknown; the zero ending if it may run.
+// earlier are the findings so far.
+func prerequisiteEnding(c Check, earlier []Finding) ending {
 	for _, f := range earlier {
 		if severity(f.Outcome) < severity(Unknown) || !slices.Contains(c.After, f.Name) {
 			continue
 		}
-		how := "could not tell"
+		how := "was inconclusive"
 		if f.Outcome == Fail {
 			how = "failed"
 		}
 		return ending{
 			reason: reasonPrerequisite,
-			text:   fmt.Sprintf("%s was not started: it comes after %s, which %s", c.Name, f.Name, how),
+			text:   fmt.Sprintf("%s was not started: its prerequisite %s %s", c.Name, f.Name, how),
 		}
 	}
 	return ending{}
 }
 
-// misplaced names what is wrong with the order of the checks.
-func misplaced(checks []Check) []string {
-	var wrong []string
+// orderViolations lists the names in After that are not declared earlier.
+func orderViolations(checks []Check) []string {
+	var violations []string
 	earlier := map[string]bool{}
 	for _, c := range checks {
 		for _, name := range c.After {
 			if !earlier[name] {
-				wrong = append(wrong, fmt.Sprintf("check %q comes after %q, which is not declared before it", c.Name, name))
+				violations = append(violations, fmt.Sprintf("check %q has the prerequisite %q, which is not declared before it", c.Name, name))
 			}
 		}
 		earlier[c.Name] = true
 	}
-	return wrong
+	return violations
 }
 
-// choose gives the checks that --run and --skip leave, in the order of their
-// declaration. With a check --run chooses those that it comes after: without
-// them it might pass for the wrong reason.
-func (s settings) choose(checks []Check) ([]Check, error) {
+// selectChecks returns the checks that --run and --skip select, in the order of
+// declaration. --run also selects the prerequisites of a check: without them it
+// might pass for the wrong reason.
+func (s settings) selectChecks(checks []Check) ([]Check, error) {
 	run, skip := names(s.run), names(s.skip)
-	var have []string
+	var declared []string
 	for _, c := range checks {
-		have = append(have, c.Name)
+		declared = append(declared, c.Name)
 	}
 	for _, name := range slices.Concat(run, skip) {
-		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("no check %q: there are %s", name, strings.Join(have, ", "))
+		if !slices.Contains(declared, name) {
+			return nil, fmt.Errorf("unknown check %q: want one of %s", name, strings.Join(declared, ", "))
 		}
 	}
-	run = withEarlier(run, checks)
+	run = withPrerequisites(run, checks)
 
-	var chosen []Check
+	var selected []Check
 	for _, c := range checks {
 		if len(run) > 0 && !slices.Contains(run, c.Name) || slices.Contains(skip, c.Name) {
 			continue
 		}
 		if i := slices.IndexFunc(c.After, func(name string) bool { return slices.Contains(skip, name) }); i >= 0 {
-			return nil, fmt.Errorf("check %q comes after %q: --skip both or none", c.Name, c.After[i])
+			return nil, fmt.Errorf("check %q has the prerequisite %q: skip both or neither", c.Name, c.After[i])
 		}
-		chosen = append(chosen, c)
+		selected = append(selected, c)
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("--run and --skip leave no check")
+	if len(selected) == 0 {
+		return nil, errors.New("--run and --skip select no check")
 	}
-	return chosen, nil
+	return selected, nil
 }
 
-// withEarlier adds those that the named checks come after. It goes backwards,
-// since they are declared before.
-func withEarlier(named []string, checks []Check) []string {
+// withPrerequisites adds the prerequisites of the named checks. It iterates
+// backward because prerequisites are declared earlier.
+func withPrerequisites(named []string, checks []Check) []string {
 	for _, c := range slices.Backward(checks) {
 		if slices.Contains(named, c.Name) {
 			named = append(named, c.After...)

@@ -18,41 +18,41 @@ func TestAfter(t *testing.T) {
 		want     string
 		message  string
 	}{
-		"Pass":     {"What passed is ground to stand on", pass, false, "Pass", ""},
-		"Warn":     {"A warning is no obstacle", func(_ context.Context, t *preflight.T) error { t.Warnf("soon"); return nil }, false, "Pass", ""},
-		"Skip":     {"What does not apply is no obstacle", func(_ context.Context, t *preflight.T) error { t.Skipf("no"); return nil }, false, "Pass", ""},
-		"Advisory": {"Advice is no obstacle", func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil }, true, "Pass", ""},
+		"Pass":     {"A check runs after a prerequisite that passed", pass, false, "Pass", ""},
+		"Warn":     {"A check runs after a prerequisite that warned", func(_ context.Context, t *preflight.T) error { t.Warnf("soon"); return nil }, false, "Pass", ""},
+		"Skip":     {"A check runs after a prerequisite that was skipped", func(_ context.Context, t *preflight.T) error { t.Skipf("no"); return nil }, false, "Pass", ""},
+		"Advisory": {"A check runs after an advisory prerequisite that failed", func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil }, true, "Pass", ""},
 		"Fail": {
-			"After a fail the answer would mean nothing, and that is no pass",
+			"A check does not run after a prerequisite that failed, and is Unknown",
 			func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil },
-			false, "Unknown", "Second was not started: it comes after First, which failed",
+			false, "Unknown", "Second was not started: its prerequisite First failed",
 		},
 		"Unknown": {
-			"What could not tell is no ground to stand on",
+			"A check does not run after an inconclusive prerequisite",
 			func(context.Context, *preflight.T) error { return errors.New("refused") },
-			false, "Unknown", "Second was not started: it comes after First, which could not tell",
+			false, "Unknown", "Second was not started: its prerequisite First was inconclusive",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout strings.Builder
-			asked := false
-			p := preflight.Program{Args: []string{"-o", "json"}, Stdout: &stdout, Stderr: &stdout, TerminationLog: absent(t)}
+			started := false
+			p := preflight.Program{Args: []string{"-o", "json"}, Stdout: &stdout, Stderr: &stdout, TerminationLog: missingLog(t)}
 			p.Run(context.Background(),
 				preflight.Check{Name: "First", Run: tc.first, Advisory: tc.advisory},
 				preflight.Check{Name: "Second", After: []string{"First"}, Run: func(context.Context, *preflight.T) error {
-					asked = true
+					started = true
 					return nil
 				}},
 				preflight.Check{Name: "Third", After: []string{"Second"}, Run: pass},
 			)
-			result := printed(t, stdout.String())
+			result := parseJSON(t, stdout.String())
 			second, third := result.Findings[1], result.Findings[2]
-			if string(second.Outcome) != tc.want || second.Message != tc.message || asked != (tc.want == "Pass") {
-				t.Errorf("%s: got %q, asked %t, want %s %q", tc.reason, say(second), asked, tc.want, tc.message)
+			if string(second.Outcome) != tc.want || second.Message != tc.message || started != (tc.want == "Pass") {
+				t.Errorf("%s: got %q, started %t, want %s %q", tc.reason, outcomeLine(second), started, tc.want, tc.message)
 			}
 			if third.Outcome != second.Outcome {
-				t.Errorf("%s: what comes after that is %q, want it to be the same", tc.reason, say(third))
+				t.Errorf("%s: the check after that has %q, want the same outcome", tc.reason, outcomeLine(third))
 			}
 			if tc.message != "" && (second.Reason != "PrerequisiteFailed" || second.Remediation == "") {
 				t.Errorf("%s: got reason %q, remedy %q", tc.reason, second.Reason, second.Remediation)
@@ -61,7 +61,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-func TestChoosingKeepsTheOrder(t *testing.T) {
+func TestSelectionKeepsTheOrder(t *testing.T) {
 	checks := []preflight.Check{
 		{Name: "Other", Run: pass},
 		{Name: "First", Run: pass},
@@ -74,29 +74,29 @@ func TestChoosingKeepsTheOrder(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		"RunBringsWhatComesBefore": {
-			"Without those before it a check might pass for the wrong reason",
+		"RunIncludesPrerequisites": {
+			"Without its prerequisites a check might pass for the wrong reason",
 			[]string{"--run", "Third"},
 			"First   \nSecond  \nThird   \n", "",
 		},
-		"RunTheFirst": {"What comes after is not asked for", []string{"--run", "First"}, "First  \n", ""},
-		"SkipBefore": {
-			"Nobody leaves out the ground in silence",
+		"RunTheFirst": {"--run does not select dependent checks", []string{"--run", "First"}, "First  \n", ""},
+		"SkipPrerequisite": {
+			"A skipped prerequisite of a selected check is an error",
 			[]string{"--skip", "First"},
-			"", "preflight: check \"Second\" comes after \"First\": --skip both or none\n",
+			"", "preflight: check \"Second\" has the prerequisite \"First\": skip both or neither\n",
 		},
-		"SkipBeforeOfRun": {
-			"Not even of a check that was chosen",
+		"SkipPrerequisiteOfRun": {
+			"A skipped prerequisite of a check that --run names is an error",
 			[]string{"--run", "Third", "--skip", "Second"},
-			"", "preflight: check \"Third\" comes after \"Second\": --skip both or none\n",
+			"", "preflight: check \"Third\" has the prerequisite \"Second\": skip both or neither\n",
 		},
-		"SkipAll":   {"Both left out is one's own decision", []string{"--skip", "First,Second,Third"}, "Other  \n", ""},
-		"SkipAfter": {"The last one is nobody's ground", []string{"--skip", "Third,Other"}, "First   \nSecond  \n", ""},
+		"SkipAll":   {"A check may be skipped together with its prerequisites", []string{"--skip", "First,Second,Third"}, "Other  \n", ""},
+		"SkipAfter": {"A check that is not a prerequisite may be skipped", []string{"--skip", "Third,Other"}, "First   \nSecond  \n", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			p := preflight.Program{Args: append(tc.args, "--list"), Stdout: &stdout, Stderr: &stderr, TerminationLog: absent(t)}
+			p := preflight.Program{Args: append(tc.args, "--list"), Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t)}
 			p.Run(context.Background(), checks...)
 			if stdout.String() != tc.stdout || stderr.String() != tc.stderr {
 				t.Errorf("%s: got %q, error %q, want %q, error %q", tc.reason, stdout.String(), stderr.String(), tc.stdout, tc.stderr)

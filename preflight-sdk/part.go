@@ -2,81 +2,82 @@ package preflight
 
 import "context"
 
-// Run asks a part of the question, as the one for each node, and reports
-// whether the part was answered, and with no Fail. The check goes on in any
+// Run runs a part of the check, such as the part for one node. It reports
+// whether the part was conclusive and did not fail. The check continues in any
 // case: an error or a panic of one part makes the finding Unknown, or leaves it
-// Fail, and does not keep the others from being asked.
+// Fail, and does not prevent the other parts from running.
 //
-// All parts give one finding together. What a part says comes with its name
-// before it, in messages, in the log and in keys of evidence; a reason that it
-// sets counts for what it says. Skipf skips the part: where another part passed
-// the check does too. Once ctx is done no part is started. Parts may have parts,
-// and may be run from several goroutines; wait for those before returning.
+// All parts together produce one finding. What a part reports is prefixed with
+// its name in messages, in the log and in keys of evidence. A reason that it
+// sets applies to what it reports. Skipf skips only the part: if another part
+// passes, the check passes. Once ctx is done no part is started. Parts may have
+// parts, and may run in several goroutines; wait for these before returning.
 func (t *T) Run(name string, part func(ctx context.Context, t *T) error) (ok bool) {
 	if t.ctx.Err() != nil {
 		return false
 	}
 	p := &T{
-		account: t.account, update: t.update, log: t.log, ctx: t.ctx,
-		parent: t, path: t.under("/", name),
+		recorder: t.recorder, update: t.update, log: t.log, ctx: t.ctx,
+		parent: t, path: t.qualified("/", name),
 	}
 	var how ending
-	// Deferred, since runtime.Goexit would go past it, and by that pass.
+	// Deferred because runtime.Goexit would skip it, and the part would pass.
 	defer func() { ok = p.conclude(how) }()
 	attempt(&how, func() ending {
-		defer p.cleanUp()
+		defer p.runCleanups()
 		err := part(p.ctx, p)
 		if err == nil || p.ctx.Err() != nil && err.Error() == p.ctx.Err().Error() {
-			return ending{} // That the time was up is said of the check.
+			return ending{} // The ending of the check states that its time was up.
 		}
 		return ending{reason: reasonError, text: err.Error()}
 	})
 	return ok
 }
 
-// Cleanup has f called when the check, or the part, has ended, be it by an
-// error, a panic, or its time. The last f is called first. What f says through
-// t counts, and a panic in it is one of the check. f is not called when the
-// process is killed, or does not wait for a check that ignores its context; so
-// it is for closing and removing what is local, and never has to undo a change
-// of the cluster.
+// Cleanup registers f to be called when the check or the part ends, including by
+// an error, a panic or a timeout. Functions are called in reverse order. What f
+// reports through t counts, and a panic in f is a panic of the check.
+//
+// f is not called when the process is killed, and the program does not wait for
+// a check that ignores its context. Use it to close and remove local resources
+// only, never to revert a change of the cluster.
 func (t *T) Cleanup(f func()) {
-	t.account.mu.Lock()
-	defer t.account.mu.Unlock()
+	t.recorder.mu.Lock()
+	defer t.recorder.mu.Unlock()
 	t.cleanups = append(t.cleanups, f)
 }
 
-// conclude adds to the account how the part ended.
+// conclude records how the part ended.
 func (t *T) conclude(how ending) (ok bool) {
-	t.account.change(func() {
+	t.recorder.record(func() {
 		if how.reason != "" {
-			t.account.add(statement{outcome: Unknown, text: t.under(": ", how.text), reason: how.reason, by: t})
+			t.recorder.add(statement{outcome: Unknown, text: t.qualified(": ", how.text), reason: how.reason, source: t})
 		}
 		if how.stack != "" {
-			t.account.evidence[t.under("/", "stack")] = how.stack
+			t.recorder.evidence[t.qualified("/", "stack")] = how.stack
 		}
 		if t.worst == "" {
-			t.account.passed = true
+			t.recorder.passed = true
 		}
 		ok = t.ctx.Err() == nil && (t.worst == "" || severity(t.worst) < severity(Unknown))
 	})
 	return ok
 }
 
-// cleanUp calls what Cleanup was given, the last first, each whatever became
-// of the others.
-func (t *T) cleanUp() {
-	f := t.lastCleanup()
+// runCleanups calls the registered functions in reverse order. A panic in one of
+// them does not prevent the others from being called.
+func (t *T) runCleanups() {
+	f := t.popCleanup()
 	if f == nil {
 		return
 	}
-	defer t.cleanUp()
+	defer t.runCleanups()
 	f()
 }
 
-func (t *T) lastCleanup() func() {
-	t.account.mu.Lock()
-	defer t.account.mu.Unlock()
+func (t *T) popCleanup() func() {
+	t.recorder.mu.Lock()
+	defer t.recorder.mu.Unlock()
 	last := len(t.cleanups) - 1
 	if last < 0 {
 		return nil

@@ -14,25 +14,27 @@ import (
 const programFinding = "Preflight"
 
 const (
-	// How long before the deadline of the run the program ends on its own, so
-	// that it is heard before the kubelet kills it.
+	// maxMargin is the maximum time before the deadline of the run at which the
+	// program ends by itself, so that its result is written before the kubelet
+	// kills it.
 	maxMargin = 5 * time.Second
-	// How long a check may go on after its time was up.
+	// maxGrace is the maximum time that a check may take to return after its
+	// context is done.
 	maxGrace = 500 * time.Millisecond
 )
 
-// program is one run of a check program, with all that it touches of the
-// process around it.
+// program is one execution of a check program. Its fields are the parts of the
+// process that it uses.
 type program struct {
 	args           []string
 	getenv         func(string) string
 	stdout, stderr io.Writer
-	// terminationLog is the file that the kubelet reads as the termination
-	// message; it need not exist.
+	// terminationLog is the path of the file that the kubelet reads as the
+	// termination message. The file need not exist.
 	terminationLog string
 }
 
-// run does what the arguments say and returns the exit code.
+// run executes what the arguments request and returns the exit code.
 func (p program) run(ctx context.Context, checks []Check) int {
 	settings, err := parseSettings(p.args, p.getenv)
 	switch {
@@ -40,55 +42,59 @@ func (p program) run(ctx context.Context, checks []Check) int {
 		fmt.Fprint(p.stdout, help)
 		return ExitPass
 	case err != nil:
-		return p.refuse(settings, "InvalidArguments", err)
+		return p.reject(settings, reasonInvalidArguments, err)
 	}
 	if err := validate(checks); err != nil {
-		return p.refuse(settings, reasonInvalid, err)
+		return p.reject(settings, reasonInvalidCheck, err)
 	}
-	chosen, err := settings.choose(checks)
+	selected, err := settings.selectChecks(checks)
 	if err != nil {
-		return p.refuse(settings, "InvalidArguments", err)
+		return p.reject(settings, reasonInvalidArguments, err)
 	}
 
 	switch {
 	case settings.printManifest:
 		text, err := Manifest(settings.manifest, checks...)
 		if err != nil {
-			return p.refuse(settings, "InvalidArguments", err)
+			return p.reject(settings, reasonInvalidArguments, err)
 		}
-		return p.show(func(w io.Writer) error { _, err := w.Write(text); return err })
+		return p.write(func(w io.Writer) error { _, err := w.Write(text); return err })
 	case settings.list:
-		return p.show(func(w io.Writer) error { return list(w, settings.output, chosen) })
+		return p.write(func(w io.Writer) error { return list(w, settings.output, selected) })
 	}
-	return p.judge(ctx, settings, chosen)
+	return p.runChecks(ctx, settings, selected)
 }
 
-// show prints what is no result.
-func (p program) show(write func(io.Writer) error) int {
-	if err := write(p.stdout); err != nil {
+// write prints output other than a result to standard output.
+func (p program) write(output func(io.Writer) error) int {
+	if err := output(p.stdout); err != nil {
 		fmt.Fprintf(p.stderr, "preflight: %v\n", err)
 		return ExitUnknown
 	}
 	return ExitPass
 }
 
-// refuse says why no check runs, to the person at the terminal and to the
-// runner.
-func (p program) refuse(s settings, reason string, why error) int {
-	fmt.Fprintf(p.stderr, "preflight: %v\n", why)
-	p.report(s, Result{State: StateFinal, RunID: s.update.RunID, Findings: []Finding{{
+// reject reports why no check is run: on standard error, as a result for the
+// runner and, for the machine-readable outputs, as the result that is printed.
+func (p program) reject(s settings, reason string, cause error) int {
+	fmt.Fprintf(p.stderr, "preflight: %v\n", cause)
+	result := Result{State: StateFinal, RunID: s.update.RunID, Findings: []Finding{{
 		Name:        programFinding,
 		Outcome:     Unknown,
 		Reason:      reason,
-		Message:     "no check was run: " + why.Error(),
-		Remediation: "Correct the program or its Job manifest; try it with --list.",
-	}}})
+		Message:     "no check was run: " + cause.Error(),
+		Remediation: "Fix the program or its Job manifest, then verify it: /bin/preflight --list",
+	}}}
+	if s.output == outputJSON || s.output == outputJUnit {
+		p.print(s, result)
+	}
+	p.report(s, result)
 	return ExitUsage
 }
 
-// judge runs the checks. At each moment the termination log holds what is
-// known by then, in case the process is killed.
-func (p program) judge(ctx context.Context, s settings, checks []Check) int {
+// runChecks runs the checks. Before each check it writes the result so far to
+// the termination log, in case the process is killed.
+func (p program) runChecks(ctx context.Context, s settings, checks []Check) int {
 	ctx, cancel, grace := s.bounded(ctx)
 	defer cancel()
 
@@ -114,7 +120,8 @@ func (p program) judge(ctx context.Context, s settings, checks []Check) int {
 	return result.exitCode()
 }
 
-// print writes what is for people, or for their scripts, at the end.
+// print writes the final output in the requested format. In text the findings
+// have been printed already, so that only the summary is left.
 func (p program) print(s settings, result Result) {
 	var err error
 	switch s.output {
@@ -130,8 +137,8 @@ func (p program) print(s settings, result Result) {
 	}
 }
 
-// report hands the result to the runner: in the termination log, and when it
-// is final and something of it had to be left out there, in the log too.
+// report writes the result to the termination log. A final result that does not
+// fit there, or cannot be written there, also goes to standard output in full.
 func (p program) report(s settings, result Result) {
 	frame, truncated, err := fit(newDocument(result), s.budget)
 	if err != nil {
@@ -139,8 +146,8 @@ func (p program) report(s settings, result Result) {
 		return
 	}
 	err = overwrite(p.terminationLog, frame)
-	laptop := errors.Is(err, os.ErrNotExist) && s.update.RunID == ""
-	if laptop || result.State != StateFinal || err == nil && !truncated {
+	outsideJob := errors.Is(err, os.ErrNotExist) && s.update.RunID == ""
+	if outsideJob || result.State != StateFinal || err == nil && !truncated {
 		return
 	}
 	if err != nil {
@@ -154,10 +161,10 @@ func (p program) report(s settings, result Result) {
 	fmt.Fprintf(p.stdout, "\n%s", lines)
 }
 
-// overwrite replaces what is in the file, which must exist: outside of a
-// container there is none, and none is wanted. The file always holds a whole
-// frame, whenever the process is killed: the frame goes over the old one, then
-// what is left of that is cut off.
+// overwrite replaces the content of the file at path, which must exist: outside
+// of a container there is none, and none is created. The file contains a whole
+// frame at every moment, even if the process is killed in between: the new frame
+// is written over the old one in one write, then the rest is cut off.
 func overwrite(path string, frame []byte) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // The path is a constant of Main.
 	if err != nil {

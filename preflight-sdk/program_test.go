@@ -12,25 +12,26 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// absent is the termination log of a laptop: there is none.
-func absent(t *testing.T) string {
+// missingLog returns the path of a termination log that does not exist, as outside
+// of a Job.
+func missingLog(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "termination-log")
 }
 
-// present is the termination log that a kubelet made, with something in it
-// that is longer than any frame.
-func present(t *testing.T) string {
+// existingLog returns the path of a termination log as a kubelet creates it. Its
+// content is longer than any frame.
+func existingLog(t *testing.T) string {
 	t.Helper()
-	path := absent(t)
+	path := missingLog(t)
 	if err := os.WriteFile(path, []byte(strings.Repeat("old ", 4000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// printed reads what -o json printed.
-func printed(t *testing.T, stdout string) preflight.Result {
+// parseJSON parses the output of -o json.
+func parseJSON(t *testing.T, stdout string) preflight.Result {
 	t.Helper()
 	var w wire
 	if err := json.Unmarshal([]byte(stdout), &w); err != nil {
@@ -39,8 +40,8 @@ func printed(t *testing.T, stdout string) preflight.Result {
 	return w.result()
 }
 
-// story has a check of every outcome.
-func story() []preflight.Check {
+// sampleChecks returns a check for every outcome.
+func sampleChecks() []preflight.Check {
 	return []preflight.Check{
 		{Name: "Quorum", Description: "etcd has three healthy members", URL: "https://example.com/quorum", Run: pass},
 		{Name: "Space", Description: "etcd has room", Advisory: true, Run: func(_ context.Context, t *preflight.T) error {
@@ -63,7 +64,7 @@ func story() []preflight.Check {
 }
 
 func TestOutput(t *testing.T) {
-	const exitCodes = "Exit codes: 0 nothing in the way, 2 bad usage, 3 a check failed, 4 could not tell."
+	const exitCodes = "Exit codes: 0 no check failed or was inconclusive, 2 invalid usage, 3 a check\nfailed, 4 a check was inconclusive."
 	cases := map[string]struct {
 		reason string
 		args   []string
@@ -72,7 +73,7 @@ func TestOutput(t *testing.T) {
 		stderr string
 	}{
 		"Text": {
-			reason: "The findings are for people: the cause, and what to do under it",
+			reason: "The text output has the cause and, below it, the remediation",
 			code:   preflight.ExitFail,
 			stdout: `✓ Quorum: Pass: etcd has three healthy members
 ‼ Space: Warn: the database is 6 GiB
@@ -83,24 +84,24 @@ func TestOutput(t *testing.T) {
     oc edit pv db-0
     See https://example.com/flex
 ? Certificates: Unknown: permission denied
-    Remove the cause and run the preflight again; the log of the check may say more.
+    Fix the cause, then run the preflight again. The log of the check may contain details.
 1 Fail, 1 Unknown, 1 Warn, 1 Skipped, 1 Pass
 `,
 			stderr: "Storage: listing volumes\n",
 		},
 		"Run": {
-			reason: "--run chooses, and keeps the order of declaration",
+			reason: "--run selects checks and keeps the order of declaration",
 			args:   []string{"--run", "Proxy,Quorum"},
 			stdout: "✓ Quorum: Pass: etcd has three healthy members\n– Proxy: Skipped: no proxy\n1 Skipped, 1 Pass\n",
 		},
 		"Skip": {
-			reason: "--skip leaves out",
+			reason: "--skip excludes checks",
 			args:   []string{"--skip", "Storage, Quorum,Proxy,Space"},
 			code:   preflight.ExitUnknown,
-			stdout: "? Certificates: Unknown: permission denied\n    Remove the cause and run the preflight again; the log of the check may say more.\n1 Unknown\n",
+			stdout: "? Certificates: Unknown: permission denied\n    Fix the cause, then run the preflight again. The log of the check may contain details.\n1 Unknown\n",
 		},
 		"JSON": {
-			reason: "-o json is the document of the wire",
+			reason: "-o json prints the document of the wire format",
 			args:   []string{"-o", "json", "--run", "Proxy"},
 			stdout: `{
   "state": "final",
@@ -116,12 +117,12 @@ func TestOutput(t *testing.T) {
 `,
 		},
 		"List": {
-			reason: "--list runs nothing",
+			reason: "--list prints the checks without running them",
 			args:   []string{"--list", "--skip", "Proxy"},
 			stdout: "Quorum        etcd has three healthy members\nSpace         etcd has room\nStorage       \nCertificates  \n",
 		},
 		"ListJSON": {
-			reason: "--list -o json is for tools",
+			reason: "--list -o json prints the whole declaration for tools",
 			args:   []string{"--list", "-o", "json", "--run", "Quorum,Space,Storage"},
 			stdout: `[
   {
@@ -159,12 +160,12 @@ func TestOutput(t *testing.T) {
 `,
 		},
 		"JUnit": {
-			reason: "-o junit is for CI: a failure is a Fail, an error is not knowing, and a warning passes",
+			reason: "In JUnit, Fail and Unknown are failures, a warning passes, and a test case has the result as a whole",
 			args:   []string{"-o", "junit", "--to", "4.21.3"},
 			code:   preflight.ExitFail,
 			stdout: `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites>
-  <testsuite name="preflight" tests="5" failures="1" errors="1" skipped="1">
+  <testsuite name="preflight" tests="6" failures="3" errors="0" skipped="1">
     <properties>
       <property name="to" value="4.21.3"></property>
     </properties>
@@ -173,13 +174,16 @@ func TestOutput(t *testing.T) {
       <system-out>‼ Space: Warn: the database is 6 GiB&#xA;    Defragment it.&#xA;</system-out>
     </testcase>
     <testcase name="Proxy" classname="preflight">
-      <skipped message="no proxy"></skipped>
+      <skipped message="no proxy">– Proxy: Skipped: no proxy&#xA;</skipped>
     </testcase>
     <testcase name="Storage" classname="preflight">
       <failure message="volume db-0 uses the driver &#34;flex&#34;, which the target drops" type="CheckFailed">✗ Storage: Fail: volume db-0 uses the driver &#34;flex&#34;, which the target drops&#xA;    Move it to CSI:&#xA;    oc edit pv db-0&#xA;    See https://example.com/flex&#xA;</failure>
     </testcase>
     <testcase name="Certificates" classname="preflight">
-      <error message="permission denied" type="CheckError">? Certificates: Unknown: permission denied&#xA;    Remove the cause and run the preflight again; the log of the check may say more.&#xA;</error>
+      <failure message="permission denied" type="Unknown.CheckError">? Certificates: Unknown: permission denied&#xA;    Fix the cause, then run the preflight again. The log of the check may contain details.&#xA;</failure>
+    </testcase>
+    <testcase name="preflight.Verdict" classname="preflight">
+      <failure message="Fail: 1 Fail, 1 Unknown, 1 Warn, 1 Skipped, 1 Pass" type="Fail">Fail: 1 Fail, 1 Unknown, 1 Warn, 1 Skipped, 1 Pass</failure>
     </testcase>
   </testsuite>
 </testsuites>
@@ -187,41 +191,60 @@ func TestOutput(t *testing.T) {
 			stderr: "Storage: listing volumes\n",
 		},
 		"UnknownFlag": {
-			reason: "A flag that does not exist is named",
+			reason: "The error names an unknown flag",
 			args:   []string{"--fast"},
 			code:   preflight.ExitUsage,
 			stderr: "preflight: flag provided but not defined: -fast (--help shows the flags)\n",
 		},
 		"Argument": {
-			reason: "There are no arguments",
+			reason: "Arguments are not allowed",
 			args:   []string{"all"},
 			code:   preflight.ExitUsage,
 			stderr: "preflight: unexpected argument \"all\" (--help shows the flags)\n",
 		},
 		"Format": {
-			reason: "The formats are named",
+			reason: "The error lists the formats",
 			args:   []string{"-o", "yaml"},
 			code:   preflight.ExitUsage,
 			stderr: "preflight: output \"yaml\": want text, json or junit\n",
 		},
 		"NoSuchCheck": {
-			reason: "A misspelt check must not be left out in silence",
+			reason: "The name of an unknown check is an error",
 			args:   []string{"--skip", "Quorun"},
 			code:   preflight.ExitUsage,
-			stderr: "preflight: no check \"Quorun\": there are Quorum, Space, Proxy, Storage, Certificates\n",
+			stderr: "preflight: unknown check \"Quorun\": want one of Quorum, Space, Proxy, Storage, Certificates\n",
 		},
-		"NothingLeft": {
-			reason: "Nothing run must not look like a pass",
+		"RejectedJSON": {
+			reason: "The JSON output of a rejected program has the cause",
+			args:   []string{"-o", "json", "--run", "Quorun"},
+			code:   preflight.ExitUsage,
+			stdout: `{
+  "state": "final",
+  "findings": [
+    {
+      "name": "Preflight",
+      "outcome": "Unknown",
+      "reason": "InvalidArguments",
+      "message": "no check was run: unknown check \"Quorun\": want one of Quorum, Space, Proxy, Storage, Certificates",
+      "remediation": "Fix the program or its Job manifest, then verify it: /bin/preflight --list"
+    }
+  ]
+}
+`,
+			stderr: "preflight: unknown check \"Quorun\": want one of Quorum, Space, Proxy, Storage, Certificates\n",
+		},
+		"NothingSelected": {
+			reason: "An empty selection is an error, not a pass",
 			args:   []string{"--run", "Quorum", "--skip", "Quorum"},
 			code:   preflight.ExitUsage,
-			stderr: "preflight: --run and --skip leave no check\n",
+			stderr: "preflight: --run and --skip select no check\n",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			p := preflight.Program{Args: tc.args, Stdout: &stdout, Stderr: &stderr, TerminationLog: absent(t)}
-			if code := p.Run(context.Background(), story()...); code != tc.code {
+			p := preflight.Program{Args: tc.args, Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t)}
+			if code := p.Run(context.Background(), sampleChecks()...); code != tc.code {
 				t.Errorf("%s: exit code %d, want %d", tc.reason, code, tc.code)
 			}
 			if stdout.String() != tc.stdout {
@@ -231,19 +254,19 @@ func TestOutput(t *testing.T) {
 				t.Errorf("%s: standard error:\n%s\nwant:\n%s", tc.reason, stderr.String(), tc.stderr)
 			}
 			if _, err := os.Stat(p.TerminationLog); !os.IsNotExist(err) {
-				t.Errorf("%s: the program made a termination log where there was none", tc.reason)
+				t.Errorf("%s: the program created a termination log", tc.reason)
 			}
 		})
 	}
 
 	var stdout strings.Builder
-	p := preflight.Program{Args: []string{"--help"}, Stdout: &stdout, Stderr: &stdout, TerminationLog: absent(t)}
+	p := preflight.Program{Args: []string{"--help"}, Stdout: &stdout, Stderr: &stdout, TerminationLog: missingLog(t)}
 	if code := p.Run(context.Background()); code != 0 || !strings.Contains(stdout.String(), exitCodes) {
 		t.Errorf("--help: exit code %d, output %s", code, stdout.String())
 	}
 }
 
-func TestRefusalIsHeard(t *testing.T) {
+func TestRejectionIsReported(t *testing.T) {
 	good := preflight.Check{Name: "Good", Run: pass}
 	cases := map[string]struct {
 		reason string
@@ -252,35 +275,35 @@ func TestRefusalIsHeard(t *testing.T) {
 		env    map[string]string
 		want   string
 	}{
-		"NoName":       {"A check is known by its name", []preflight.Check{{Run: pass}}, nil, nil, "InvalidCheck: check 1 has no name"},
-		"LowerCase":    {"A name must be one that ClusterVersion takes", []preflight.Check{{Name: "good", Run: pass}}, nil, nil, `InvalidCheck: check name "good" is not CamelCase of at most 63 letters and digits`},
-		"Dash":         {"The dash is not CamelCase", []preflight.Check{{Name: "Good-one", Run: pass}}, nil, nil, `InvalidCheck: check name "Good-one" is not CamelCase of at most 63 letters and digits`},
-		"Twice":        {"A name stands for one check", []preflight.Check{good, good}, nil, nil, `InvalidCheck: check name "Good" is taken by an earlier check`},
-		"NoRun":        {"A check without a function cannot pass", []preflight.Check{{Name: "Good"}}, nil, nil, `InvalidCheck: check "Good" has no Run function`},
-		"Timeout":      {"A negative timeout is a slip", []preflight.Check{{Name: "Good", Run: pass, Timeout: -time.Second}}, nil, nil, `InvalidCheck: check "Good" has the negative timeout -1s`},
-		"All":          {"All that is wrong is told at once", []preflight.Check{{}, {Name: "b", Run: pass}}, nil, nil, `InvalidCheck: check 1 has no name; check "" has no Run function; check name "b" is not CamelCase of at most 63 letters and digits`},
-		"After":        {"A check comes after one that there is", []preflight.Check{{Name: "Good", Run: pass, After: []string{"Bad"}}}, nil, nil, `InvalidCheck: check "Good" comes after "Bad", which is not declared before it`},
-		"AfterLater":   {"The order of declaration is that of asking, so there is no circle", []preflight.Check{{Name: "A", Run: pass, After: []string{"B"}}, {Name: "B", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" comes after "B", which is not declared before it`},
-		"AfterItself":  {"Nothing comes after itself", []preflight.Check{{Name: "A", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" comes after "A", which is not declared before it`},
-		"Rule":         {"A rule that would be refused in the release is refused at once", []preflight.Check{reader("A", preflight.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}})}, nil, nil, `InvalidCheck: rule 1 of check "A": verb "delete": want get, list or watch`},
-		"Path":         {"A path that is none might be another", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": "soon,"}, `InvalidArguments: PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, with commas between them`},
-		"Facts":        {"A fact that is missed might change the answer", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_FACTS": "[]"}, `InvalidArguments: PREFLIGHT_FACTS: want a JSON object of strings`},
-		"ManifestOf":   {"A manifest is of all checks", []preflight.Check{good}, []string{"--print-manifest", "--run", "Good"}, nil, `InvalidArguments: --print-manifest is for all checks, as YAML: it goes with --name, --namespace and --image only`},
-		"ManifestAs":   {"A manifest is YAML", []preflight.Check{good}, []string{"--print-manifest", "-o", "json"}, nil, `InvalidArguments: --print-manifest is for all checks, as YAML: it goes with --name, --namespace and --image only`},
+		"NoName":       {"A check has a name", []preflight.Check{{Run: pass}}, nil, nil, "InvalidCheck: check 1 has no name"},
+		"LowerCase":    {"A name must be valid as a risk name in ClusterVersion", []preflight.Check{{Name: "good", Run: pass}}, nil, nil, `InvalidCheck: check name "good" is not CamelCase of at most 63 letters and digits`},
+		"Dash":         {"A dash is not CamelCase", []preflight.Check{{Name: "Good-one", Run: pass}}, nil, nil, `InvalidCheck: check name "Good-one" is not CamelCase of at most 63 letters and digits`},
+		"Twice":        {"Names are unique", []preflight.Check{good, good}, nil, nil, `InvalidCheck: duplicate check name "Good"`},
+		"NoRun":        {"A check without a function is invalid", []preflight.Check{{Name: "Good"}}, nil, nil, `InvalidCheck: check "Good" has no Run function`},
+		"Timeout":      {"A negative timeout is invalid", []preflight.Check{{Name: "Good", Run: pass, Timeout: -time.Second}}, nil, nil, `InvalidCheck: check "Good" has a negative timeout: -1s`},
+		"All":          {"The error lists all violations", []preflight.Check{{}, {Name: "b", Run: pass}}, nil, nil, `InvalidCheck: check 1 has no name; check "" has no Run function; check name "b" is not CamelCase of at most 63 letters and digits`},
+		"After":        {"A prerequisite is a declared check", []preflight.Check{{Name: "Good", Run: pass, After: []string{"Bad"}}}, nil, nil, `InvalidCheck: check "Good" has the prerequisite "Bad", which is not declared before it`},
+		"AfterLater":   {"A prerequisite is declared earlier, so that there is no cycle", []preflight.Check{{Name: "A", Run: pass, After: []string{"B"}}, {Name: "B", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" has the prerequisite "B", which is not declared before it`},
+		"AfterItself":  {"A check is not its own prerequisite", []preflight.Check{{Name: "A", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" has the prerequisite "A", which is not declared before it`},
+		"Rule":         {"A rule that the runner rejects is invalid", []preflight.Check{checkWithRules("A", preflight.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}})}, nil, nil, `InvalidCheck: rule 1 of check "A": verb "delete": want get, list or watch`},
+		"Path":         {"A malformed path is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": "soon,"}, `InvalidArguments: PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`},
+		"Facts":        {"Malformed facts are an error, because a missing fact might change the outcome", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_FACTS": "[]"}, `InvalidArguments: PREFLIGHT_FACTS: want a JSON object of strings`},
+		"ManifestOf":   {"A manifest covers all checks", []preflight.Check{good}, []string{"--print-manifest", "--run", "Good"}, nil, `InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`},
+		"ManifestAs":   {"A manifest is YAML", []preflight.Check{good}, []string{"--print-manifest", "-o", "json"}, nil, `InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`},
 		"ManifestName": {"A manifest needs a name", []preflight.Check{good}, []string{"--print-manifest", "--namespace=a", "--image=b"}, nil, `InvalidArguments: manifest: name "": want at most 40 lower-case letters, digits and dashes`},
-		"ListJUnit":    {"A list is no result", []preflight.Check{good}, []string{"--list", "-o", "junit"}, nil, `InvalidArguments: --list prints text or json`},
-		"NoChecks":     {"Nothing to run is not a pass", nil, nil, nil, "InvalidCheck: no checks: call preflight.Main with at least one"},
-		"Flag":         {"The runner hears of a bad flag in the manifest", []preflight.Check{good}, []string{"--fast"}, nil, "InvalidArguments: flag provided but not defined: -fast (--help shows the flags)"},
-		"NoSuchCheck":  {"The runner hears of a misspelt check in the manifest", []preflight.Check{good}, []string{"--run=Bad"}, nil, `InvalidArguments: no check "Bad": there are Good`},
-		"Deadline":     {"Without the deadline the program might not be heard", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_DEADLINE": "soon"}, `InvalidArguments: PREFLIGHT_DEADLINE "soon": want a time like 2026-01-31T10:00:00Z`},
-		"Budget":       {"Without the budget the result might be cut off", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "511"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "511": want a number of at least 512`},
-		"BudgetNumber": {"The budget is a number", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "4k"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "4k": want a number of at least 512`},
-		"RunID":        {"A run ID that no frame can hold is no run ID", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RUN_ID": "a b"}, `InvalidArguments: PREFLIGHT_RUN_ID: run ID "a b": want at most 64 letters, digits, dots, dashes and underscores`},
+		"ListJUnit":    {"A list is not a result", []preflight.Check{good}, []string{"--list", "-o", "junit"}, nil, `InvalidArguments: --list supports only the outputs text and json`},
+		"NoChecks":     {"A program without checks does not pass", nil, nil, nil, "InvalidCheck: no checks: call preflight.Main with at least one"},
+		"Flag":         {"The result reports an unknown flag in the Job manifest", []preflight.Check{good}, []string{"--fast"}, nil, "InvalidArguments: flag provided but not defined: -fast (--help shows the flags)"},
+		"NoSuchCheck":  {"The result reports an unknown check in the Job manifest", []preflight.Check{good}, []string{"--run=Bad"}, nil, `InvalidArguments: unknown check "Bad": want one of Good`},
+		"Deadline":     {"A malformed deadline is an error, because the process might be killed before it reports", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_DEADLINE": "soon"}, `InvalidArguments: PREFLIGHT_DEADLINE "soon": want a time like 2026-01-31T10:00:00Z`},
+		"Budget":       {"A budget below the minimum is an error, because the result might be cut off", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "511"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "511": want a number of at least 512`},
+		"BudgetNumber": {"A budget that is not a number is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "4k"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "4k": want a number of at least 512`},
+		"RunID":        {"A run ID that is not valid in a frame is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RUN_ID": "a b"}, `InvalidArguments: PREFLIGHT_RUN_ID: run ID "a b": want at most 64 letters, digits, dots, dashes and underscores`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
-			p := preflight.Program{Args: tc.args, Env: tc.env, Stdout: &stdout, Stderr: &stderr, TerminationLog: present(t)}
+			p := preflight.Program{Args: tc.args, Env: tc.env, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
 			code := p.Run(context.Background(), tc.checks...)
 			if code != preflight.ExitUsage {
 				t.Errorf("%s: exit code %d, want %d", tc.reason, code, preflight.ExitUsage)
@@ -289,36 +312,36 @@ func TestRefusalIsHeard(t *testing.T) {
 			if want := "preflight: " + message + "\n"; stderr.String() != want {
 				t.Errorf("%s: standard error %q, want %q", tc.reason, stderr.String(), want)
 			}
-			result, err := preflight.ParseFrame(read(t, p.TerminationLog))
+			result, err := preflight.ParseFrame(readFile(t, p.TerminationLog))
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			want := "Unknown " + reason + " no check was run: " + message
-			if got := say(result.Findings[0]); got != want || !result.Agrees(code) {
+			if got := outcomeLine(result.Findings[0]); got != want || !result.Agrees(code) {
 				t.Errorf("%s: got %q, want %q, agreeing with the exit code", tc.reason, got, want)
 			}
 		})
 	}
 }
 
-func TestTerminationLogAlwaysHoldsWhatIsKnown(t *testing.T) {
+func TestTerminationLogHasTheResultSoFar(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: present(t)}
+	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
 	var seen []string
-	look := func(context.Context, *preflight.T) error {
-		result, err := preflight.ParseFrame(read(t, p.TerminationLog))
+	observe := func(context.Context, *preflight.T) error {
+		result, err := preflight.ParseFrame(readFile(t, p.TerminationLog))
 		if err != nil {
 			return err
 		}
 		line := result.RunID + " " + result.State
 		for _, f := range result.Findings {
-			line += ", " + say(f)
+			line += ", " + outcomeLine(f)
 		}
 		seen = append(seen, line)
 		return nil
 	}
-	code := p.Run(context.Background(), preflight.Check{Name: "A", Run: look}, preflight.Check{Name: "B", Run: look})
-	if err := look(context.Background(), nil); err != nil {
+	code := p.Run(context.Background(), preflight.Check{Name: "A", Run: observe}, preflight.Check{Name: "B", Run: observe})
+	if err := observe(context.Background(), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -329,42 +352,42 @@ func TestTerminationLogAlwaysHoldsWhatIsKnown(t *testing.T) {
 	if d := diff(t, seen, want); d != "" || code != 0 {
 		t.Errorf("exit code %d, standard error %q, %s", code, stderr.String(), d)
 	}
-	if strings.Contains(stdout.String(), "preflight/1") || len(read(t, p.TerminationLog)) > 4096 {
-		t.Errorf("standard output %q; the frame fits and is wanted in the termination log only", stdout.String())
+	if strings.Contains(stdout.String(), "preflight/1") || len(readFile(t, p.TerminationLog)) > 4096 {
+		t.Errorf("standard output %q; want the frame only in the termination log, because it fits", stdout.String())
 	}
 }
 
-// long says more than any termination message can hold.
-func long(length int) preflight.Check {
+// longCheck returns a check whose message has length bytes that do not compress.
+func longCheck(length int) preflight.Check {
 	return preflight.Check{Name: "Long", Run: func(_ context.Context, t *preflight.T) error {
-		t.Failf("%s", noise(length)(length))
-		t.Evidence("more", noise(100)(2))
+		t.Failf("%s", incompressible(length)(length))
+		t.Evidence("more", incompressible(100)(2))
 		return nil
 	}}
 }
 
-func TestLongResultIsWholeInTheLog(t *testing.T) {
+func TestLogHasTheFullResult(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		budget string
 		length int
 		short  int
 	}{
-		"OneLine": {"A frame of a few KiB is one line", "", 5000, 4096},
-		"Parts":   {"A longer one is cut, since a log interrupts long lines", "", 300_000, 4096},
-		"Budget":  {"The runner sets the budget", "600", 3000, 600},
-		"Huge":    {"A budget beyond what a kubelet keeps is not believed", "1000000", 5000, 4096},
+		"OneLine": {"A frame of a few KiB is written on one line", "", 5000, 4096},
+		"Parts":   {"A longer frame is split into parts, because a log may interrupt long lines", "", 300_000, 4096},
+		"Budget":  {"The budget of the runner applies", "600", 3000, 600},
+		"Huge":    {"A budget above the limit of the kubelet is reduced to this limit", "1000000", 5000, 4096},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr strings.Builder
 			p := preflight.Program{
 				Env:    map[string]string{"PREFLIGHT_RUN_ID": "5f0c", "PREFLIGHT_RESULT_BYTES": tc.budget},
-				Stdout: &stdout, Stderr: &stderr, TerminationLog: present(t),
+				Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t),
 			}
-			code := p.Run(context.Background(), long(tc.length))
+			code := p.Run(context.Background(), longCheck(tc.length))
 
-			message := read(t, p.TerminationLog)
+			message := readFile(t, p.TerminationLog)
 			short, err := preflight.ParseFrame(message)
 			if err != nil || !short.Truncated || !short.Agrees(code) || len(message) > tc.short {
 				t.Errorf("%s: termination message of %d bytes, truncated %t, error %v", tc.reason, len(message), short.Truncated, err)
@@ -374,11 +397,11 @@ func TestLongResultIsWholeInTheLog(t *testing.T) {
 				t.Fatalf("%s: log: %v", tc.reason, err)
 			}
 			want := preflight.Result{State: preflight.StateFinal, RunID: "5f0c", Findings: []preflight.Finding{{
-				Name: "Long", Outcome: preflight.Fail, Reason: "CheckFailed", Message: noise(tc.length)(tc.length),
-				Evidence: map[string]string{"more": noise(100)(2)},
+				Name: "Long", Outcome: preflight.Fail, Reason: "CheckFailed", Message: incompressible(tc.length)(tc.length),
+				Evidence: map[string]string{"more": incompressible(100)(2)},
 			}}}
 			if d := diff(t, whole, want); d != "" || code != preflight.ExitFail {
-				t.Errorf("%s: exit code %d, the log does not hold all that was said", tc.reason, code)
+				t.Errorf("%s: exit code %d, the log does not contain the full result", tc.reason, code)
 			}
 			for _, line := range strings.Split(stdout.String(), "\n") {
 				if strings.HasPrefix(line, "preflight/") && len(line) > 16<<10 {
@@ -389,11 +412,11 @@ func TestLongResultIsWholeInTheLog(t *testing.T) {
 	}
 }
 
-func TestResultBeyondAllLimitsKeepsItsOutcome(t *testing.T) {
+func TestResultAboveAllLimitsKeepsItsOutcome(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: present(t)}
-	code := p.Run(context.Background(), long(3<<20))
-	for name, data := range map[string][]byte{"termination message": read(t, p.TerminationLog), "log": []byte(stdout.String())} {
+	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
+	code := p.Run(context.Background(), longCheck(3<<20))
+	for name, data := range map[string][]byte{"termination message": readFile(t, p.TerminationLog), "log": []byte(stdout.String())} {
 		result, err := preflight.ParseFrame(data)
 		if err != nil || !result.Truncated || !result.Agrees(code) || result.Findings[0].Outcome != preflight.Fail {
 			t.Errorf("%s: truncated %t, exit code %d, error %v", name, result.Truncated, code, err)
@@ -401,47 +424,47 @@ func TestResultBeyondAllLimitsKeepsItsOutcome(t *testing.T) {
 	}
 }
 
-func TestWhereThereIsNoTerminationLogTheLogHasTheResult(t *testing.T) {
+func TestLogHasTheResultWithoutTerminationLog(t *testing.T) {
 	var stdout, stderr strings.Builder
 	p := preflight.Program{
 		Args:   []string{"--run", "Quorum"},
 		Env:    map[string]string{"PREFLIGHT_RUN_ID": "5f0c"},
-		Stdout: &stdout, Stderr: &stderr, TerminationLog: absent(t),
+		Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t),
 	}
-	code := p.Run(context.Background(), story()...)
+	code := p.Run(context.Background(), sampleChecks()...)
 	result, err := preflight.ParseFrame([]byte(stdout.String()))
 	if err != nil || !result.Agrees(code) || result.RunID != "5f0c" {
 		t.Errorf("got %+v, error %v", result, err)
 	}
 	if !strings.Contains(stderr.String(), "preflight: cannot write the termination message: ") {
-		t.Errorf("standard error %q does not say why", stderr.String())
+		t.Errorf("standard error %q does not contain the cause", stderr.String())
 	}
 }
 
-func TestOnALaptopThereIsNoFrame(t *testing.T) {
+func TestNoFrameOutsideOfAJob(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Stdout: &stdout, Stderr: &stderr, TerminationLog: absent(t)}
-	if code := p.Run(context.Background(), long(9000)); code != preflight.ExitFail {
+	p := preflight.Program{Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t)}
+	if code := p.Run(context.Background(), longCheck(9000)); code != preflight.ExitFail {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Contains(stdout.String(), "preflight/1") || stderr.Len() > 0 {
-		t.Errorf("output %.200q, standard error %q: want only what is for people", stdout.String(), stderr.String())
+		t.Errorf("output %.200q, standard error %q: want the text output only", stdout.String(), stderr.String())
 	}
 }
 
-func TestDeadlineInThePastStartsNothing(t *testing.T) {
+func TestNoCheckStartsAfterTheDeadline(t *testing.T) {
 	var stdout, stderr strings.Builder
 	p := preflight.Program{
 		Args:   []string{"-o", "json"},
 		Env:    map[string]string{"PREFLIGHT_DEADLINE": "2020-01-31T10:00:00Z"},
-		Stdout: &stdout, Stderr: &stderr, TerminationLog: present(t),
+		Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t),
 	}
 	code := p.Run(context.Background(), preflight.Check{Name: "A", Run: func(context.Context, *preflight.T) error {
 		t.Error("the check was run")
 		return nil
 	}})
 	want := "Unknown Timeout A was not started before the deadline of the run"
-	if got := say(printed(t, stdout.String()).Findings[0]); got != want || code != preflight.ExitUnknown {
+	if got := outcomeLine(parseJSON(t, stdout.String()).Findings[0]); got != want || code != preflight.ExitUnknown {
 		t.Errorf("exit code %d, got %q, want %q", code, got, want)
 	}
 }

@@ -22,15 +22,15 @@ func pythonCommand(t *testing.T, stdin []byte, args ...string) (stdout, stderr s
 	t.Helper()
 	with := python(t)
 	command := with.command(t.TempDir(), append(append(with.args[1:], absolute(t, "python/preflight.py")), args...))
-	var out, problem bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(stdin), &out, &problem
+	var out, errs bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(stdin), &out, &errs
 	if err := command.Run(); err != nil && command.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return out.String(), problem.String(), command.ProcessState.ExitCode()
+	return out.String(), errs.String(), command.ProcessState.ExitCode()
 }
 
-// readByPython is what python/preflight.py reads in data.
+// readByPython returns the result that python/preflight.py reads in data.
 func readByPython(t *testing.T, data []byte) preflight.Result {
 	t.Helper()
 	stdout, stderr, code := pythonCommand(t, data, "decode")
@@ -41,17 +41,17 @@ func readByPython(t *testing.T, data []byte) preflight.Result {
 	return got.result()
 }
 
-func TestPythonReadsAndWritesTheValidVectors(t *testing.T) {
+func TestPythonReadsAndWritesValidVectors(t *testing.T) {
 	t.Parallel()
-	for _, path := range append(vectors(t, "valid"), vectors(t, "frozen")...) {
+	for _, path := range append(vectorFiles(t, "valid"), vectorFiles(t, "frozen")...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			document := read(t, strings.TrimSuffix(path, ".txt")+".json")
+			document := readFile(t, strings.TrimSuffix(path, ".txt")+".json")
 			var want wire
 			if err := json.Unmarshal(document, &want); err != nil {
 				t.Fatal(err)
 			}
-			if d := diff(t, readByPython(t, read(t, path)), want.result()); d != "" {
+			if d := diff(t, readByPython(t, readFile(t, path)), want.result()); d != "" {
 				t.Error(d)
 			}
 			line, stderr, _ := pythonCommand(t, document, "encode", "100000")
@@ -66,13 +66,13 @@ func TestPythonReadsAndWritesTheValidVectors(t *testing.T) {
 	}
 }
 
-func TestPythonRefusesTheInvalidVectors(t *testing.T) {
+func TestPythonRejectsInvalidVectors(t *testing.T) {
 	t.Parallel()
-	for _, path := range vectors(t, "invalid") {
+	for _, path := range vectorFiles(t, "invalid") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			kind := strings.TrimSpace(string(read(t, strings.TrimSuffix(path, ".txt")+".error")))
-			stdout, stderr, code := pythonCommand(t, read(t, path), "decode")
+			kind := strings.TrimSpace(string(readFile(t, strings.TrimSuffix(path, ".txt")+".error")))
+			stdout, stderr, code := pythonCommand(t, readFile(t, path), "decode")
 			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, kind+": ") {
 				t.Errorf("exit code %d, %q, %q, want the error %s", code, stdout, stderr, kind)
 			}
@@ -80,7 +80,7 @@ func TestPythonRefusesTheInvalidVectors(t *testing.T) {
 	}
 }
 
-func TestPythonKeepsToEveryBudget(t *testing.T) {
+func TestPythonFrameFitsBudget(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -106,14 +106,15 @@ func TestPythonKeepsToEveryBudget(t *testing.T) {
 			}
 			for code := range 6 {
 				if got.Agrees(code) != want.Agrees(code) {
-					t.Errorf("exit code %d agrees with only one of the result and its frame", code)
+					t.Errorf("exit code %d agrees with either the result or its frame, not with both", code)
 				}
 			}
 		})
 	}
 }
 
-// pythonScript is a program of three checks, with the body of the middle one.
+// pythonScript returns a program with three checks. body is the body of the second
+// one.
 func pythonScript(t *testing.T, body string) string {
 	t.Helper()
 	return fmt.Sprintf(`import os, sys, time
@@ -129,92 +130,92 @@ preflight.main(preflight.Check("First", lambda t: None, description="fine"),
 `, absolute(t, "python"), strings.ReplaceAll(body, "\n", "\n    "))
 }
 
-func TestEveryEndOfAPythonProgramIsHeard(t *testing.T) {
+func TestPythonEndings(t *testing.T) {
 	t.Parallel()
 	const fine, rest = "final\nFirst Pass Passed fine\nMiddle ", "\nLast Pass Passed"
 	const wait = "t.log('here')\ntime.sleep(20)"
 	cases := map[string]scriptCase{
 		"Passes": {
-			reason: "Saying nothing is a pass",
+			reason: "A check that reports nothing passes",
 			script: script{text: pythonScript(t, "pass")}, want: fine + "Pass Passed" + rest,
 		},
 		"WorstCounts": {
-			reason: "Of all that was said the worst counts, and comes first",
+			reason: "The most severe report is the outcome and comes first",
 			script: script{text: pythonScript(t, "t.skip('s'); t.warn('w'); t.fail('f'); t.unknown('u'); t.reason('Because')")},
 			code:   3, want: fine + "Fail Because f; u; w; s" + rest,
 		},
 		"Unknown": {
-			reason: "A check that could not tell may say so",
+			reason: "A check may report that it is inconclusive",
 			script: script{text: pythonScript(t, "t.unknown('two leaders')")},
 			code:   4, want: fine + "Unknown Inconclusive two leaders" + rest,
 		},
 		"Exception": {
-			reason: "An exception is the end of one check only",
+			reason: "An exception ends only the check in which it occurs",
 			script: script{text: pythonScript(t, "open('/none')")},
 			code:   4, want: fine + "Unknown CheckError FileNotFoundError: [Errno 2] No such file or directory: '/none'" + rest,
 		},
 		"Exits": {
-			reason: "An exit is no pass, whatever its code",
+			reason: "An exit during a check is not a pass, whatever the exit code",
 			script: script{text: pythonScript(t, "sys.exit(0)")},
 			code:   4, want: fine + "Unknown CheckError SystemExit: 0" + rest,
 		},
 		"ExceptionAfterAFail": {
-			reason: "A fail that was told stands",
+			reason: "A fail that was reported remains a fail",
 			script: script{text: pythonScript(t, "t.fail('seen'); {}['x']")},
 			code:   3, want: fine + "Fail CheckFailed seen; KeyError: 'x'" + rest,
 		},
 		"Noise": {
-			reason: "What a check prints is no result",
+			reason: "The standard output of a check is ignored",
 			script: script{text: pythonScript(t, "print('preflight/1 json 2 00000000 {}')")},
 			want:   fine + "Pass Passed" + rest,
 		},
 		"HardExit": {
-			reason: "An exit out of our reach leaves an honest account",
+			reason: "After os._exit the last result that was written remains, and unfinished checks are Unknown",
 			script: script{text: pythonScript(t, "os._exit(0)")},
 			want:   "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast Unknown NotFinished Last had not started when the process ended",
 		},
 		"Terminated": {
-			reason: "SIGTERM leaves what is known; the rest is interrupted",
+			reason: "After SIGTERM finished checks keep their findings and the others are Unknown",
 			script: script{text: pythonScript(t, wait), signal: syscall.SIGTERM},
-			code:   4, want: fine + "Unknown Interrupted Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was told to end",
+			code:   4, want: fine + "Unknown Interrupted Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was interrupted",
 		},
 		"TerminatedAfterAFail": {
-			reason: "A fail that was told before SIGTERM stands",
+			reason: "A fail that was reported before SIGTERM remains a fail",
 			script: script{text: pythonScript(t, "t.fail('seen')\n"+wait), signal: syscall.SIGTERM},
-			code:   3, want: fine + "Fail CheckFailed seen; Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was told to end",
+			code:   3, want: fine + "Fail CheckFailed seen; Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was interrupted",
 		},
 		"Killed": {
-			reason: "SIGKILL leaves an honest account of how far it was",
+			reason: "After SIGKILL the last result that was written remains, and unfinished checks are Unknown",
 			script: script{text: pythonScript(t, wait), signal: os.Kill},
 			code:   -1, want: "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast Unknown NotFinished Last had not started when the process ended",
 		},
 		"Timeout": {
-			reason: "A check that does not end is left behind, and the next one is asked",
+			reason: "A check that does not end is abandoned, and the next one runs",
 			script: script{text: strings.Replace(pythonScript(t, wait), "import preflight", "import preflight\nTIMEOUT = 0.3", 1)},
-			code:   4, want: fine + "Unknown Timeout Middle did not finish before its time was up (last step: here)" + rest,
+			code:   4, want: fine + "Unknown Timeout Middle did not finish in time (last step: here)" + rest,
 		},
 		"Deadline": {
-			reason: "The program is heard before the deadline at which it would be killed",
+			reason: "The program writes its result before the deadline at which it would be killed",
 			script: script{text: pythonScript(t, wait), timeout: 6 * time.Second},
-			code:   4, want: fine + "Unknown Timeout Middle did not finish before its time was up (last step: here)\nLast Unknown Timeout Last was not started before the deadline of the run",
+			code:   4, want: fine + "Unknown Timeout Middle did not finish in time (last step: here)\nLast Unknown Timeout Last was not started before the deadline of the run",
 		},
 		"BadDeadline": {
-			reason: "Without the deadline the program might not be heard",
+			reason: "A malformed deadline is an error, because the process might be killed before it reports",
 			script: script{text: pythonScript(t, "pass"), env: []string{"PREFLIGHT_DEADLINE=soon"}},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_DEADLINE 'soon': want a time like 2026-01-31T10:00:00Z",
 		},
 		"BadBudget": {
-			reason: "Without the budget the result might be cut off",
+			reason: "A budget below the minimum is an error, because the result might be cut off",
 			script: script{text: pythonScript(t, "pass"), env: []string{"PREFLIGHT_RESULT_BYTES=511"}},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RESULT_BYTES '511': want a number of at least 512",
 		},
 		"BadRunID": {
-			reason: "A run ID that no frame can hold is no run ID",
+			reason: "A run ID that is not valid in a frame is an error",
 			script: script{text: pythonScript(t, "pass"), env: []string{"PREFLIGHT_RUN_ID=a b"}},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: run ID 'a b': want at most 64 letters, digits, dots, dashes and underscores",
 		},
 		"NoChecks": {
-			reason: "Nothing to run is not a pass",
+			reason: "A program without checks does not pass",
 			script: script{text: fmt.Sprintf("import sys\nsys.path.insert(0, %q)\nimport preflight\npreflight.main()\n", absolute(t, "python"))},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: no checks: call preflight.main with at least one",
 		},
@@ -228,27 +229,45 @@ func TestEveryEndOfAPythonProgramIsHeard(t *testing.T) {
 	}
 }
 
-func TestPythonLongResultIsWholeInTheLog(t *testing.T) {
+func TestPythonLogHasTheFullResult(t *testing.T) {
 	const body = "t.fail('pod é☃ ' * 30000); t.evidence('k', 'v'); t.object('v1', 'Pod', 'a', 'b')"
 	r := python(t).run(t, script{text: pythonScript(t, body+"; t.evidence('noise', os.urandom(9000).hex())"), env: []string{"PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_RESULT_BYTES=700"}})
 	short := r.result(t)
 	if !short.Truncated || !short.Agrees(r.code) || len(r.terminationLog) > 700 {
 		t.Errorf("exit code %d, %d bytes, truncated %t", r.code, len(r.terminationLog), short.Truncated)
 	}
-	whole, err := preflight.ParseFrame([]byte(r.stdout))
-	if err != nil || whole.Truncated || !whole.Agrees(r.code) || len(whole.Findings[1].Message) != len("pod é☃ ")*30000 {
-		t.Errorf("the log has %+v, error %v", whole.Findings, err)
+	full, err := preflight.ParseFrame([]byte(r.stdout))
+	if err != nil || full.Truncated || !full.Agrees(r.code) || len(full.Findings[1].Message) != len("pod é☃ ")*30000 {
+		t.Errorf("the log contains %+v, error %v", full.Findings, err)
 	}
 }
 
-func TestPythonOnALaptop(t *testing.T) {
-	r := python(t).run(t, script{text: pythonScript(t, "t.fail('pod a')"), laptop: true})
+func TestPythonOutsideOfAJob(t *testing.T) {
+	r := python(t).run(t, script{text: pythonScript(t, "t.fail('pod a')"), outsideJob: true})
 	if want := "First: Pass: fine\nMiddle: Fail: pod a\nLast: Pass: \n"; r.code != 3 || r.stdout != want || r.stderr != "" {
-		t.Errorf("got %+v, want %q, and no frame", r, want)
+		t.Errorf("got %+v, want %q and no frame", r, want)
 	}
 }
 
-// The example, with an API server that has what the case has it have.
+func TestPythonHelp(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"-h", "--help"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			r := python(t).run(t, script{text: pythonScript(t, "t.fail('pod a')"), args: []string{flag}})
+			if r.code != 0 || len(r.terminationLog) != 0 || r.stderr != "" {
+				t.Errorf("got %+v, want no check to run", r)
+			}
+			for _, part := range []string{"usage: program [--help]\n", "\n  First\n  Middle\n  Last\n", "Exit codes: 0 ", "PREFLIGHT_DEADLINE"} {
+				if !strings.Contains(r.stdout, part) {
+					t.Errorf("no %q in the usage:\n%s", part, r.stdout)
+				}
+			}
+		})
+	}
+}
+
+// The items of each case are the PodDisruptionBudgets of a fake API server.
 func TestPythonExample(t *testing.T) {
 	t.Parallel()
 	const budget = `{"metadata":{"namespace":"db","name":"%s"},"status":{"disruptionsAllowed":%d,"expectedPods":%d}}`
@@ -260,10 +279,10 @@ func TestPythonExample(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"None":   {"Without budgets nothing is in the way", 200, "", 0, pass},
-		"Free":   {"A budget that allows an eviction is none in the way, nor one without pods", 200, fmt.Sprintf(budget+","+budget, "free", 1, 3, "empty", 0, 0), 0, pass},
-		"Tight":  {"A budget that allows none is named", 200, fmt.Sprintf(budget, "tight", 0, 3), 0, "final\nBudgetsAllowDrain Warn EvictionForbidden budget tight of namespace db allows no eviction now, so a node with its pods is not drained"},
-		"Denied": {"No answer is no pass", 403, "", 4, "final\nBudgetsAllowDrain Unknown CheckError HTTPError: HTTP Error 403: Forbidden"},
+		"None":   {"The check passes without budgets", 200, "", 0, pass},
+		"Free":   {"The check passes with a budget that allows an eviction, and with one without pods", 200, fmt.Sprintf(budget+","+budget, "free", 1, 3, "empty", 0, 0), 0, pass},
+		"Tight":  {"The message names a budget that allows no eviction", 200, fmt.Sprintf(budget, "tight", 0, 3), 0, "final\nBudgetsAllowDrain Warn EvictionForbidden PodDisruptionBudget db/tight allows no eviction, so the nodes of its pods cannot be drained"},
+		"Denied": {"A failed request is inconclusive", 403, "", 4, "final\nBudgetsAllowDrain Unknown CheckError HTTPError: HTTP Error 403: Forbidden"},
 	}
 	with := python(t)
 	for name, tc := range cases {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A team that links the SDK must not inherit one module from it: not a
-// Kubernetes version, not a line in go.sum.
-func TestNoRequirementsAtAll(t *testing.T) {
+// A team that links the SDK inherits no module from it, such as a version of
+// Kubernetes.
+func TestNoRequirements(t *testing.T) {
 	const module = "github.com/openshift/update-preflight/preflight-sdk"
 	cases := map[string]struct {
 		reason string
@@ -17,7 +17,7 @@ func TestNoRequirementsAtAll(t *testing.T) {
 		want   string
 	}{
 		"Modules": {
-			reason: "The module graph is the SDK alone, for its tests too",
+			reason: "The module graph consists of the SDK only, including its tests",
 			args:   []string{"list", "-m", "all"},
 			want:   module,
 		},
@@ -27,7 +27,7 @@ func TestNoRequirementsAtAll(t *testing.T) {
 			want:   module,
 		},
 		"GoVersion": {
-			reason: "An operator on the oldest Go that is supported can link it",
+			reason: "Operators on the oldest supported Go version can link the SDK",
 			args:   []string{"list", "-m", "-f", "{{.GoVersion}}"},
 			want:   "1.23",
 		},
@@ -35,7 +35,7 @@ func TestNoRequirementsAtAll(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			command := exec.CommandContext(context.Background(), "go", tc.args...)
-			// In a workspace the other modules would be listed.
+			// A workspace would add its other modules to the list.
 			command.Env = append(command.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 			out, err := command.CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil || got != tc.want {

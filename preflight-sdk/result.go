@@ -7,49 +7,45 @@ import (
 
 // The states of a result.
 const (
-	// StateRunning means: written on the way, by a process that is still at
-	// work or was killed. Checks that had not ended are Unknown with reason
-	// NotFinished.
+	// StateRunning means that the process is still running, or was killed. Checks
+	// that had not ended are Unknown with the reason NotFinished.
 	StateRunning = "running"
-	// StateFinal means: every check has ended.
+	// StateFinal means that every check has ended.
 	StateFinal = "final"
 )
 
-// Exit codes of a check program. The runner compares them with the result,
-// see [Result.Agrees].
+// Exit codes of a check program. The runner compares them with the result, see
+// [Result.Agrees].
 const (
-	// ExitPass means: no check failed, and all could tell.
+	// ExitPass means that no check failed or was inconclusive.
 	ExitPass = 0
-	// ExitUsage means: the program refused to run, for its arguments, its
-	// environment or its declaration of checks.
+	// ExitUsage means that no check was run because the arguments, the environment
+	// or the declarations of the checks are invalid.
 	ExitUsage = 2
-	// ExitFail means: at least one check failed.
+	// ExitFail means that at least one check failed.
 	ExitFail = 3
-	// ExitUnknown means: none failed, at least one could not tell.
+	// ExitUnknown means that no check failed and at least one was inconclusive.
 	ExitUnknown = 4
 )
 
-// Result is what one check program says: the document on the wire. WIRE.md
-// specifies its form.
+// Result is the result of one check program: the document in the wire format that
+// WIRE.md specifies.
 type Result struct {
 	// State is StateRunning or StateFinal.
 	State string
-	// RunID is the ID that the runner gave to the run, at most 64 letters,
-	// digits, dots, dashes and underscores; empty where there is no runner.
+	// RunID is the ID of the run, at most 64 letters, digits, dots, dashes and
+	// underscores; empty without a runner.
 	RunID string
-	// Findings has one finding for each check, in the order of declaration.
-	// Only the fields Name to Evidence but for Source are on the wire, so a
-	// check cannot say what only the runner knows. Name is the check's own;
-	// the runner puts the component before it.
+	// Findings contains one finding per check, in the order of declaration. Name is
+	// the name of the check; the runner prefixes it with the component.
 	Findings []Finding
-	// Truncated is true when something was left out to keep to the budget.
-	// The outcome of what is left is never changed by that.
+	// Truncated is true if something was removed to fit the budget. Truncation
+	// never changes an outcome.
 	Truncated bool
 }
 
-// Agrees reports whether the exit code of a process fits the result that it
-// left. A process with a running result has not said its last word, and no
-// code agrees.
+// Agrees reports whether the exit code of a process is consistent with the result
+// that it wrote. No exit code agrees with a running result.
 func (r Result) Agrees(exitCode int) bool {
 	if r.State != StateFinal {
 		return false
@@ -58,7 +54,7 @@ func (r Result) Agrees(exitCode int) bool {
 	return exitCode == want || exitCode == ExitUsage && want == ExitUnknown
 }
 
-// exitCode is the exit code that goes with the worst of the findings.
+// exitCode returns the exit code for the worst finding.
 func (r Result) exitCode() int {
 	switch worst(r.Findings) {
 	case Fail:
@@ -70,7 +66,8 @@ func (r Result) exitCode() int {
 	return ExitUnknown
 }
 
-// worst is the outcome of all findings together. Nothing found is not a pass.
+// worst returns the most severe outcome of the findings, and Unknown if there are
+// none.
 func worst(findings []Finding) Outcome {
 	if len(findings) == 0 {
 		return Unknown
@@ -84,23 +81,28 @@ func worst(findings []Finding) Outcome {
 	return out
 }
 
-// Limits of what is on the wire, in bytes.
+// Limits of the wire format, in bytes.
 const (
 	maxDocument = 1 << 20
 	maxName     = 128
 )
 
+var (
+	namePattern  = regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
+	runIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`)
+)
+
 // document is the JSON form of a Result.
 type document struct {
-	State     string          `json:"state"`
-	RunID     string          `json:"runID,omitempty"`
-	Truncated bool            `json:"truncated,omitempty"`
-	Findings  []documentEntry `json:"findings"`
+	State     string            `json:"state"`
+	RunID     string            `json:"runID,omitempty"`
+	Truncated bool              `json:"truncated,omitempty"`
+	Findings  []documentFinding `json:"findings"`
 }
 
-// documentEntry is the JSON form of those fields of a Finding that a check may
-// fill in.
-type documentEntry struct {
+// documentFinding is the JSON form of the fields of a Finding that a check may
+// set.
+type documentFinding struct {
 	Name        string            `json:"name"`
 	Outcome     Outcome           `json:"outcome"`
 	Reason      string            `json:"reason"`
@@ -112,9 +114,9 @@ type documentEntry struct {
 }
 
 func newDocument(r Result) document {
-	d := document{State: r.State, RunID: r.RunID, Truncated: r.Truncated, Findings: make([]documentEntry, len(r.Findings))}
+	d := document{State: r.State, RunID: r.RunID, Truncated: r.Truncated, Findings: make([]documentFinding, len(r.Findings))}
 	for i, f := range r.Findings {
-		d.Findings[i] = documentEntry{
+		d.Findings[i] = documentFinding{
 			Name:        f.Name,
 			Outcome:     f.Outcome,
 			Reason:      f.Reason,
@@ -141,17 +143,17 @@ func (d document) result() Result {
 			Objects:     e.Objects,
 			Evidence:    e.Evidence,
 		}
-		// A newer SDK may know more outcomes; to us they mean nothing.
-		if !known(e.Outcome) {
+		// A newer SDK may define more outcomes.
+		if !isOutcome(e.Outcome) {
 			f.Outcome = Unknown
-			f.Message = fmt.Sprintf("has the outcome %q, which this version does not know; %s", e.Outcome, e.Message)
+			f.Message = fmt.Sprintf("outcome %q is not supported by this version; %s", e.Outcome, e.Message)
 		}
 		r.Findings[i] = f
 	}
 	return r
 }
 
-func known(outcome Outcome) bool {
+func isOutcome(outcome Outcome) bool {
 	switch outcome {
 	case Pass, Warn, Fail, Unknown, Skipped:
 		return true
@@ -159,7 +161,7 @@ func known(outcome Outcome) bool {
 	return false
 }
 
-// validate holds for every document on the wire, for writers and readers.
+// validate checks the rules of the wire format. Writers and readers apply it.
 func (d document) validate() error {
 	if d.State != StateRunning && d.State != StateFinal {
 		return fmt.Errorf("state %q: want %q or %q", d.State, StateRunning, StateFinal)
@@ -171,14 +173,13 @@ func (d document) validate() error {
 		return fmt.Errorf("%s result without findings", d.State)
 	}
 
-	name := regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`)
 	seen := map[string]bool{}
 	for i, e := range d.Findings {
-		if len(e.Name) > maxName || !name.MatchString(e.Name) {
-			return fmt.Errorf("finding %d: name %.*q: want at most %d bytes that match %s", i+1, maxName, e.Name, maxName, name)
+		if len(e.Name) > maxName || !namePattern.MatchString(e.Name) {
+			return fmt.Errorf("finding %d: name %.*q: want at most %d bytes that match %s", i+1, maxName, e.Name, maxName, namePattern)
 		}
 		if seen[e.Name] {
-			return fmt.Errorf("finding %q is there twice", e.Name)
+			return fmt.Errorf("duplicate finding %q", e.Name)
 		}
 		seen[e.Name] = true
 		if len(e.Reason) > maxName {
@@ -189,7 +190,7 @@ func (d document) validate() error {
 }
 
 func validateRunID(id string) error {
-	if !regexp.MustCompile(`^[A-Za-z0-9._-]{0,64}$`).MatchString(id) {
+	if !runIDPattern.MatchString(id) {
 		return fmt.Errorf("run ID %.64q: want at most 64 letters, digits, dots, dashes and underscores", id)
 	}
 	return nil

@@ -7,77 +7,77 @@ import (
 	"strings"
 )
 
-// Rule is one thing that a check reads from the API server. --print-manifest
-// and [Manifest] make the roles of the Job's service account out of the rules
-// of all checks. Nothing is granted without a rule. Questions to the API server
-// that every account may ask, as by a SelfSubjectAccessReview, need none.
+// Rule is a permission that a check needs to read from the API server.
+// --print-manifest and [Manifest] combine the rules of all checks into the roles
+// of the Job's service account, which has no other permissions. Requests that
+// every account may make, such as a SelfSubjectAccessReview, need no rule.
 type Rule struct {
-	// Namespace is where the resources are; empty for the whole cluster, and
-	// for resources that have no namespace.
+	// Namespace is the namespace of the resources. It is empty for the whole
+	// cluster and for cluster-scoped resources.
 	Namespace string `json:"namespace,omitempty"`
-	// APIGroups are as in a Role: "" is the core group. At least one, no "*".
+	// APIGroups are as in a Role: "" is the core group. At least one; "*" is
+	// invalid.
 	APIGroups []string `json:"apiGroups"`
-	// Resources are as in a Role: plural and in lower case, "pods/log" for a
-	// subresource. At least one, no "*", and none that is a connection:
-	// exec, attach, portforward and proxy.
+	// Resources are as in a Role: plural and lower case, "pods/log" for a
+	// subresource. At least one; "*" is invalid, and so are the subresources that
+	// open a connection: exec, attach, portforward and proxy.
 	Resources []string `json:"resources"`
-	// ResourceNames leave only the objects of these names; none means all.
+	// ResourceNames restrict the rule to the objects with these names; empty
+	// means all objects.
 	ResourceNames []string `json:"resourceNames,omitempty"`
-	// Verbs are some of get, list and watch: a check changes nothing.
+	// Verbs are one or more of get, list and watch: a check is read-only.
 	Verbs []string `json:"verbs"`
 }
 
-// faults says what is wrong with the rule, in the order of its fields. What
-// the runner would refuse in a release is refused before it gets there.
-func (r Rule) faults() []string {
-	var faults []string
-	if r.Namespace != "" && !dnsLabel(r.Namespace) {
-		faults = append(faults, fmt.Sprintf("namespace %q: want the name of one, or none", r.Namespace))
+var (
+	apiGroupPattern     = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$`)
+	resourcePattern     = regexp.MustCompile(`^[a-z0-9.-]+(/[a-z0-9]+)?$`)
+	resourceNamePattern = regexp.MustCompile(`^[^/%*\s\pC]{1,253}$`)
+	dnsLabelPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+)
+
+// violations lists what is invalid in the rule, in the order of its fields. It
+// covers everything that the runner rejects in a release.
+func (r Rule) violations() []string {
+	var violations []string
+	if r.Namespace != "" && !isDNSLabel(r.Namespace) {
+		violations = append(violations, fmt.Sprintf("namespace %q: want the name of a namespace or an empty string", r.Namespace))
 	}
 	for _, list := range []struct {
 		what, want string
 		values     []string
-		good       func(string) bool
+		valid      func(string) bool
 		optional   bool
 	}{
-		{"API group", `a group without a version, "" for the core group`, r.APIGroups, apiGroup, false},
-		{"resource", "a plural in lower case, and none of exec, attach, portforward and proxy", r.Resources, resource, false},
-		{"resource name", "the name of an object", r.ResourceNames, resourceName, true},
-		{"verb", "get, list or watch", r.Verbs, reading, false},
+		{"API group", `a group without a version, "" for the core group`, r.APIGroups, apiGroupPattern.MatchString, false},
+		{"resource", "a plural in lower case, without exec, attach, portforward and proxy", r.Resources, isResource, false},
+		{"resource name", "the name of an object", r.ResourceNames, resourceNamePattern.MatchString, true},
+		{"verb", "get, list or watch", r.Verbs, isReadVerb, false},
 	} {
 		if !list.optional && len(list.values) == 0 {
-			faults = append(faults, "it has no "+list.what)
+			violations = append(violations, "no "+list.what)
 		}
 		for _, value := range list.values {
-			if !list.good(value) {
-				faults = append(faults, fmt.Sprintf("%s %q: want %s", list.what, value, list.want))
+			if !list.valid(value) {
+				violations = append(violations, fmt.Sprintf("%s %q: want %s", list.what, value, list.want))
 			}
 		}
 	}
-	return faults
+	return violations
 }
 
-func apiGroup(text string) bool {
-	return regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$`).MatchString(text)
-}
-
-// resource does not take connections into running pods and nodes, which can do
-// anything, whatever the verb.
-func resource(text string) bool {
+// isResource rejects connections into pods and nodes, which allow any change
+// regardless of the verb.
+func isResource(text string) bool {
 	_, subresource, _ := strings.Cut(text, "/")
-	return regexp.MustCompile(`^[a-z0-9.-]+(/[a-z0-9]+)?$`).MatchString(text) &&
+	return resourcePattern.MatchString(text) &&
 		!slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, subresource)
 }
 
-// resourceName takes whatever can be a part of the path of a request.
-func resourceName(text string) bool {
-	return regexp.MustCompile(`^[^/%*\s\pC]{1,253}$`).MatchString(text)
-}
-
-func reading(verb string) bool {
+func isReadVerb(verb string) bool {
 	return verb == "get" || verb == "list" || verb == "watch"
 }
 
-func dnsLabel(text string) bool {
-	return len(text) <= maxWord && regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`).MatchString(text)
+func isDNSLabel(text string) bool {
+	return len(text) <= maxWord && dnsLabelPattern.MatchString(text)
 }

@@ -18,39 +18,41 @@ const (
 	outputJUnit = "junit"
 )
 
-// help is written by hand, since the flag package shows one dash and sorts by
+// help is written by hand: the flag package prints single dashes and sorts by
 // name.
-const help = `Asks whether it is safe to update this cluster. Changes nothing.
+const help = `Reports whether the cluster can be updated safely. Read-only.
 
-  --run NAME,...      run only these checks, and those they come after
+  --run NAME,...      run only these checks and their prerequisites
   --skip NAME,...     do not run these checks
   --from VERSION      version that the cluster runs
   --to VERSION        version to update to
-  --image PULLSPEC    release image of that version
-  --path VERSION,...  versions on the way, from the first to the last
-  --fact NAME=VALUE   what is known about that version; any number of times
-  -o text|json|junit  form of the output (default text)
+  --image PULLSPEC    release image of the version to update to
+  --path VERSION,...  versions that the update goes through, from first to last
+  --fact NAME=VALUE   fact about the version to update to; may be repeated
+  -o text|json|junit  output format (default text)
 
-  --list              show the checks and run none; -o json shows their rules too
+  --list              print the checks without running them; -o json includes
+                      their rules
 
-  --print-manifest    print the Job, ServiceAccount and roles that run all checks
-                      in a release as YAML, and run none; with
-    --name NAME       the name of all of these
-    --namespace NAME  where Job and ServiceAccount are
-    --image PULLSPEC  the image, by its name in image-references
+  --print-manifest    print the Job, the ServiceAccount and the roles that run all
+                      checks in a release as YAML, without running them; requires
+    --name NAME       name of these objects
+    --namespace NAME  namespace of the Job and the ServiceAccount
+    --image PULLSPEC  image, by its name in image-references
 
-Exit codes: 0 nothing in the way, 2 bad usage, 3 a check failed, 4 could not tell.
+Exit codes: 0 no check failed or was inconclusive, 2 invalid usage, 3 a check
+failed, 4 a check was inconclusive.
 
-In a Job of "oc preflight run" no flag is needed: the runner sets
+In a Job of "oc preflight run" no flags are needed: the runner sets
 PREFLIGHT_CURRENT_VERSION, PREFLIGHT_TARGET_VERSION, PREFLIGHT_TARGET_IMAGE,
 PREFLIGHT_UPDATE_PATH, PREFLIGHT_FACTS, PREFLIGHT_RUN_ID, PREFLIGHT_DEADLINE and
 PREFLIGHT_RESULT_BYTES.
 `
 
-// settings is what the flags and the environment ask for.
+// settings are the values of the flags and the environment.
 type settings struct {
 	update        Update
-	deadline      time.Time // zero: none
+	deadline      time.Time // Zero if there is no deadline.
 	budget        int
 	list          bool
 	printManifest bool
@@ -59,8 +61,8 @@ type settings struct {
 	output        string
 }
 
-// parseSettings reads the environment that the runner sets, and over it the
-// flags. With an error the settings are still good enough to report it.
+// parseSettings reads the environment that the runner sets. Flags override it.
+// The settings that are returned with an error are sufficient to report it.
 func parseSettings(args []string, getenv func(string) string) (settings, error) {
 	s := settings{budget: defaultBudget, output: outputText}
 	if err := s.readEnvironment(getenv); err != nil {
@@ -75,7 +77,7 @@ func parseSettings(args []string, getenv func(string) string) (settings, error) 
 	if flags.NArg() > 0 {
 		return s, fmt.Errorf("unexpected argument %q (--help shows the flags)", flags.Arg(0))
 	}
-	// What --image means depends on a flag that may come after it.
+	// The meaning of --image depends on --print-manifest, which may follow it.
 	if !s.printManifest && s.manifest.Image != "" {
 		s.update.Image, s.manifest.Image = s.manifest.Image, ""
 	}
@@ -100,7 +102,7 @@ func (s *settings) declare(flags *flag.FlagSet) {
 	flags.StringVar(&s.manifest.Image, "image", "", "")
 }
 
-// addFact lets a flag tell more than the environment, or something else.
+// addFact adds a fact to those of the environment, or overrides one of them.
 func (s *settings) addFact(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
@@ -113,17 +115,17 @@ func (s *settings) addFact(text string) error {
 	return nil
 }
 
-// validate refuses what would be left out in silence.
+// validate rejects flags that would have no effect.
 func (s settings) validate() error {
 	switch {
 	case s.output != outputText && s.output != outputJSON && s.output != outputJUnit:
 		return fmt.Errorf("output %q: want text, json or junit", s.output)
 	case s.list && s.output == outputJUnit:
-		return errors.New("--list prints text or json")
+		return errors.New("--list supports only the outputs text and json")
 	case s.printManifest && (s.list || s.run != "" || s.skip != "" || s.output != outputText):
-		return errors.New("--print-manifest is for all checks, as YAML: it goes with --name, --namespace and --image only")
+		return errors.New("--print-manifest prints YAML for all checks: it allows only --name, --namespace and --image")
 	case !s.printManifest && s.manifest != ManifestOptions{}:
-		return errors.New("--name and --namespace are for --print-manifest")
+		return errors.New("--name and --namespace require --print-manifest")
 	}
 	return nil
 }
@@ -164,9 +166,9 @@ func (s *settings) readEnvironment(getenv func(string) string) error {
 	return nil
 }
 
-// bounded is ctx that ends a margin before the deadline of the run, if there
-// is one; and how long a check may go on after that. The margin is 5 seconds,
-// or a tenth of the time that is left where that is less.
+// bounded returns a context that ends a margin before the deadline of the run, if
+// there is a deadline, and how long a check may continue after that. The margin
+// is a tenth of the remaining time, at most 5 seconds.
 func (s settings) bounded(ctx context.Context) (context.Context, context.CancelFunc, time.Duration) {
 	if s.deadline.IsZero() {
 		ctx, cancel := context.WithCancel(ctx)

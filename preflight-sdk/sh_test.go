@@ -13,39 +13,39 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// shScript is a script of check functions.
+// shScript returns a script that sources preflight.sh.
 func shScript(t *testing.T, body string) string {
 	t.Helper()
 	return ". '" + absolute(t, "sh/preflight.sh") + "'\n" + body + "\n"
 }
 
-func quote(word string) string {
+func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// shSays is a script that says what a document has in it, one function for
-// each finding.
-func shSays(t *testing.T, result preflight.Result) string {
+// shScriptReporting returns a script that reports the findings of the result, with
+// one function per finding.
+func shScriptReporting(t *testing.T, result preflight.Result) string {
 	t.Helper()
 	var functions, calls strings.Builder
 	for i, f := range result.Findings {
 		fmt.Fprintf(&functions, "check%d() {\n", i)
 		switch f.Outcome {
 		case preflight.Pass:
-			fmt.Fprintf(&functions, "preflight_pass %s %s\n", quote(f.Message), quote(f.Reason))
+			fmt.Fprintf(&functions, "preflight_pass %s %s\n", shellQuote(f.Message), shellQuote(f.Reason))
 		case preflight.Skipped:
-			fmt.Fprintf(&functions, "preflight_skip %s %s\n", quote(f.Message), quote(f.Reason))
+			fmt.Fprintf(&functions, "preflight_skip %s %s\n", shellQuote(f.Message), shellQuote(f.Reason))
 		case preflight.Warn, preflight.Fail, preflight.Unknown:
-			fmt.Fprintf(&functions, "preflight_%s %s %s %s\n", strings.ToLower(string(f.Outcome)), quote(f.Message), quote(f.Remediation), quote(f.Reason))
+			fmt.Fprintf(&functions, "preflight_%s %s %s %s\n", strings.ToLower(string(f.Outcome)), shellQuote(f.Message), shellQuote(f.Remediation), shellQuote(f.Reason))
 		}
 		if f.URL != "" {
-			fmt.Fprintf(&functions, "preflight_url %s\n", quote(f.URL))
+			fmt.Fprintf(&functions, "preflight_url %s\n", shellQuote(f.URL))
 		}
 		for _, o := range f.Objects {
-			fmt.Fprintf(&functions, "preflight_object %s %s %s %s\n", quote(o.APIVersion), quote(o.Kind), quote(o.Namespace), quote(o.Name))
+			fmt.Fprintf(&functions, "preflight_object %s %s %s %s\n", shellQuote(o.APIVersion), shellQuote(o.Kind), shellQuote(o.Namespace), shellQuote(o.Name))
 		}
 		for key, value := range f.Evidence {
-			fmt.Fprintf(&functions, "preflight_evidence %s %s\n", quote(key), quote(value))
+			fmt.Fprintf(&functions, "preflight_evidence %s %s\n", shellQuote(key), shellQuote(value))
 		}
 		functions.WriteString("}\n")
 		fmt.Fprintf(&calls, " %s check%d", f.Name, i)
@@ -53,21 +53,21 @@ func shSays(t *testing.T, result preflight.Result) string {
 	return shScript(t, functions.String()+"preflight_main"+calls.String())
 }
 
-func TestShellSaysTheVectors(t *testing.T) {
+func TestShellWritesTheVectors(t *testing.T) {
 	t.Parallel()
 	for name, shell := range shells(t) {
-		for _, path := range vectors(t, "valid") {
+		for _, path := range vectorFiles(t, "valid") {
 			var want wire
-			if err := json.Unmarshal(read(t, strings.TrimSuffix(path, ".txt")+".json"), &want); err != nil {
+			if err := json.Unmarshal(readFile(t, strings.TrimSuffix(path, ".txt")+".json"), &want); err != nil {
 				t.Fatal(err)
 			}
-			// The states and the cuts are tested below; here is what is said.
+			// Other states and truncation are tested below.
 			if want.State != preflight.StateFinal || want.Truncated {
 				continue
 			}
 			t.Run(name+"/"+filepath.Base(path), func(t *testing.T) {
 				t.Parallel()
-				r := shell.run(t, script{text: shSays(t, want.result()), env: []string{"PREFLIGHT_RUN_ID=" + want.RunID}})
+				r := shell.run(t, script{text: shScriptReporting(t, want.result()), env: []string{"PREFLIGHT_RUN_ID=" + want.RunID}})
 				got := r.result(t)
 				if d := diff(t, got, want.result()); d != "" || !got.Agrees(r.code) {
 					t.Errorf("exit code %d, standard error %s, %s", r.code, r.stderr, d)
@@ -77,7 +77,7 @@ func TestShellSaysTheVectors(t *testing.T) {
 	}
 }
 
-func TestShellSaysAnyText(t *testing.T) {
+func TestShellWritesAnyText(t *testing.T) {
 	t.Parallel()
 	text := "\x01\x1f\x7f\t\"\\/\b\f\r\n\n$(echo no) `no` %s %d \\n é☃𝄞\u2028 preflight/1 json 2 \"truncated\":true"
 	want := preflight.Result{State: preflight.StateFinal, RunID: "5f0c", Findings: []preflight.Finding{{
@@ -88,7 +88,7 @@ func TestShellSaysAnyText(t *testing.T) {
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := shell.run(t, script{text: shSays(t, want), env: []string{"PREFLIGHT_RUN_ID=5f0c"}})
+			r := shell.run(t, script{text: shScriptReporting(t, want), env: []string{"PREFLIGHT_RUN_ID=5f0c"}})
 			if d := diff(t, r.result(t), want); d != "" {
 				t.Errorf("standard error %s, %s", r.stderr, d)
 			}
@@ -96,74 +96,74 @@ func TestShellSaysAnyText(t *testing.T) {
 	}
 }
 
-func TestEveryEndOfAShellScriptIsHeard(t *testing.T) {
+func TestShellEndings(t *testing.T) {
 	t.Parallel()
 	const first, last = "first() { preflight_pass fine; }\n", "last() { preflight_pass fine; }\npreflight_main First first Middle middle Last last"
 	with := func(body string) string { return shScript(t, first+"middle() { "+body+"\n}\n"+last) }
 	const fine, unfinished = "First Pass Passed fine\nMiddle ", "\nLast Unknown NotFinished Last had not started when the process ended"
 	cases := map[string]scriptCase{
 		"Passes": {
-			reason: "Each check gives one finding",
+			reason: "Each check produces one finding",
 			script: script{text: with("preflight_pass good")},
 			want:   "final\n" + fine + "Pass Passed good\nLast Pass Passed fine",
 		},
 		"WorstCounts": {
-			reason: "Of all that was said the worst counts, and comes first; a pass is no part of it",
+			reason: "The most severe report is the outcome and comes first; a pass is omitted",
 			script: script{text: with("preflight_pass p; preflight_skip s; preflight_fail f; preflight_warn w; preflight_unknown u")},
 			code:   3, want: "final\n" + fine + "Fail CheckFailed f; s; w; u\nLast Pass Passed fine",
 		},
-		"SaidInAPipe": {
-			reason: "What is said in a subshell is not lost",
+		"ReportedInAPipeline": {
+			reason: "Reports of a subshell count",
 			script: script{text: with("printf 'a\\nb\\n' | while read -r pod; do preflight_fail \"pod $pod\"; done; preflight_pass good")},
 			code:   3, want: "final\n" + fine + "Fail CheckFailed pod a; pod b\nLast Pass Passed fine",
 		},
-		"SaysNothing": {
-			reason: "Silence is no pass in a language in which errors are silent",
+		"ReportsNothing": {
+			reason: "A check that reports nothing is inconclusive, because errors are easily missed in sh",
 			script: script{text: with(":")},
-			code:   4, want: "final\n" + fine + "Unknown CheckError the check said nothing\nLast Pass Passed fine",
+			code:   4, want: "final\n" + fine + "Unknown CheckError the check reported nothing\nLast Pass Passed fine",
 		},
 		"CommandFails": {
-			reason: "A command that fails ends the check before it passes",
+			reason: "A command that fails makes the check inconclusive",
 			script: script{text: with("pods=$(false); preflight_pass \"$pods\"")},
-			code:   4, want: "final\n" + fine + "Unknown CheckError the check ended with the status 1; its log may say why\nLast Pass Passed fine",
+			code:   4, want: "final\n" + fine + "Unknown CheckError the check exited with status 1; see its log\nLast Pass Passed fine",
 		},
 		"FailsAfterAPass": {
-			reason: "A pass that was told too early does not stand",
+			reason: "A check that fails after it reported a pass is inconclusive",
 			script: script{text: with("preflight_pass good; return 3")},
-			code:   4, want: "final\n" + fine + "Unknown CheckError the check ended with the status 3; its log may say why\nLast Pass Passed fine",
+			code:   4, want: "final\n" + fine + "Unknown CheckError the check exited with status 3; see its log\nLast Pass Passed fine",
 		},
 		"FailsAfterAFail": {
-			reason: "A fail that was told stands",
+			reason: "A fail that was reported remains a fail",
 			script: script{text: with("preflight_fail seen; false")},
-			code:   3, want: "final\n" + fine + "Fail CheckFailed seen; the check ended with the status 1; its log may say why\nLast Pass Passed fine",
+			code:   3, want: "final\n" + fine + "Fail CheckFailed seen; the check exited with status 1; see its log\nLast Pass Passed fine",
 		},
 		"Exits": {
-			reason: "An exit is the end of one check only",
+			reason: "An exit ends only the check in which it occurs",
 			script: script{text: with("exit 0")},
-			code:   4, want: "final\n" + fine + "Unknown CheckError the check said nothing\nLast Pass Passed fine",
+			code:   4, want: "final\n" + fine + "Unknown CheckError the check reported nothing\nLast Pass Passed fine",
 		},
 		"Noise": {
-			reason: "What a check prints is no result",
+			reason: "The standard output of a check is ignored",
 			script: script{text: with("echo preflight/1 json 2 00000000 {}; cd /; IFS=x; set -f; LC_ALL=C; preflight_pass good")},
 			want:   "final\n" + fine + "Pass Passed good\nLast Pass Passed fine",
 		},
 		"BadReason": {
-			reason: "A reason that no document may have is left out",
+			reason: "An invalid reason is omitted",
 			script: script{text: with("preflight_fail f '' 'no word'")},
 			code:   3, want: "final\n" + fine + "Fail  f\nLast Pass Passed fine",
 		},
 		"Terminated": {
-			reason: "SIGTERM leaves an honest account of how far it was",
+			reason: "After SIGTERM the last result that was written remains, and unfinished checks are Unknown",
 			script: script{text: with("echo here >&2; sleep 20"), signal: syscall.SIGTERM},
 			code:   4, want: "running\n" + fine + "Unknown NotFinished Middle was running when the process ended" + unfinished,
 		},
 		"TerminatedAfterAFail": {
-			reason: "The fail of a check before it stands",
+			reason: "The fail of an earlier check remains",
 			script: script{text: shScript(t, "first() { preflight_fail seen; }\nmiddle() { echo here >&2; sleep 20; }\n"+last), signal: syscall.SIGTERM},
 			code:   4, want: "running\nFirst Fail CheckFailed seen\nMiddle Unknown NotFinished Middle was running when the process ended" + unfinished,
 		},
 		"Killed": {
-			reason: "So does SIGKILL",
+			reason: "After SIGKILL the last result that was written remains",
 			script: script{text: with("echo here >&2; sleep 20"), signal: os.Kill},
 			code:   -1, want: "running\n" + fine + "Unknown NotFinished Middle was running when the process ended" + unfinished,
 		},
@@ -173,52 +173,52 @@ func TestEveryEndOfAShellScriptIsHeard(t *testing.T) {
 			code:   4, want: "running\n" + fine + "Unknown NotFinished Middle was running when the process ended" + unfinished,
 		},
 		"InTime": {
-			reason: "A deadline that is far does not delay the end",
+			reason: "A distant deadline does not delay the end",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_DEADLINE=2096-02-29T08:09:08.123Z"}},
 			want:   "final\n" + fine + "Pass Passed good\nLast Pass Passed fine",
 		},
 		"DeadlinePassed": {
-			reason: "After the deadline nothing is started",
+			reason: "No check starts after the deadline",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_DEADLINE=2020-01-31T10:00:00Z"}},
 			code:   4, want: "final\nPreflight Unknown Timeout no check was run: the deadline of the run has passed",
 		},
 		"BadDeadline": {
-			reason: "Without the deadline the program might not be heard",
+			reason: "A malformed deadline is an error, because the process might be killed before it reports",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_DEADLINE=soon"}},
-			code:   2, want: "final\nPreflight Unknown InvalidArguments no check was run: PREFLIGHT_DEADLINE is no time like 2026-01-31T10:00:00Z",
+			code:   2, want: "final\nPreflight Unknown InvalidArguments no check was run: PREFLIGHT_DEADLINE: want a time like 2026-01-31T10:00:00Z",
 		},
 		"BadBudget": {
-			reason: "Without the budget the result might be cut off",
+			reason: "A budget below the minimum is an error, because the result might be cut off",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_RESULT_BYTES=511"}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RESULT_BYTES is no number of at least 512",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RESULT_BYTES: want a number of at least 512",
 		},
 		"BadRunID": {
-			reason: "A run ID that no frame can hold is no run ID",
+			reason: "A run ID that is not valid in a frame is an error",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_RUN_ID=a b"}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID is not of at most 64 letters, digits, dots, dashes and underscores",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, dots, dashes and underscores",
 		},
 		"LongRunID": {
-			reason: "Nor is one that is too long",
+			reason: "A run ID that is too long is an error",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_RUN_ID=" + strings.Repeat("x", 65)}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID is not of at most 64 letters, digits, dots, dashes and underscores",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, dots, dashes and underscores",
 		},
 		"NoChecks": {
-			reason: "Nothing to run is not a pass",
+			reason: "A script without checks does not pass",
 			script: script{text: shScript(t, "preflight_main")},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: no checks: call preflight_main with at least one",
 		},
 		"BadName": {
-			reason: "A name must be one that ClusterVersion takes",
+			reason: "A name must be valid as a risk name in ClusterVersion",
 			script: script{text: shScript(t, "preflight_main first-check true")},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: check name \"first-check\" is not CamelCase of at most 63 letters and digits",
 		},
 		"Twice": {
-			reason: "A name stands for one check",
+			reason: "Names are unique",
 			script: script{text: shScript(t, "preflight_main A true A true")},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: check name \"A\" is taken by an earlier check",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: duplicate check name \"A\"",
 		},
 		"NoFunction": {
-			reason: "A check without a function cannot pass",
+			reason: "A check without a function is an error",
 			script: script{text: shScript(t, "preflight_main A true B")},
 			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: check \"B\" has no function",
 		},
@@ -233,11 +233,12 @@ func TestEveryEndOfAShellScriptIsHeard(t *testing.T) {
 	}
 }
 
-func TestShellLeavesOutInOrder(t *testing.T) {
+func TestShellTruncationOrder(t *testing.T) {
 	t.Parallel()
-	// So many checks fail with so long a message, after one that passes.
+	// text returns a script with one check that passes and count checks that fail with
+	// a message of about length bytes.
 	text := func(count, length int) string {
-		body, calls := fmt.Sprintf("good() { preflight_pass fine; }\nbad() { preflight_fail %s %s; }\n", quote(strings.Repeat("é☃", length/5)), quote(strings.Repeat("r", 200))), "preflight_main Good good"
+		body, calls := fmt.Sprintf("good() { preflight_pass fine; }\nbad() { preflight_fail %s %s; }\n", shellQuote(strings.Repeat("é☃", length/5)), shellQuote(strings.Repeat("r", 200))), "preflight_main Good good"
 		for i := range count {
 			calls += fmt.Sprintf(" Check%d bad", i)
 		}
@@ -247,18 +248,18 @@ func TestShellLeavesOutInOrder(t *testing.T) {
 		reason        string
 		count, length int
 		budget        string
-		// What is left of the last message, in bytes, and of the findings.
+		// The expected length of the last message in bytes and number of findings.
 		message, findings int
 		truncated         bool
 	}{
-		"Fits":     {"What fits is left as it is", 2, 500, "", 500, 3, false},
-		"Cut":      {"Whole characters of the message are left", 2, 500, "1200", 128, 3, true},
-		"Names":    {"Name, outcome and reason are left", 8, 500, "700", 0, 9, true},
-		"Summary":  {"At last one finding stands for all", 20, 500, "512", 38, 1, true},
-		"Huge":     {"A budget beyond what a kubelet keeps is not believed", 4, 2000, "1000000", 128, 5, true},
-		"Parts":    {"A long frame goes into the log in parts", 9, 2000, "", 128, 10, true},
-		"TooLong":  {"A message is cut when it is said", 1, 9000, "", 2048, 2, false},
-		"AsLittle": {"The smallest budget holds a whole small result", 1, 5, "512", 5, 2, false},
+		"Fits":     {"A result that fits is complete", 2, 500, "", 500, 3, false},
+		"Cut":      {"Messages are truncated to whole characters", 2, 500, "1200", 128, 3, true},
+		"Names":    {"Name, outcome and reason remain", 8, 500, "700", 0, 9, true},
+		"Summary":  {"Finally one finding replaces all", 20, 500, "512", 38, 1, true},
+		"Huge":     {"A budget above the limit of the kubelet is reduced to this limit", 4, 2000, "1000000", 128, 5, true},
+		"Parts":    {"A long frame is written to the log in parts", 9, 2000, "", 128, 10, true},
+		"TooLong":  {"A message is truncated when it is reported", 1, 9000, "", 2048, 2, false},
+		"Smallest": {"A small result fits into the smallest budget", 1, 5, "512", 5, 2, false},
 	}
 	for shellName, shell := range shells(t) {
 		for name, tc := range cases {
@@ -276,27 +277,27 @@ func TestShellLeavesOutInOrder(t *testing.T) {
 				if !tc.truncated {
 					return
 				}
-				whole, err := preflight.ParseFrame([]byte(r.stdout))
-				if err != nil || whole.Truncated || len(whole.Findings) != tc.count+1 || !whole.Agrees(r.code) {
-					t.Errorf("%s: the log has %+v, error %v", tc.reason, whole, err)
+				full, err := preflight.ParseFrame([]byte(r.stdout))
+				if err != nil || full.Truncated || len(full.Findings) != tc.count+1 || !full.Agrees(r.code) {
+					t.Errorf("%s: the log contains %+v, error %v", tc.reason, full, err)
 				}
 			})
 		}
 	}
 }
 
-func TestShellOnALaptop(t *testing.T) {
+func TestShellOutsideOfAJob(t *testing.T) {
 	t.Parallel()
 	text := shScript(t, "bad() { preflight_fail \"pod a\"; }\npreflight_main Bad bad")
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := shell.run(t, script{text: text, laptop: true})
+			r := shell.run(t, script{text: text, outsideJob: true})
 			if r.code != 3 || r.stdout != "" || r.stderr != "Bad: Fail: pod a\n" {
-				t.Errorf("got %+v, want what is for people, and no frame", r)
+				t.Errorf("got %+v, want the text output and no frame", r)
 			}
-			// In a Job whose termination log is gone the log has the result.
-			r = shell.run(t, script{text: text, laptop: true, env: []string{"PREFLIGHT_RUN_ID=5f0c"}})
+			// In a Job without a termination log, the log has the result.
+			r = shell.run(t, script{text: text, outsideJob: true, env: []string{"PREFLIGHT_RUN_ID=5f0c"}})
 			result, err := preflight.ParseFrame([]byte(r.stdout))
 			if err != nil || !result.Agrees(r.code) || result.RunID != "5f0c" {
 				t.Errorf("got %+v, error %v", result, err)
@@ -305,30 +306,99 @@ func TestShellOnALaptop(t *testing.T) {
 	}
 }
 
-// The example, with an oc that says what the case has it say.
-func TestShellExample(t *testing.T) {
+func TestShellPrintsWhyACheckIsInconclusive(t *testing.T) {
 	t.Parallel()
-	cases := map[string]scriptCase{
-		"None":  {reason: "No volume is in the way", script: script{text: "true"}, want: "final\nNoFlexVolumes Pass Passed no volume uses flexVolume"},
-		"Two":   {reason: "Each volume is named", script: script{text: "printf 'db-0\\ndb-1\\n'"}, code: 3, want: "final\nNoFlexVolumes Fail FlexVolumeInUse volume db-0 uses flexVolume, which 4.21.3 drops; volume db-1 uses flexVolume, which 4.21.3 drops"},
-		"Error": {reason: "No answer is no pass", script: script{text: "echo forbidden >&2; exit 1"}, code: 4, want: "final\nNoFlexVolumes Unknown CheckError the check ended with the status 1; its log may say why"},
+	cases := map[string]struct{ reason, body, want string }{
+		"CommandFails":   {"The failure of a command is printed", "false", "Nodes: Unknown: the check exited with status 1; see its log\n"},
+		"ReportsNothing": {"The absence of a report is printed", ":", "Nodes: Unknown: the check reported nothing\n"},
 	}
 	for shellName, shell := range shells(t) {
 		for name, tc := range cases {
 			t.Run(shellName+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				bin := t.TempDir()
-				if err := os.WriteFile(filepath.Join(bin, "oc"), []byte("#!/bin/sh\n"+tc.script.text+"\n"), 0o700); err != nil {
-					t.Fatal(err)
+				r := shell.run(t, script{text: shScript(t, "nodes() { "+tc.body+"\n}\npreflight_main Nodes nodes"), outsideJob: true})
+				if r.code != 4 || r.stdout != "" || r.stderr != tc.want {
+					t.Errorf("%s: got %+v, want standard error %q", tc.reason, r, tc.want)
 				}
-				path := shell.path
-				if path == "" {
-					path = os.Getenv("PATH")
+			})
+		}
+	}
+}
+
+func TestShellHelp(t *testing.T) {
+	t.Parallel()
+	text := shScript(t, "nodes() { echo started >&2; preflight_fail \"pod a\"; }\npreflight_main Nodes nodes Pods nodes")
+	for shellName, shell := range shells(t) {
+		for _, flag := range []string{"-h", "--help"} {
+			t.Run(shellName+"/"+flag, func(t *testing.T) {
+				t.Parallel()
+				r := shell.run(t, script{text: text, args: []string{flag}})
+				if r.code != 0 || len(r.terminationLog) != 0 || r.stderr != "" {
+					t.Errorf("got %+v, want no check to run", r)
 				}
-				shell := interpreter{args: shell.args, path: bin + ":" + path}
+				for _, part := range []string{"usage: program [--help]\n", "\n  Nodes\n  Pods\n", "Exit codes: 0 ", "PREFLIGHT_DEADLINE"} {
+					if !strings.Contains(r.stdout, part) {
+						t.Errorf("no %q in the usage:\n%s", part, r.stdout)
+					}
+				}
+			})
+		}
+	}
+}
+
+// fakeOC returns the shell with an oc command that executes text.
+func (i interpreter) fakeOC(t *testing.T, text string) interpreter {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "oc"), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := i.path
+	if path == "" {
+		path = os.Getenv("PATH")
+	}
+	return interpreter{args: i.args, path: bin + ":" + path}
+}
+
+// The text of each case is the script of a fake oc command.
+func TestShellExample(t *testing.T) {
+	t.Parallel()
+	cases := map[string]scriptCase{
+		"None":  {reason: "The check passes without such a volume", script: script{text: "true"}, want: "final\nNoFlexVolumes Pass Passed no volume uses flexVolume"},
+		"Two":   {reason: "The message names each volume", script: script{text: "printf 'db-0\\ndb-1\\n'"}, code: 3, want: "final\nNoFlexVolumes Fail FlexVolumeInUse volume db-0 uses flexVolume, which 4.21.3 drops; volume db-1 uses flexVolume, which 4.21.3 drops"},
+		"Error": {reason: "A failed request is inconclusive", script: script{text: "echo forbidden >&2; exit 1"}, code: 4, want: "final\nNoFlexVolumes Unknown CheckError the check exited with status 1; see its log"},
+	}
+	for shellName, shell := range shells(t) {
+		for name, tc := range cases {
+			t.Run(shellName+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				tc.script.file = "sh/no-flex-volumes.sh"
 				tc.script.env = []string{"PREFLIGHT_TARGET_VERSION=4.21.3"}
-				tc.check(t, shell)
+				tc.check(t, shell.fakeOC(t, tc.script.text))
+			})
+		}
+	}
+}
+
+// A script sources preflight.sh from its own directory, however it is started.
+func TestShellExampleIsStartedFromAnyDirectory(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ reason, directory, path string }{
+		"NoSlash":  {"The path of the script has no slash", "sh", "no-flex-volumes.sh"},
+		"Relative": {"The path of the script is relative", ".", "sh/no-flex-volumes.sh"},
+		"Absolute": {"The path of the script is absolute", "testdata", absolute(t, "sh/no-flex-volumes.sh")},
+	}
+	for shellName, shell := range shells(t) {
+		for name, tc := range cases {
+			t.Run(shellName+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				with := shell.fakeOC(t, "true")
+				command := with.command(t.TempDir(), append(with.args[1:], tc.path))
+				command.Dir = tc.directory
+				output, err := command.CombinedOutput()
+				if want := "NoFlexVolumes: Pass: no volume uses flexVolume\n"; err != nil || string(output) != want {
+					t.Errorf("%s: error %v, output %q, want %q", tc.reason, err, output, want)
+				}
 			})
 		}
 	}

@@ -5,71 +5,71 @@ import (
 	"unicode/utf8"
 )
 
-// shortenings are the steps by which a document gets shorter, each on top of
-// those before it. None of them changes an outcome.
+// shortenings returns the steps that shorten a document. Each step is applied to
+// the result of the previous one. No step changes an outcome.
 func shortenings() []func(document) document {
 	return []func(document) document{
-		each(func(e *documentEntry) {
-			if severity(e.Outcome) <= severity(Skipped) {
-				e.Evidence = nil
+		each(func(f *documentFinding) {
+			if severity(f.Outcome) <= severity(Skipped) {
+				f.Evidence = nil
 			}
 		}),
-		each(func(e *documentEntry) { e.Evidence, e.Objects = nil, nil }),
+		each(func(f *documentFinding) { f.Evidence, f.Objects = nil, nil }),
 		cutAt(512),
 		cutAt(256),
 		cutAt(128),
 		cutAt(64),
-		each(func(e *documentEntry) { *e = documentEntry{Name: e.Name, Outcome: e.Outcome, Reason: e.Reason} }),
+		each(func(f *documentFinding) { *f = documentFinding{Name: f.Name, Outcome: f.Outcome, Reason: f.Reason} }),
 		summarize,
 	}
 }
 
-// each applies one change to a copy of every finding.
-func each(change func(*documentEntry)) func(document) document {
+// each returns a step that applies change to a copy of every finding.
+func each(change func(*documentFinding)) func(document) document {
 	return func(d document) document {
-		entries := make([]documentEntry, len(d.Findings))
-		for i, e := range d.Findings {
-			change(&e)
-			entries[i] = e
+		findings := make([]documentFinding, len(d.Findings))
+		for i, f := range d.Findings {
+			change(&f)
+			findings[i] = f
 		}
-		d.Findings = entries
+		d.Findings = findings
 		return d
 	}
 }
 
-// cutAt keeps the first limit bytes of the texts. Half a URL leads nowhere, so
-// a long one goes altogether.
+// cutAt returns a step that keeps the first limit bytes of the texts. A longer
+// URL is removed, because a truncated URL is useless.
 func cutAt(limit int) func(document) document {
-	return each(func(e *documentEntry) {
-		e.Message = cut(e.Message, limit)
-		e.Remediation = cut(e.Remediation, limit)
-		if len(e.URL) > limit {
-			e.URL = ""
+	return each(func(f *documentFinding) {
+		f.Message = cut(f.Message, limit)
+		f.Remediation = cut(f.Remediation, limit)
+		if len(f.URL) > limit {
+			f.URL = ""
 		}
 	})
 }
 
-// cut keeps whole characters, at most limit bytes of them with the sign that
-// something is missing.
+// cut keeps whole characters of the text, at most limit bytes including the
+// ellipsis.
 func cut(text string, limit int) string {
-	const sign = "…"
+	const ellipsis = "…"
 	if len(text) <= limit {
 		return text
 	}
-	end := limit - len(sign)
+	end := limit - len(ellipsis)
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + sign
+	return text[:end] + ellipsis
 }
 
-// summarize puts one finding with the worst outcome in the place of all.
+// summarize replaces all findings by one with the worst outcome.
 func summarize(d document) document {
 	count := map[Outcome]int{}
-	for _, e := range d.Findings {
-		count[e.Outcome]++
+	for _, f := range d.Findings {
+		count[f.Outcome]++
 	}
-	d.Findings = []documentEntry{{
+	d.Findings = []documentFinding{{
 		Name:    programFinding,
 		Outcome: worst(d.result().Findings),
 		Reason:  "ResultTooLong",

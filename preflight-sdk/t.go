@@ -7,111 +7,111 @@ import (
 	"time"
 )
 
-// T is what a check says its findings to, as a test does to its testing.T.
-// No method ends the check: after the last word, return. The methods may be
-// called from several goroutines; calls after the check has ended, or after
-// its time was up, are without effect.
+// T is the interface through which a check reports, like testing.T for a test. No
+// method ends the check: return after the last report. The methods are safe for
+// use by several goroutines. Calls after the check ended, or after its time was
+// up, have no effect.
 type T struct {
-	account *account
-	update  Update
-	log     io.Writer
-	// ctx is what Run was called with; parts get it too.
+	recorder *recorder
+	update   Update
+	log      io.Writer
+	// ctx is the context of Run and of its parts.
 	ctx context.Context //nolint:containedctx // A T lives as long as the call that ctx is for.
 
-	// parent and path are of a part: nil and "" for the check itself.
+	// parent and path belong to a part; they are nil and "" for the check itself.
 	parent *T
 	path   string
 
-	// What follows is guarded by account.mu.
+	// The fields below are guarded by recorder.mu.
 	reason   string
-	worst    Outcome // of all that it and its parts said; empty: nothing
+	worst    Outcome // Of this T and its parts; empty if nothing was reported.
 	cleanups []func()
 }
 
-// Failf says that the update would do harm, and why. Name the object.
-func (t *T) Failf(format string, args ...any) { t.say(Fail, format, args) }
+// Failf reports that the update would do harm. The message states why and names
+// the object.
+func (t *T) Failf(format string, args ...any) { t.report(Fail, format, args) }
 
-// Warnf says what an administrator should know, though it is no reason to
-// stay.
-func (t *T) Warnf(format string, args ...any) { t.say(Warn, format, args) }
+// Warnf reports something that an administrator should know but that does not
+// prevent the update.
+func (t *T) Warnf(format string, args ...any) { t.report(Warn, format, args) }
 
-// Skipf says that the check does not apply to this cluster, and why. It is
-// outweighed by any Warnf, Failf or error.
-func (t *T) Skipf(format string, args ...any) { t.say(Skipped, format, args) }
+// Skipf reports that the check does not apply to this cluster. The message states
+// why. Any Warnf, Failf or error overrides it.
+func (t *T) Skipf(format string, args ...any) { t.report(Skipped, format, args) }
 
-// Inconclusivef says that the check cannot tell, and why: the finding is
-// Unknown, unless something failed. It is for an answer that is no answer;
-// for an error, return it. The reason is the word given to Reason, or else
-// Inconclusive.
-func (t *T) Inconclusivef(format string, args ...any) { t.say(Unknown, format, args) }
+// Inconclusivef reports that the check is inconclusive: the finding is Unknown
+// unless something failed. It is for a valid response without an answer, such as
+// an empty status; return an error as an error. The reason is the one that was
+// set with Reason, or Inconclusive.
+func (t *T) Inconclusivef(format string, args ...any) { t.report(Unknown, format, args) }
 
-// Logf writes one line to the log, on standard error. The last one before a
-// timeout or an interruption is reported as the step at which it happened.
+// Logf writes one line to the log, on standard error. The last line before a
+// timeout or an interruption is reported as the last step.
 func (t *T) Logf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	t.account.change(func() {
-		t.account.step = t.under(": ", text)
+	t.recorder.record(func() {
+		t.recorder.step = t.qualified(": ", text)
 		fmt.Fprintf(t.log, "%s: %s\n", t.name(), text)
 	})
 }
 
-// Reason sets the finding's reason: one CamelCase word of at most 63
-// characters for machines, stable between releases. The last call counts.
-// Without it the reason is Passed, CheckWarned, CheckFailed, NotApplicable or
-// Inconclusive; a check that ended without an answer always has one of
-// CheckError, Panic, Timeout, Interrupted and PrerequisiteFailed. A word of
-// another form is logged and ignored.
+// Reason sets the reason of the finding: one CamelCase word of at most 63
+// characters, stable across releases. The last call counts. The default is
+// Passed, CheckWarned, CheckFailed, NotApplicable or Inconclusive, depending on
+// the outcome. A check that did not complete always has the reason CheckError,
+// Panic, Timeout, Interrupted or PrerequisiteFailed. An invalid word is logged
+// and ignored.
 func (t *T) Reason(camelCaseWord string) {
-	if !camelCase(camelCaseWord) {
+	if !isCamelCase(camelCaseWord) {
 		t.Logf("reason %q is not a CamelCase word of at most %d characters: ignored", camelCaseWord, maxWord)
 		return
 	}
-	t.account.change(func() { t.reason = camelCaseWord })
+	t.recorder.record(func() { t.reason = camelCaseWord })
 }
 
-// Remedyf says what to do about it, with the command to type where there is
-// one. Several calls are several lines. It is not reported with a pass or a
-// skip.
+// Remedyf adds one line to the remediation: the action that resolves the finding,
+// with the command. The remediation of a pass or a skip is not reported.
 func (t *T) Remedyf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	t.account.change(func() { t.account.remedies = append(t.account.remedies, line) })
+	t.recorder.record(func() { t.recorder.remedies = append(t.recorder.remedies, line) })
 }
 
-// Object names an object that the finding is about, the most important first.
+// Object adds an affected object. Add the most important one first.
 func (t *T) Object(object Object) {
-	t.account.change(func() { t.account.objects = append(t.account.objects, object) })
+	t.recorder.record(func() { t.recorder.objects = append(t.recorder.objects, object) })
 }
 
-// Evidence keeps a short fact that supports the finding; the last value of a
-// key counts. It is read by many people: no secrets. Where the result is too
-// long to be handed over, evidence is the first that is left out.
+// Evidence adds a short fact that supports the finding; the last value of a key
+// counts. It is shown in reports and logs and must not contain secrets. If a
+// result is too long, evidence is removed first.
 func (t *T) Evidence(key, value string) {
-	t.account.change(func() { t.account.evidence[t.under("/", key)] = value })
+	t.recorder.record(func() { t.recorder.evidence[t.qualified("/", key)] = value })
 }
 
-// Update is the update that is asked about. It is the caller's own copy.
+// Update returns a copy of the update that is checked.
 func (t *T) Update() Update { return t.update.clone() }
 
-// Deadline is when the context given to Run ends; ok is false when it only
-// ends by interruption.
+// Deadline returns when the context of Run ends; ok is false if it has no
+// deadline.
 func (t *T) Deadline() (deadline time.Time, ok bool) { return t.ctx.Deadline() }
 
-// say formats before it locks: what is formatted may call back.
-func (t *T) say(outcome Outcome, format string, args []any) {
-	text := t.under(": ", fmt.Sprintf(format, args...))
-	t.account.change(func() { t.account.add(statement{outcome: outcome, text: text, by: t}) })
+// report formats before it locks, because the arguments may call methods of t.
+func (t *T) report(outcome Outcome, format string, args []any) {
+	text := t.qualified(": ", fmt.Sprintf(format, args...))
+	t.recorder.record(func() { t.recorder.add(statement{outcome: outcome, text: text, source: t}) })
 }
 
-// name is the check's, with the part's behind it.
+// name returns the name of the check and the path of the part.
 func (t *T) name() string {
 	if t.parent == nil {
-		return t.account.check.Name
+		return t.recorder.check.Name
 	}
-	return t.account.check.Name + "/" + t.path
+	return t.recorder.check.Name + "/" + t.path
 }
 
-// under puts the part before the text.
-func (t *T) under(separator, text string) string {
+// qualified prefixes the text with the path of the part.
+func (t *T) qualified(separator, text string) string {
 	if t.parent == nil {
 		return text
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// printFinding writes one finding for people: the outcome and the cause first,
-// then what to do.
+// printFinding writes one finding as text: the outcome and the cause, then the
+// remediation.
 func printFinding(w io.Writer, f Finding) {
-	fmt.Fprintf(w, "%s %s: %s", sign(f.Outcome), f.Name, f.Outcome)
+	fmt.Fprintf(w, "%s %s: %s", symbol(f.Outcome), f.Name, f.Outcome)
 	if f.Message != "" {
 		fmt.Fprintf(w, ": %s", indent(f.Message))
 	}
@@ -22,8 +22,14 @@ func printFinding(w io.Writer, f Finding) {
 	}
 }
 
-// printSummary writes how many checks there were of each outcome.
+// printSummary writes the number of findings of each outcome.
 func printSummary(w io.Writer, result Result) {
+	fmt.Fprintf(w, "%s\n", summary(result))
+}
+
+// summary returns the number of findings of each outcome that occurs, such as
+// "1 Fail, 2 Pass".
+func summary(result Result) string {
 	count := map[Outcome]int{}
 	for _, f := range result.Findings {
 		count[f.Outcome]++
@@ -34,15 +40,18 @@ func printSummary(w io.Writer, result Result) {
 			parts = append(parts, fmt.Sprintf("%d %s", count[o], o))
 		}
 	}
-	fmt.Fprintf(w, "%s\n", strings.Join(parts, ", "))
+	if len(parts) == 0 {
+		return "no check was run"
+	}
+	return strings.Join(parts, ", ")
 }
 
-// indent keeps the lines of a text together.
+// indent aligns the lines of a text with its first line.
 func indent(text string) string {
 	return strings.ReplaceAll(text, "\n", "\n    ")
 }
 
-func sign(outcome Outcome) string {
+func symbol(outcome Outcome) string {
 	switch outcome {
 	case Pass:
 		return "✓"

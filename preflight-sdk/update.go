@@ -11,42 +11,43 @@ import (
 	"strings"
 )
 
-// Update is the update that the checks judge. A field is empty when nobody
-// told. The runner always tells the first four, and the others where it knows
-// them; on a laptop the flags --from, --to, --image, --path and --fact tell.
+// Update is the update that is checked. A field is empty if its value is unknown.
+// The runner always sets the first four fields, and the others if it knows them.
+// Outside of a Job the flags --from, --to, --image, --path and --fact set them.
 type Update struct {
-	// RunID identifies the preflight run; empty on a laptop.
+	// RunID identifies the preflight run; empty outside of a Job.
 	RunID string
-	// From is the version that the cluster runs, e.g. 4.20.5.
+	// From is the current version of the cluster, e.g. 4.20.5.
 	From string
-	// To is the version that is asked about, e.g. 4.21.3.
+	// To is the target version, e.g. 4.21.3.
 	To string
-	// Image is the pull spec by digest of the release image of To.
+	// Image is the pull spec of the target's release image, by digest.
 	Image string
-	// Path are the versions on the way, From first and To last. Where it is
-	// empty nobody knows whether the update goes through other versions. At
-	// most 32 versions.
+	// Path contains the versions that the update goes through, From first and To
+	// last. It is empty if the path is unknown. At most 32 versions.
 	Path []string
-	// Facts are what the runner knows about the target, by name. Which names
-	// there are depends on the runner, so a check must do without: skip or
-	// return an error where it cannot. At most 256 facts, 64 KiB in all.
+	// Facts are what the runner knows about the target, by name. The names depend
+	// on the runner, so a check must not rely on a fact: skip the check or return an
+	// error if it is missing. At most 256 facts and 64 KiB.
 	Facts map[string]string
 }
 
-// clone keeps what one check does to the update from the others.
+// clone returns a deep copy, so that checks cannot change each other's update.
 func (u Update) clone() Update {
 	u.Path, u.Facts = slices.Clone(u.Path), maps.Clone(u.Facts)
 	return u
 }
 
-// Limits of what is told about an update.
+// Limits of the values that describe an update.
 const (
 	maxPath       = 32
 	maxFacts      = 256
 	maxFactsBytes = 64 << 10
 )
 
-// parsePath reads versions with commas between them. No text is no path.
+var versionPattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]{0,127}$`)
+
+// parsePath parses versions separated by commas. An empty text is an empty path.
 func parsePath(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -55,20 +56,19 @@ func parsePath(text string) ([]string, error) {
 	if len(path) > maxPath {
 		return nil, fmt.Errorf("more than %d versions", maxPath)
 	}
-	version := regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]{0,127}$`)
 	for _, v := range path {
-		if !version.MatchString(v) {
-			return nil, fmt.Errorf("version %.128q: want versions like 4.21.3, with commas between them", v)
+		if !versionPattern.MatchString(v) {
+			return nil, fmt.Errorf("version %.128q: want versions like 4.21.3, separated by commas", v)
 		}
 	}
 	return path, nil
 }
 
-// parseFacts reads a JSON object of strings. No text is no facts. A name that
-// is there twice is an error: the runner and the check might read another one.
+// parseFacts parses a JSON object of strings. An empty text contains no facts. A
+// duplicate name is an error, because readers differ in which value they use.
 func parseFacts(text string) (map[string]string, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // No facts are no error.
+		return nil, nil //nolint:nilnil // Facts are optional.
 	}
 	if len(text) > maxFactsBytes {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(text), maxFactsBytes)
@@ -84,7 +84,7 @@ func parseFacts(text string) (map[string]string, error) {
 			return nil, err
 		}
 		if _, taken := facts[name]; taken {
-			return nil, fmt.Errorf("fact %.128q is there twice", name)
+			return nil, fmt.Errorf("duplicate fact %.128q", name)
 		}
 		if len(facts) == maxFacts {
 			return nil, fmt.Errorf("more than %d facts", maxFacts)
@@ -92,10 +92,10 @@ func parseFacts(text string) (map[string]string, error) {
 		facts[name] = value
 	}
 	if _, err := decoder.Token(); err != nil {
-		return nil, errors.New("want a JSON object of strings, and it does not end")
+		return nil, errors.New("want a JSON object of strings: unexpected end")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("want one JSON object of strings, and there is more behind it")
+		return nil, errors.New("want one JSON object of strings: unexpected data after it")
 	}
 	return facts, nil
 }
@@ -103,16 +103,16 @@ func parseFacts(text string) (map[string]string, error) {
 func parseFact(decoder *json.Decoder) (name, value string, err error) {
 	token, err := decoder.Token()
 	if err != nil {
-		return "", "", errors.New("want a JSON object of strings, and it is not JSON")
+		return "", "", errors.New("want a JSON object of strings: invalid JSON")
 	}
 	name, _ = token.(string)
 	token, err = decoder.Token()
 	if err != nil {
-		return "", "", fmt.Errorf("fact %.128q: not JSON", name)
+		return "", "", fmt.Errorf("fact %.128q: invalid JSON", name)
 	}
 	value, ok := token.(string)
 	if name == "" || !ok {
-		return "", "", fmt.Errorf("fact %.128q: want a name, and a string as its value", name)
+		return "", "", fmt.Errorf("fact %.128q: want a non-empty name and a string value", name)
 	}
 	return name, value, nil
 }

@@ -14,13 +14,13 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// told runs a program and gives the update that its check sees, or else what
-// the program says against it.
-func told(t *testing.T, args []string, env map[string]string) (preflight.Update, string) {
+// observeUpdate runs a program and returns the update that its check receives and
+// the standard error of the program.
+func observeUpdate(t *testing.T, args []string, env map[string]string) (preflight.Update, string) {
 	t.Helper()
 	var update preflight.Update
 	var stderr strings.Builder
-	p := preflight.Program{Args: args, Env: env, Stdout: io.Discard, Stderr: &stderr, TerminationLog: absent(t)}
+	p := preflight.Program{Args: args, Env: env, Stdout: io.Discard, Stderr: &stderr, TerminationLog: missingLog(t)}
 	p.Run(context.Background(), preflight.Check{Name: "A", Run: func(_ context.Context, t *preflight.T) error {
 		update = t.Update()
 		return nil
@@ -28,7 +28,7 @@ func told(t *testing.T, args []string, env map[string]string) (preflight.Update,
 	return update, stderr.String()
 }
 
-func TestWhatIsToldOfTheUpdate(t *testing.T) {
+func TestUpdateFromFlagsAndEnvironment(t *testing.T) {
 	many := func(n int) string {
 		facts := map[string]string{}
 		for i := range n {
@@ -47,39 +47,39 @@ func TestWhatIsToldOfTheUpdate(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Nothing":      {"What nobody knows is not there", "", "", nil, "[] map[]"},
-		"Path":         {"The versions on the way, with the ends", "4.19.3,4.20.0-rc.1,4.21.3+x", "", nil, "[4.19.3 4.20.0-rc.1 4.21.3+x] map[]"},
-		"Facts":        {"Facts are strings by name", "", ` {"a":"b","c.d/e":"é\n"} `, nil, "[] map[a:b c.d/e:é\n]"},
-		"NoFacts":      {"An empty object has no facts", "", "{}", nil, "[] map[]"},
-		"Flags":        {"On a laptop flags tell", "", "", []string{"--path", "4.20.5,4.21.3", "--fact", "a=b=c", "--fact=d="}, "[4.20.5 4.21.3] map[a:b=c d:]"},
-		"FlagsOver":    {"A flag goes over the environment, and leaves the other facts", "4.20.5,4.21.3", `{"a":"1","b":"2"}`, []string{"--path", "4.21.3", "--fact", "b=3"}, "[4.21.3] map[a:1 b:3]"},
-		"ManyFacts":    {"There are at most 256 facts", "", many(257), nil, "PREFLIGHT_FACTS: more than 256 facts"},
-		"LongFacts":    {"Facts have at most 64 KiB", "", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, nil, "PREFLIGHT_FACTS: 65544 bytes: want at most 65536"},
-		"FactTwice":    {"Which one would count is a guess", "", `{"a":"1","a":"2"}`, nil, `PREFLIGHT_FACTS: fact "a" is there twice`},
-		"FactNumber":   {"A fact is a string", "", `{"a":1}`, nil, `PREFLIGHT_FACTS: fact "a": want a name, and a string as its value`},
-		"FactNull":     {"Null is no string, not even an empty one", "", `{"a":null}`, nil, `PREFLIGHT_FACTS: fact "a": want a name, and a string as its value`},
-		"FactObject":   {"A fact is no object", "", `{"a":{"b":"c"}}`, nil, `PREFLIGHT_FACTS: fact "a": want a name, and a string as its value`},
-		"FactUnnamed":  {"A fact has a name", "", `{"":"b"}`, nil, `PREFLIGHT_FACTS: fact "": want a name, and a string as its value`},
-		"FactsArray":   {"Facts are an object", "", `["a"]`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsNull":    {"Null is no object", "", `null`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsText":    {"Facts are JSON", "", `a=b`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsCut":     {"Half of the facts are none", "", `{"a":"b"`, nil, "PREFLIGHT_FACTS: want a JSON object of strings, and it does not end"},
-		"FactCut":      {"Half of a fact is none", "", `{"a":"b`, nil, `PREFLIGHT_FACTS: fact "a": not JSON`},
-		"FactNoName":   {"A name is a string", "", `{a:"b"}`, nil, "PREFLIGHT_FACTS: want a JSON object of strings, and it is not JSON"},
-		"FactsMore":    {"One object is all", "", `{} {}`, nil, "PREFLIGHT_FACTS: want one JSON object of strings, and there is more behind it"},
-		"PathGap":      {"A version that is missing is a slip", "4.20.5,,4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, with commas between them`},
-		"PathSpace":    {"There is no space between versions", "4.20.5, 4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version " 4.21.3": want versions like 4.21.3, with commas between them`},
-		"PathLong":     {"A path has at most 32 versions", strings.Repeat("4.20.5,", 32) + "4.21.3", "", nil, "PREFLIGHT_UPDATE_PATH: more than 32 versions"},
-		"FlagNoValue":  {"A fact has a value", "", "", []string{"--fact", "a"}, `invalid value "a" for flag -fact: want NAME=VALUE (--help shows the flags)`},
-		"FlagBadPath":  {"A flag is held to the same", "", "", []string{"--path", ","}, `invalid value "," for flag -path: version "": want versions like 4.21.3, with commas between them (--help shows the flags)`},
-		"FlagNotInJob": {"--name has nothing to name", "", "", []string{"--name", "a"}, "--name and --namespace are for --print-manifest"},
+		"Nothing":       {"The path and the facts are optional", "", "", nil, "[] map[]"},
+		"Path":          {"The path has the first and the last version", "4.19.3,4.20.0-rc.1,4.21.3+x", "", nil, "[4.19.3 4.20.0-rc.1 4.21.3+x] map[]"},
+		"Facts":         {"Facts are strings by name", "", ` {"a":"b","c.d/e":"é\n"} `, nil, "[] map[a:b c.d/e:é\n]"},
+		"NoFacts":       {"An empty object contains no facts", "", "{}", nil, "[] map[]"},
+		"Flags":         {"Outside of a Job the flags describe the update", "", "", []string{"--path", "4.20.5,4.21.3", "--fact", "a=b=c", "--fact=d="}, "[4.20.5 4.21.3] map[a:b=c d:]"},
+		"FlagOverrides": {"A flag overrides the environment and keeps the other facts", "4.20.5,4.21.3", `{"a":"1","b":"2"}`, []string{"--path", "4.21.3", "--fact", "b=3"}, "[4.21.3] map[a:1 b:3]"},
+		"ManyFacts":     {"At most 256 facts are allowed", "", many(257), nil, "PREFLIGHT_FACTS: more than 256 facts"},
+		"LongFacts":     {"At most 64 KiB of facts are allowed", "", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, nil, "PREFLIGHT_FACTS: 65544 bytes: want at most 65536"},
+		"DuplicateFact": {"Readers differ in which duplicate they use", "", `{"a":"1","a":"2"}`, nil, `PREFLIGHT_FACTS: duplicate fact "a"`},
+		"FactNumber":    {"A number is not a string", "", `{"a":1}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
+		"FactNull":      {"Null is not a string", "", `{"a":null}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
+		"FactObject":    {"An object is not a string", "", `{"a":{"b":"c"}}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
+		"FactUnnamed":   {"A fact has a non-empty name", "", `{"":"b"}`, nil, `PREFLIGHT_FACTS: fact "": want a non-empty name and a string value`},
+		"FactsArray":    {"An array is not an object", "", `["a"]`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsNull":     {"Null is not an object", "", `null`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsText":     {"Facts are JSON", "", `a=b`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsCut":      {"An incomplete object is an error", "", `{"a":"b"`, nil, "PREFLIGHT_FACTS: want a JSON object of strings: unexpected end"},
+		"FactCut":       {"An incomplete fact is an error", "", `{"a":"b`, nil, `PREFLIGHT_FACTS: fact "a": invalid JSON`},
+		"FactNoName":    {"A name without quotes is an error", "", `{a:"b"}`, nil, "PREFLIGHT_FACTS: want a JSON object of strings: invalid JSON"},
+		"FactsMore":     {"Data after the object is an error", "", `{} {}`, nil, "PREFLIGHT_FACTS: want one JSON object of strings: unexpected data after it"},
+		"PathGap":       {"An empty version is an error", "4.20.5,,4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`},
+		"PathSpace":     {"A space is not part of a version", "4.20.5, 4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version " 4.21.3": want versions like 4.21.3, separated by commas`},
+		"PathLong":      {"At most 32 versions are allowed", strings.Repeat("4.20.5,", 32) + "4.21.3", "", nil, "PREFLIGHT_UPDATE_PATH: more than 32 versions"},
+		"FlagNoValue":   {"A fact has a value", "", "", []string{"--fact", "a"}, `invalid value "a" for flag -fact: want NAME=VALUE (--help shows the flags)`},
+		"FlagBadPath":   {"A flag is validated like the environment", "", "", []string{"--path", ","}, `invalid value "," for flag -path: version "": want versions like 4.21.3, separated by commas (--help shows the flags)`},
+		"FlagNotInJob":  {"--name has no effect without --print-manifest", "", "", []string{"--name", "a"}, "--name and --namespace require --print-manifest"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			update, said := told(t, tc.args, map[string]string{"PREFLIGHT_UPDATE_PATH": tc.path, "PREFLIGHT_FACTS": tc.facts})
+			update, stderr := observeUpdate(t, tc.args, map[string]string{"PREFLIGHT_UPDATE_PATH": tc.path, "PREFLIGHT_FACTS": tc.facts})
 			got := fmt.Sprint(update.Path, " ", update.Facts)
-			if said != "" {
-				got = strings.TrimSuffix(strings.TrimPrefix(said, "preflight: "), "\n")
+			if stderr != "" {
+				got = strings.TrimSuffix(strings.TrimPrefix(stderr, "preflight: "), "\n")
 			}
 			if got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
@@ -88,7 +88,7 @@ func TestWhatIsToldOfTheUpdate(t *testing.T) {
 	}
 }
 
-func TestUpdateIsTheCheckersOwn(t *testing.T) {
+func TestUpdateIsACopy(t *testing.T) {
 	shared := preflight.Update{Path: []string{"4.20.5", "4.21.3"}, Facts: map[string]string{"a": "b"}}
 	check := preflight.Check{Name: "A", Run: func(_ context.Context, t *preflight.T) error {
 		u := t.Update()
@@ -99,7 +99,7 @@ func TestUpdateIsTheCheckersOwn(t *testing.T) {
 		return nil
 	}}
 	if got := check.Evaluate(context.Background(), shared, nil); got.Outcome != preflight.Pass || shared.Path[0] != "4.20.5" || shared.Facts["a"] != "b" {
-		t.Errorf("got %q, and the caller's is %v: what a check does to it is its own business", say(got), shared)
+		t.Errorf("got %q, and the update of the caller is %v: a check must not change it", outcomeLine(got), shared)
 	}
 }
 
@@ -108,10 +108,10 @@ func FuzzFacts(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		update, said := told(t, nil, map[string]string{"PREFLIGHT_FACTS": text})
-		if said != "" {
-			if strings.Count(said, "\n") != 1 || len(said) > 1024 || update.Facts != nil {
-				t.Errorf("%q gives %q: want one line, and no facts", text, said)
+		update, stderr := observeUpdate(t, nil, map[string]string{"PREFLIGHT_FACTS": text})
+		if stderr != "" {
+			if strings.Count(stderr, "\n") != 1 || len(stderr) > 1024 || update.Facts != nil {
+				t.Errorf("%q results in %q: want one line and no facts", text, stderr)
 			}
 			return
 		}
@@ -120,7 +120,7 @@ func FuzzFacts(f *testing.F) {
 		}
 		var want map[string]string
 		if err := json.Unmarshal([]byte(text), &want); err != nil || !maps.Equal(update.Facts, want) {
-			t.Errorf("%q gives %q, encoding/json %q, error %v", text, update.Facts, want, err)
+			t.Errorf("%q results in %q, encoding/json %q, error %v", text, update.Facts, want, err)
 		}
 	})
 }
@@ -130,12 +130,12 @@ func FuzzPath(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		update, said := told(t, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": text})
-		if said != "" && (strings.Count(said, "\n") != 1 || len(said) > 1024 || !utf8.ValidString(said)) {
-			t.Errorf("%q gives %q: want one line", text, said)
+		update, stderr := observeUpdate(t, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": text})
+		if stderr != "" && (strings.Count(stderr, "\n") != 1 || len(stderr) > 1024 || !utf8.ValidString(stderr)) {
+			t.Errorf("%q results in %q: want one line", text, stderr)
 		}
-		if said == "" && strings.Join(update.Path, ",") != text || slices.Contains(update.Path, "") || len(update.Path) > 32 {
-			t.Errorf("%q gives %q", text, update.Path)
+		if stderr == "" && strings.Join(update.Path, ",") != text || slices.Contains(update.Path, "") || len(update.Path) > 32 {
+			t.Errorf("%q results in %q", text, update.Path)
 		}
 	})
 }

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// mapping is a YAML mapping that keeps its order.
+// mapping is a YAML mapping with ordered fields.
 type mapping []field
 
-// field has a value that is a string, a bool, an int, a list of strings, a
-// mapping or a list of mappings.
+// field is a field of a mapping. Its value is a string, a bool, an int, a list of
+// strings, a mapping or a list of mappings.
 type field struct {
 	name  string
 	value any
 }
 
-// write writes the mapping in block style, and lists of strings in flow style,
-// with every string quoted that a parser might take for something else.
+// write writes the mapping in block style and lists of strings in flow style. A
+// string that a parser might read as another type is quoted.
 func (m mapping) write(w *strings.Builder, indent string) {
 	for _, f := range m {
 		fmt.Fprintf(w, "%s%s:", indent, scalar(f.name))
@@ -41,8 +41,8 @@ func (m mapping) write(w *strings.Builder, indent string) {
 	}
 }
 
-// writeItem writes the mapping as an item of a list: a dash in the place of
-// the first two spaces of its indentation.
+// writeItem writes the mapping as an item of a list: a dash replaces the first two
+// spaces of the indentation.
 func (m mapping) writeItem(w *strings.Builder, indent string) {
 	var text strings.Builder
 	m.write(&text, indent+"  ")
@@ -57,16 +57,19 @@ func flow(values []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// scalar leaves those strings plain that are strings to every parser: words,
-// paths and pull specs, but not what YAML 1.1 takes for a bool or null.
+var (
+	plainScalar    = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9._/@-]*(:[A-Za-z0-9._/@-]+)*$`)
+	reservedScalar = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null)$`)
+)
+
+// scalar quotes a string unless every parser reads it as a string: words, paths
+// and pull specs, except for the booleans and null of YAML 1.1.
 func scalar(text string) string {
-	plain := regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9._/@-]*(:[A-Za-z0-9._/@-]+)*$`)
-	taken := regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null)$`)
-	if plain.MatchString(text) && !taken.MatchString(text) {
+	if plainScalar.MatchString(text) && !reservedScalar.MatchString(text) {
 		return text
 	}
 	return quote(text)
 }
 
-// quote uses the escapes of Go, all of which are escapes of YAML too.
+// quote uses the escapes of Go, which are all valid in YAML.
 func quote(text string) string { return strconv.QuoteToASCII(text) }

@@ -24,8 +24,8 @@ func file(t *testing.T, entries string) []acceptance.Acceptance {
 
 func TestAcceptancesOfAFile(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Accept = nil
-	w.config.Accepted = file(t, `
+	w.options.Accept = nil
+	w.options.Accepted = file(t, `
 - {risk: Etcd.Quorum, reason: no jobs here, owner: ann, expires: 2099-01-01, versions: 4.19.x}
 - {risk: RiskA, reason: old, owner: bob, expires: 2020-01-01}
 - {risk: RiskB, reason: elsewhere, owner: bob, versions: 4.20.x}
@@ -39,8 +39,8 @@ func TestAcceptancesOfAFile(t *testing.T) {
 		t.Errorf("bypass %+v, want %q", got, want)
 	}
 	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
-		if finding := find(t, told, name); finding.Outcome != preflight.Warn || !strings.Contains(finding.Message, want) {
-			t.Errorf("%s: %+v, want a warning that says %q", name, finding, want)
+		if f := find(t, told, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
+			t.Errorf("%s: %+v, want a warning that says %q", name, f, want)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.state.Desired = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: check}}}
 	w.apply(t)
-	w.config.Accept = nil
+	w.options.Accept = nil
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready || find(t, told, check).Bypass.Detail != acceptance.Origin {
 		t.Errorf("%+v, bypass %+v; want it accepted as ClusterVersion says", told.Verdict, find(t, told, check).Bypass)
 	}
@@ -57,33 +57,33 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 
 func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
-	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
+	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
 	told := w.run(t)
-	finding := find(t, told, "AcceptanceWithoutEffect")
-	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(finding.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(finding.Message, "still blocks") {
-		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, finding)
+	f := find(t, told, "AcceptanceWithoutEffect")
+	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "still blocks") {
+		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, f)
 	}
-	for _, finding := range told.Findings {
-		if finding.Name == "AcceptanceUnused" {
-			t.Errorf("it is told of twice: %+v", finding)
+	for _, f := range told.Findings {
+		if f.Name == "AcceptanceUnused" {
+			t.Errorf("it is told of twice: %+v", f)
 		}
 	}
 }
 
 func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Target = runner.Target{Image: digested("7")} // no such release, and no signature
-	w.config.Accept = []string{check, "RiskA"}
-	finding := find(t, w.run(t), "AcceptanceUnused")
-	if strings.Contains(finding.Message, check) || !strings.Contains(finding.Message, "RiskA") {
-		t.Errorf("%q; nobody knows the checks of a release that is not read", finding.Message)
+	w.target = runner.Target{Image: digested("7")} // no such release, and no signature
+	w.options.Accept = accepting(check, "RiskA")
+	f := find(t, w.run(t), "AcceptanceUnused")
+	if strings.Contains(f.Message, check) || !strings.Contains(f.Message, "RiskA") {
+		t.Errorf("%q; nobody knows the checks of a release that is not read", f.Message)
 	}
 }
 
 func TestNamesThatCannotBeAccepted(t *testing.T) {
 	for _, name := range []string{"", "risk", "Risk_A", "-"} {
-		w := world{config: runner.Config{Accept: []string{name}, Target: runner.Target{Version: next}}}
-		if _, err := runner.Run(t.Context(), w.config); err == nil || !strings.Contains(err.Error(), "illegal risk") {
+		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Accept: accepting(name)}}
+		if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil || !strings.Contains(err.Error(), "illegal risk") {
 			t.Errorf("%q: error %v, want that it is illegal", name, err)
 		}
 	}
@@ -92,11 +92,11 @@ func TestNamesThatCannotBeAccepted(t *testing.T) {
 func TestAdminGatesOfTheTargetAreForetold(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
-	w.config.Target = runner.Target{Image: w.push(t, next)}
-	w.config.Force = true // it is not signed
-	finding := find(t, w.run(t), "AdminAckAhead")
-	if finding.Outcome != preflight.Warn || finding.Blocks || !strings.Contains(finding.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
-		t.Errorf("%+v, want a warning that names the gate and what it asks for", finding)
+	w.target = runner.Target{Image: w.push(t, next)}
+	w.options.Force = true // it is not signed
+	f := find(t, w.run(t), "AdminAckAhead")
+	if f.Outcome != preflight.Warn || f.Blocks || !strings.Contains(f.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
+		t.Errorf("%+v, want a warning that names the gate and what it asks for", f)
 	}
 }
 
@@ -108,20 +108,20 @@ func TestWhatCVOWouldDo(t *testing.T) {
 		says    string
 	}{
 		"Takes":    {reason: "available, signed, nothing in the way", change: func(*world) {}, accepts: true, says: "PayloadLoaded"},
-		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.config.Target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
+		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
 		"Gate": {
-			reason: "its condition will tell", says: "PreconditionChecks: the condition Upgradeable",
+			reason: "its condition will report it", says: "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
 		},
 		"Upgradeable": {
-			reason: "its condition tells", says: "PreconditionChecks: Preconditions failed",
+			reason: "its condition reports it", says: "PreconditionChecks: Preconditions failed",
 			change: func(w *world) {
 				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Because", Message: "no"}}
 			},
 		},
 		"Forced": {
 			reason: "force goes past it", accepts: true, says: "PayloadLoaded",
-			change: func(w *world) { w.state.Gates, w.config.Force = map[string]string{"ack-4.18-x": "Do."}, true },
+			change: func(w *world) { w.state.Gates, w.options.Force = map[string]string{"ack-4.18-x": "Do."}, true },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,37 +10,68 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// auditName is the name of the audit, and what the names of its findings begin
-// with.
-const auditName = "ReadOnlyAccess"
+// nameAudit names the audit, and begins the names of its findings.
+const nameAudit = "ReadOnlyAccess"
 
-// audit is a Source: what may the identities of the checks do? Of a copy that
-// goes with the run the plan knows it, of any other account the API server is
-// asked. What an account may write is a warning and does not block: the guard,
-// and not the account, keeps checks from writing.
+// reasonReadOnly is reported for a ServiceAccount of checks that has no write
+// access.
+//
+// Cause: its roles only read.
+//
+// Remedy: none needed.
+const reasonReadOnly finding.Reason = "ReadOnly"
+
+// reasonMayWrite is reported for a ServiceAccount of checks that has write
+// access. The read-only guard of the run denies such writes.
+//
+// Cause: a role outside the release is bound to the account.
+//
+// Remedy: ask the owners of the check for an account that only reads.
+const reasonMayWrite finding.Reason = "MayWrite"
+
+// reasonPartlyAudited is reported when the API server could not list some of its
+// APIs, so the access to them is unknown.
+//
+// Cause: an aggregated API server is unavailable.
+//
+// Remedy: check "oc get apiservices".
+const reasonPartlyAudited finding.Reason = "PartlyAudited"
+
+// reasonNotAudited is reported when the access of the checks' accounts could not
+// be reviewed.
+//
+// Cause: the permission to create SubjectAccessReviews or to list RoleBindings is
+// missing.
+//
+// Remedy: bind the roles that "auth run" prints.
+const reasonNotAudited finding.Reason = "NotAudited"
+
+// audit finds out what the accounts of the checks may write. Of a temporary copy
+// the plan knows it, for any other account the API server is asked. What an
+// account may write is a warning: the guard, not the account, keeps checks from
+// writing.
 type audit struct {
 	accounts []launch.Account
-	// rights has those of the accounts that the plan does not know, in order, once
-	// the API server has told them.
-	rights <-chan auditAnswer
-	// guarded is true when the guard denies what an account may write.
-	guarded bool
+	// rights has the result for the accounts that the plan does not know, in order.
+	rights <-chan rightsResult
 }
 
-// auditAnswer is what the API server said of accounts.
-type auditAnswer struct {
+type rightsResult struct {
 	rights []access.Rights
 	err    error
 }
 
-// beginAudit has the API server asked at once: those are hundreds of questions
-// for each account, and while the guard comes into force there is nothing else to
-// do. As soon as the checks start they need the machine for themselves.
+// beginAudit starts the access reviews, which are hundreds for each account: until
+// the guard is in force there is nothing else to do, and afterwards the checks
+// need the API server.
 func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
 	var asked []types.NamespacedName
 	for _, account := range accounts {
@@ -49,122 +79,96 @@ func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []lau
 			asked = append(asked, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
 		}
 	}
-	rights := make(chan auditAnswer, 1)
+	rights := make(chan rightsResult, 1)
 	go func() {
 		found, err := access.Writes(ctx, client, asked)
-		rights <- auditAnswer{rights: found, err: err}
+		rights <- rightsResult{rights: found, err: err}
 	}()
 	return audit{accounts: accounts, rights: rights}
 }
 
-// Name implements collector.Source.
-func (audit) Name() string { return auditName }
+// source is the audit as a source, of a run with that guard.
+func (a audit) source(guard finding.Finding) collector.Source {
+	protection := "the read-only guard, which would deny it, is not in force"
+	if guard.Outcome == preflight.Pass {
+		protection = "the read-only guard of the run denies it to the checks' pods"
+	}
+	return collector.Source{Name: nameAudit, Kind: finding.SourceJob, Collect: func(ctx context.Context) ([]finding.Finding, error) {
+		return a.findings(ctx, protection)
+	}}
+}
 
-// Source implements collector.Source.
-func (audit) Source() preflight.Source { return preflight.SourceJob }
-
-// Collect implements collector.Source.
-func (a audit) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	var findings []preflight.Finding
-	var unknown []launch.Account
+func (a audit) findings(ctx context.Context, protection string) ([]finding.Finding, error) {
+	var findings []finding.Finding
+	var reviewed []launch.Account
 	for _, account := range a.accounts {
 		if account.Known {
-			findings = append(findings, known(account))
+			findings = append(findings, aboutAccount(account, finding.Pass(reasonReadOnly,
+				"%s is a temporary copy; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))))
 			continue
 		}
-		unknown = append(unknown, account)
+		reviewed = append(reviewed, account)
 	}
-	var answer auditAnswer
-	select {
-	case answer = <-a.rights:
-	case <-ctx.Done():
-		answer.err = ctx.Err()
+	result := a.wait(ctx)
+	if apierrors.IsForbidden(result.err) {
+		return append(findings, finding.Warn(reasonNotAudited, "unknown what the accounts of the checks may write; %s: %v", protection, result.err).
+			Named(nameAudit).Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())), nil
 	}
-	rights, err := answer.rights, answer.err
-	if apierrors.IsForbidden(err) {
-		return append(findings, preflight.Finding{
-			Name: auditName, Outcome: preflight.Warn, Reason: "NotAudited",
-			Message:     "nobody could ask what the checks' accounts may change, and " + a.guard("what they do") + ": " + err.Error(),
-			Remediation: "Run the preflight as a user who may do what the message names; a role for that: oc preflight auth run",
-		}), nil
+	if result.err != nil {
+		return findings, result.err
 	}
-	if err != nil {
-		return findings, err
-	}
-	for i, account := range unknown {
-		findings = append(findings, a.judge(account, rights[i]))
+	for i, account := range reviewed {
+		findings = append(findings, aboutAccount(account, judgeRights(account, result.rights[i], protection)))
 	}
 	return findings, nil
 }
 
-// known is about an account whose rights are all in the release.
-func known(account launch.Account) preflight.Finding {
-	finding := about(account)
-	finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
-	finding.Message = fmt.Sprintf("%s is a copy for this run, which by the roles of the release may %s", subject(account), describeRules(account.Rules))
-	return finding
+func (a audit) wait(ctx context.Context) rightsResult {
+	select {
+	case result := <-a.rights:
+		return result
+	case <-ctx.Done():
+		return rightsResult{err: ctx.Err()}
+	}
 }
 
-// judge is about an account that the API server was asked about.
-func (a audit) judge(account launch.Account, rights access.Rights) preflight.Finding {
-	finding := about(account)
+// judgeRights is the finding about an account whose access was reviewed.
+func judgeRights(account launch.Account, rights access.Rights, protection string) finding.Finding {
 	switch {
 	case len(rights.Writes) > 0:
-		finding.Outcome, finding.Reason = preflight.Warn, "MayWrite"
-		finding.Message = fmt.Sprintf("%s may %s; %s", subject(account), access.Summarize(rights.Writes, 5), a.guard("that"))
-		finding.Remediation = fmt.Sprintf("Ask the owners of %s for an account that only reads. See all of it: oc auth can-i --list -n %s --as %s",
-			strings.Join(account.Checks, ", "), account.Namespace, access.User(rights.Account))
+		return finding.Warn(reasonMayWrite, "%s may %s; %s", subjectOf(account), access.Summarize(rights.Writes, 5), protection).
+			Remedy("Ask the owners of %s for an account that only reads.", words.List(account.Checks, 5)).
+			Do(finding.Run("oc auth can-i --list -n %s --as %s", account.Namespace, access.User(rights.Account)))
 	case len(rights.Unserved) > 0:
-		finding.Outcome, finding.Reason = preflight.Warn, "PartlyAudited"
-		finding.Message = fmt.Sprintf("%s may change nothing that could be asked about, but nobody could ask about %s, which the API server does not serve now; %s",
-			subject(account), strings.Join(rights.Unserved, ", "), a.guard("that"))
-		finding.Remediation = "See what is the matter with them: oc get apiservices"
-	default:
-		finding.Outcome, finding.Reason = preflight.Pass, "ReadOnly"
-		finding.Message = fmt.Sprintf("%s may change nothing, says the API server to %d questions", subject(account), rights.Asked)
+		return finding.Warn(reasonPartlyAudited, "%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
+			subjectOf(account), strings.Join(rights.Unserved, ", "), protection).
+			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
 	}
-	return finding
+	return finding.Pass(reasonReadOnly, "%s has no write access (%d access reviews)", subjectOf(account), rights.Asked)
 }
 
-// guard says who denies something.
-func (a audit) guard(what string) string {
-	if a.guarded {
-		return "the read-only guard of the run denies " + what + " to the checks' pods if it writes"
-	}
-	return "the read-only guard, which would deny it, is not in place"
+func aboutAccount(account launch.Account, f finding.Finding) finding.Finding {
+	return f.Named(nameAudit + "-" + account.Namespace + "." + account.Author).
+		About(finding.Object{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name})
 }
 
-func about(account launch.Account) preflight.Finding {
-	return preflight.Finding{
-		Name:    auditName + "-" + account.Namespace + "." + account.Author,
-		Objects: []preflight.Object{{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}},
-	}
-}
-
-func subject(account launch.Account) string {
+func subjectOf(account launch.Account) string {
 	return fmt.Sprintf("ServiceAccount %s/%s", account.Namespace, account.Author)
 }
 
-// describeRules says the first few of some rules.
+// describeRules names the first few of some rules.
 func describeRules(rules []rbacv1.PolicyRule) string {
-	const most = 3
+	const most, mostNames = 3, 5
 	var texts []string
 	for _, rule := range rules {
-		texts = append(texts, strings.Join(rule.Verbs, ", ")+" "+shorten(slices.Concat(rule.Resources, rule.NonResourceURLs)))
+		names := append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...)
+		texts = append(texts, strings.Join(rule.Verbs, ", ")+" "+words.List(names, mostNames))
 	}
 	switch {
 	case len(texts) == 0:
-		return "do nothing that not everybody may"
+		return "do no more than every authenticated user"
 	case len(texts) > most:
-		return strings.Join(texts[:most], "; ") + fmt.Sprintf("; and by %d rules more", len(texts)-most)
+		return strings.Join(texts[:most], "; ") + fmt.Sprintf("; and %d more rules", len(texts)-most)
 	}
 	return strings.Join(texts, "; ")
-}
-
-func shorten(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

@@ -7,120 +7,123 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// report folds everything that was collected into the report of the run.
-func (s *session) report(collection collector.Collection, phase string) report.Report {
-	policy := verdict.Policy{Accepted: s.account(s.target.version).Accepted(), Force: s.config.Force}
-	expected := expectation(collection)
-	decided, findings := verdict.Fold(collection.Findings, expected, policy)
-	if phase == report.PhaseComplete {
-		decided.ValidUntil = s.validUntil(decided.Accepted)
+// conclude is the last stage: it folds everything that was collected into the
+// report.
+func (e execution) conclude(collected collection) report.Report {
+	decided := e.judge(collected.Collection, collected.phase, e.cluster.Now())
+	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = e.id, timestamp(e.started), e.reused.id
+	decided.Created = e.created()
+	if collected.phase == report.PhaseComplete {
+		decided.Verdict.ValidUntil = timestamp(e.validUntil(decided.Verdict.Accepted))
 	}
+	return decided
+}
+
+// judge folds findings into a report, without what belongs to a run.
+func (m manifests) judge(collected collector.Collection, phase string, now time.Time) report.Report {
+	policy := m.policy(m.target.Version)
+	expected := expectation(collected)
+	decided, findings := verdict.Fold(collected.Findings, expected, policy)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
-		Run: report.Run{
-			ID: s.id, StartTime: s.start.Format(time.RFC3339), CompletionTime: s.now().Format(time.RFC3339),
-			Phase: phase, ToolVersion: s.config.ToolVersion, ChecksFrom: s.checksFrom(),
-		},
-		Cluster:  s.cluster,
-		Target:   s.reportedTarget(),
+		Run:      report.Run{StartTime: timestamp(m.start), CompletionTime: timestamp(now), Phase: phase, ToolVersion: m.options.ToolVersion},
+		Cluster:  m.about,
+		Target:   m.reportedTarget(),
 		Verdict:  decided,
 		Expected: expected,
-		CVO:      s.cvo(policy, findings),
+		CVO:      m.askCVO(policy, findings),
 		Findings: findings,
-		Created:  s.created(),
+		Created:  []finding.Object{},
 	}
 }
 
-// refold judges the findings of somebody else's run by what this user accepts.
-func (s *session) refold(told report.Report) report.Report {
-	policy := verdict.Policy{Accepted: s.account(told.Target.Version).Accepted(), Force: s.config.Force}
-	findings := slices.Clone(told.Findings)
+// policy is what the administrator decided about a target of that version.
+func (v view) policy(version string) verdict.Policy {
+	return verdict.Policy{Accepted: v.accounts(version).Accepted(), Force: v.options.Force}
+}
+
+// refold judges the findings of another user's run by what this user accepts.
+func (v view) refold(stored report.Report) report.Report {
+	findings := slices.Clone(stored.Findings)
 	for i := range findings {
-		if bypass := findings[i].Bypass; bypass != nil && bypass.By != verdict.ByAdminAck {
+		if bypass := findings[i].Bypass; bypass != nil && bypass.By != finding.ByAdminAck {
 			findings[i].Bypass = nil
 		}
 	}
-	until := told.Verdict.ValidUntil
-	told.Verdict, told.Findings = verdict.Fold(findings, told.Expected, policy)
-	told.Verdict.ValidUntil = until
-	return told
+	until := stored.Verdict.ValidUntil
+	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, v.policy(stored.Target.Version))
+	stored.Verdict.ValidUntil = until
+	return stored
 }
 
-// review warns of acceptances that do not do what may be expected of them.
-func (s *session) review(findings []preflight.Finding) []preflight.Finding {
-	return acceptance.Review(acceptance.Asked{
-		Account: s.account(s.target.version), Findings: findings, NoJobs: s.payload == nil,
-	})
-}
-
-func expectation(collection collector.Collection) verdict.Expectation {
+func expectation(collected collector.Collection) verdict.Expectation {
 	return verdict.Expectation{
-		Checks: collection.Expected, Reported: collection.Expected - len(collection.Missing), Missing: collection.Missing,
+		Checks: collected.Expected, Reported: collected.Expected - len(collected.Missing), Missing: collected.Missing,
 	}
 }
 
-func (s *session) reportedTarget() report.Target {
-	target := report.Target{Version: s.target.version, Image: s.target.image, Signers: []string{}, UpdateKind: s.kind(s.target.version)}
-	if s.proof != nil && s.proof.Verified() {
-		target.Verified, target.Signers = true, s.proof.Signers()
+func (m manifests) reportedTarget() report.Target {
+	target := report.Target{Version: m.target.Version, Image: m.target.Image, Signers: []string{}, UpdateKind: m.kind(m.target.Version)}
+	if signers := m.proof.signers(); len(signers) > 0 {
+		target.Verified, target.Signers = true, signers
 	}
 	return target
 }
 
-// kind is empty for a version that cannot be compared.
-func (l *look) kind(version string) string {
-	asked, err := update.Parse(l.cluster.Version, version)
-	if err != nil {
-		return ""
+// validUntil is when a verdict that is made now ends to hold, unless the cluster
+// changes before: reused results may be older, and an acceptance may expire.
+func (e execution) validUntil(accepted []string) time.Time {
+	until := e.cluster.Now().Add(fingerprint.MaxAge)
+	if e.reused.id != "" {
+		until = e.reused.until
 	}
-	return string(asked.Kind())
+	if expiry := e.accounts(e.target.Version).Until(accepted); !expiry.IsZero() && expiry.Before(until) {
+		until = expiry
+	}
+	return until
 }
 
-// cvo is what CVO would do with the same request: with the image where one was
-// named, and otherwise with the version alone, as "oc adm upgrade --to" asks.
-func (s *session) cvo(policy verdict.Policy, findings []preflight.Finding) report.CVO {
+// askCVO is what CVO would do with the same request: with the image where one was
+// named, otherwise with the version alone, as "oc adm upgrade --to" requests it.
+func (m manifests) askCVO(policy verdict.Policy, findings []finding.Finding) report.CVO {
 	if refusal, refused := refusedByNodes(findings); refused {
 		return refusal
 	}
-	request := cvo.Request{Version: s.target.version, Signed: s.acceptedByCVO}
-	if s.config.Target.Image != "" {
-		request.Version, request.Image = "", s.target.image
+	request := cvo.Request{Version: m.target.Version, Signed: m.proof.acceptedByCVO(), PayloadVersion: m.contents.version()}
+	if m.asked.Image != "" {
+		request.Version, request.Image = "", m.target.Image
 	}
-	if s.payload != nil {
-		request.PayloadVersion = s.payload.Version
-	}
-	return s.ask(request, policy, findings)
+	return m.answerOfCVO(request, policy, findings)
 }
 
-// ask completes a request to CVO with what the administrator decided. CVO's
-// precondition reads the condition Upgradeable; where that does not tell yet of
-// what shuts it, CVO is about to.
-func (l *look) ask(request cvo.Request, policy verdict.Policy, findings []preflight.Finding) report.CVO {
-	request.ClusterVersion, request.Force = l.clusterVersion, policy.Force
+// answerOfCVO completes a request with what the administrator decided. CVO's
+// precondition reads the condition Upgradeable, which may lag behind its causes.
+func (v view) answerOfCVO(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
+	request.ClusterVersion, request.Force = v.version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	answer := cvo.Judge(request)
-	if shut := shutters(findings); len(shut) > 0 && (answer.Accepts == nil || *answer.Accepts) && !policy.Force {
-		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "the condition Upgradeable of ClusterVersion does not tell of it yet, but CVO takes no such update because of " +
-			strings.Join(shut, ", ")}
+	if causes := upgradeableCauses(findings); len(causes) > 0 && (answer.Accepts == nil || *answer.Accepts) && !policy.Force {
+		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
+			", which the condition Upgradeable of ClusterVersion does not report yet"}
 	}
 	return report.CVO{Accepts: answer.Accepts, Reason: answer.Reason, Message: answer.Message}
 }
 
-// shutters are the gates that count and of which CVO makes its condition
+// upgradeableCauses are the open gates from which CVO makes its condition
 // Upgradeable (cluster-version-operator pkg/risk).
-func shutters(findings []preflight.Finding) []string {
+func upgradeableCauses(findings []finding.Finding) []string {
 	var names []string
-	for _, finding := range findings {
-		if finding.Source == preflight.SourceGate && finding.Outcome == preflight.Fail && verdict.Open(finding) && makesUpgradeable(finding.Name) {
-			names = append(names, finding.Name)
+	for _, f := range findings {
+		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && makesUpgradeable(f.Name) {
+			names = append(names, f.Name)
 		}
 	}
 	return names
@@ -134,13 +137,20 @@ func makesUpgradeable(name string) bool {
 	return strings.HasPrefix(name, "AdminAck-") || strings.HasPrefix(name, "ClusterOperatorUpgradeable-")
 }
 
-// refusedByNodes says whether the cluster's image policies keep the release from
-// the pod in which CVO unpacks it. No force gets past them.
-func refusedByNodes(findings []preflight.Finding) (report.CVO, bool) {
-	for _, finding := range findings {
-		if finding.Name == releasePolicy && finding.Outcome == preflight.Fail {
-			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + finding.Message}, true
+// refusedByNodes reports whether the image policies of the cluster refuse the
+// release to the pod in which CVO unpacks it. Force does not get past them.
+func refusedByNodes(findings []finding.Finding) (report.CVO, bool) {
+	for _, f := range findings {
+		if f.Name == nameReleasePolicy && f.Outcome == preflight.Fail {
+			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + f.Message}, true
 		}
 	}
 	return report.CVO{}, false
+}
+
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

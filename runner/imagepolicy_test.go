@@ -36,7 +36,7 @@ func newSigstoreKey(t *testing.T) (sigstore.SignerVerifier, []byte) {
 // keep has the cluster's API server keep one image policy, until the test ends.
 func (w world) keep(t *testing.T, spec configv1.ClusterImagePolicySpec) {
 	t.Helper()
-	client := w.config.OpenShift.ConfigV1().ClusterImagePolicies()
+	client := w.cluster.OpenShift.ConfigV1().ClusterImagePolicies()
 	policy := &configv1.ClusterImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "test"}, Spec: spec}
 	if _, err := client.Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -134,9 +134,9 @@ func TestNoImagePolicyNoFinding(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	_, public := newSigstoreKey(t)
 	w.keep(t, trusting(public, "quay.io"))
-	for _, finding := range w.run(t).Findings {
-		if strings.HasSuffix(finding.Name, "ImagePolicy") {
-			t.Errorf("no policy is about the release, and it has the finding %+v", finding)
+	for _, f := range w.run(t).Findings {
+		if strings.HasSuffix(f.Name, "ImagePolicy") {
+			t.Errorf("no policy is about the release, and it has the finding %+v", f)
 		}
 	}
 }
@@ -174,12 +174,12 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 	}
 	w.pullSpec = pullSpec
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next+"-x86_64")
-	w.config.Target = runner.Target{Image: pullSpec}
+	w.target = runner.Target{Image: pullSpec}
 	told := w.run(t)
 	got := map[preflight.Outcome]string{}
-	for _, finding := range told.Findings {
-		if finding.Name == "ComponentImagePolicy" {
-			got[finding.Outcome] = finding.Message
+	for _, f := range told.Findings {
+		if f.Name == "ComponentImagePolicy" {
+			got[f.Outcome] = f.Message
 		}
 	}
 	if len(got) != 2 || !strings.Contains(got[preflight.Fail], "2 (a, b)") || !strings.Contains(got[preflight.Pass], "1 (signed)") {

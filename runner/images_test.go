@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -40,10 +41,10 @@ func TestImages(t *testing.T) {
 			if tc.ghost {
 				w.haunt(t)
 			}
-			w.config.Images, w.config.Accept = tc.mode, append(w.config.Accept, tc.accept...)
+			w.options.Images, w.options.Accept = tc.mode, append(w.options.Accept, accepting(tc.accept...)...)
 			told := w.run(t)
 			got := find(t, told, image.Name)
-			if got.Source != preflight.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
+			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
 				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.says)
 			}
 			if told.Verdict.Decision != tc.decision {
@@ -63,18 +64,18 @@ func (w *world) haunt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.pullSpec, w.config.Target = pullSpec, runner.Target{Image: pullSpec}
+	w.pullSpec, w.target = pullSpec, runner.Target{Image: pullSpec}
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 }
 
 func TestImagesTellOfProgress(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	var details []string
-	w.config.Progress = func(event runner.Event) {
-		if event.Status != nil && event.Status.Check == image.Name {
-			details = append(details, string(event.Status.State)+" "+event.Status.Detail)
+	w.options.Observer = observer{status: func(status jobs.Status) {
+		if status.Check == image.Name {
+			details = append(details, string(status.State)+" "+status.Detail)
 		}
-	}
+	}}
 	w.run(t)
 	want := []string{string(jobs.Running) + " ", string(jobs.Running) + " 1 of 1 images", string(jobs.Done) + " "}
 	if !slices.Equal(details, want) {
@@ -83,10 +84,10 @@ func TestImagesTellOfProgress(t *testing.T) {
 }
 
 func TestImagesInNoKnownWay(t *testing.T) {
-	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "--no-jobs"} {
+	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "without Jobs"} {
 		w := newWorld(t, map[string]string{})
-		w.config.Images = mode
-		_, err := runner.Run(t.Context(), w.config)
+		w.options.Images = mode
+		_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 		if bad := (*runner.BadInputError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want bad input that says %s", mode, err, want)
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
@@ -35,7 +36,7 @@ func until(t *testing.T, err error, remove func(context.Context) error) {
 // mirror has the cluster pull what is at source from mirrors alone.
 func (w world) mirror(t *testing.T, source string, mirrors ...configv1.ImageMirror) {
 	t.Helper()
-	sets := w.config.OpenShift.ConfigV1().ImageDigestMirrorSets()
+	sets := w.cluster.OpenShift.ConfigV1().ImageDigestMirrorSets()
 	_, err := sets.Create(t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mirrors"}, Spec: configv1.ImageDigestMirrorSetSpec{
 		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: source, Mirrors: mirrors, MirrorSourcePolicy: configv1.NeverContactSource}},
 	}}, metav1.CreateOptions{})
@@ -48,9 +49,9 @@ func TestReleaseComesFromTheMirror(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), configv1.ImageMirror(w.registry+"/openshift/release"))
 	_, digest, _ := strings.Cut(w.pullSpec, "@")
-	w.config.Target = runner.Target{Image: disconnected + "@" + digest}
+	w.target = runner.Target{Image: disconnected + "@" + digest}
 	told := w.run(t)
-	if told.Verdict.Decision != verdict.Ready || told.Target.Image != w.config.Target.Image {
+	if told.Verdict.Decision != verdict.Ready || told.Target.Image != w.target.Image {
 		t.Errorf("decision %s for %s, want Ready for the release as it is called: %+v", told.Verdict.Decision, told.Target.Image, told.Findings)
 	}
 }
@@ -59,8 +60,8 @@ func TestReleaseThatNoMirrorHas(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), "127.0.0.1:1")
 	_, digest, _ := strings.Cut(w.pullSpec, "@")
-	w.config.Target = runner.Target{Image: disconnected + "@" + digest}
-	_, err := runner.Run(t.Context(), w.config)
+	w.target = runner.Target{Image: disconnected + "@" + digest}
+	_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err == nil {
 		t.Fatal("a release that is nowhere was read")
 	}
@@ -79,15 +80,15 @@ func TestReleaseIsReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.config.Cache = directory
-	w.config.Images, w.config.Accept = image.Off, append(w.config.Accept, image.Name)
+	w.options.Cache = directory
+	w.options.Images, w.options.Accept = image.Off, append(w.options.Accept, accepting(image.Name)...)
 	w.run(t)
 	w.mirror(t, w.registry, "127.0.0.1:1") // from now on there is nowhere to read it from
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready {
 		t.Errorf("decision %s, want Ready: all of it had been read before", told.Verdict.Decision)
 	}
-	w.config.Cache = nil
-	if _, err := runner.Run(t.Context(), w.config); err == nil {
+	w.options.Cache = nil
+	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
 		t.Error("the release was read from nowhere")
 	}
 }
@@ -104,7 +105,7 @@ func (w *world) annotated(t *testing.T, annotation string) {
 		t.Fatal(err)
 	}
 	w.pullSpec = pullSpec
-	w.config.Target = runner.Target{Image: pullSpec}
+	w.target = runner.Target{Image: pullSpec}
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 }
 
@@ -112,7 +113,7 @@ func (w *world) annotated(t *testing.T, annotation string) {
 // capability, whose operator was started for another profile.
 func TestManifestsAreFiltered(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	gates := w.config.OpenShift.ConfigV1().FeatureGates()
+	gates := w.cluster.OpenShift.ConfigV1().FeatureGates()
 	gate, err := gates.Create(t.Context(), &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, metav1.CreateOptions{})
 	until(t, err, func(ctx context.Context) error { return gates.Delete(ctx, "cluster", metav1.DeleteOptions{}) })
 	gate.Status.FeatureGates = []configv1.FeatureGateDetails{
@@ -145,14 +146,14 @@ func TestManifestsAreFiltered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.annotated(t, tc.annotation)
-			listing, err := runner.Checks(t.Context(), w.config)
+			listing, err := runner.Checks(t.Context(), w.cluster, w.target, w.options)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got preflight.Finding
-			for _, finding := range listing.Findings {
-				if strings.HasPrefix(finding.Name, "Payload.") {
-					got = finding
+			var got finding.Finding
+			for _, f := range listing.Findings {
+				if strings.HasPrefix(f.Name, "Payload.") {
+					got = f
 				}
 			}
 			if got.Reason != tc.want || got.Outcome != tc.outcome {
@@ -172,7 +173,7 @@ func TestManifestsAreFiltered(t *testing.T) {
 // environment; no node runs it.
 func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
 	t.Helper()
-	deployments := w.config.Kubernetes.AppsV1().Deployments("openshift-cluster-version")
+	deployments := w.cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version")
 	labels := map[string]string{"k8s-app": "cluster-version-operator"}
 	_, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"}, Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -192,9 +193,9 @@ func TestArchitectureOfTheControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.pullSpec, w.config.Target = pullSpec, runner.Target{Image: pullSpec}
+	w.pullSpec, w.target = pullSpec, runner.Target{Image: pullSpec}
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
-	nodes := w.config.Kubernetes.CoreV1().Nodes()
+	nodes := w.cluster.Kubernetes.CoreV1().Nodes()
 	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
 	until(t, err, func(ctx context.Context) error { return nodes.Delete(ctx, "master", metav1.DeleteOptions{}) })
 	for architecture, want := range map[string]string{"s390x": "ArchitectureMissing", "arm64": "Read"} {
@@ -202,8 +203,8 @@ func TestArchitectureOfTheControlPlane(t *testing.T) {
 		if _, err := nodes.Patch(t.Context(), "master", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
-		if finding := find(t, w.run(t), "ReleasePayload"); finding.Reason != want {
-			t.Errorf("a control plane of %s: %s (%s), want %s", architecture, finding.Reason, finding.Message, want)
+		if f := find(t, w.run(t), "ReleasePayload"); f.Reason != want {
+			t.Errorf("a control plane of %s: %s (%s), want %s", architecture, f.Reason, f.Message, want)
 		}
 	}
 }

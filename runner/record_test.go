@@ -34,7 +34,7 @@ type kubelet struct {
 // newKubelet begins to look at pods. It ends them from when let is called.
 func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
 	t.Helper()
-	pods, err := w.config.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
+	pods, err := w.cluster.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.In
 		// The scheduler writes to it too. A run that has ended has deleted it.
 		patch := fmt.Appendf(nil, `{"status":{"phase":%q,"containerStatuses":[{"name":"preflight","image":"i","imageID":"i",
 			"state":{"terminated":{"exitCode":%d,"finishedAt":%q}}}]}}`, phase, exitCode, time.Now().UTC().Format(time.RFC3339))
-		_, err := w.config.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err := w.cluster.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			t.Error(err)
 			return
@@ -93,17 +93,17 @@ func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.In
 func withJobs(t *testing.T) world {
 	t.Helper()
 	w := newWorld(t, map[string]string{})
-	w.config.NoJobs, w.config.Accept = false, nil
-	w.config.Timeout = time.Minute
-	w.config.Images = "off"
-	w.config.Accept = []string{"Images"}
+	w.options.NoJobs, w.options.Accept = false, nil
+	w.options.Timeout = time.Minute
+	w.options.Images = "off"
+	w.options.Accept = accepting("Images")
 	return w
 }
 
 // whenJobIsThere calls do as soon as the Job of a run is in the cluster.
 func whenJobIsThere(t *testing.T, w world, do func()) {
 	t.Helper()
-	jobs, err := w.config.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
+	jobs, err := w.cluster.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,15 +120,15 @@ func whenJobIsThere(t *testing.T, w world, do func()) {
 
 func expectNothingButTheRecord(t *testing.T, w world, id string, phase record.Phase) {
 	t.Helper()
-	jobs, err := w.config.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
+	jobs, err := w.cluster.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil || len(jobs.Items) > 0 {
 		t.Errorf("%d Jobs are left, error %v", len(jobs.Items), err)
 	}
-	leases, err := w.config.Kubernetes.CoordinationV1().Leases(record.Namespace).List(t.Context(), metav1.ListOptions{})
+	leases, err := w.cluster.Kubernetes.CoordinationV1().Leases(record.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(leases.Items) > 0 {
 		t.Errorf("%d Leases are left, error %v", len(leases.Items), err)
 	}
-	found, err := record.New(w.config.Kubernetes).Get(t.Context(), id)
+	found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), id)
 	if err != nil || found.Phase != phase {
 		t.Errorf("the record says %q, want %q; error %v", found.Phase, phase, err)
 	}
@@ -142,7 +142,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 	var both sync.WaitGroup
 	whenJobIsThere(t, w, node.let)
 	for i := range reports {
-		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.config) })
+		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.cluster, w.target, w.options) })
 	}
 	both.Wait()
 	for i, told := range reports {
@@ -162,8 +162,8 @@ func TestDetachedRunGoesOn(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	whenJobIsThere(t, w, leave)
-	w.config.Interrupted = func(string) runner.Interruption { return runner.Detach }
-	left, err := runner.Run(ctx, w.config)
+	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	left, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || left.Run.Phase != report.PhaseInterrupted {
 		t.Fatalf("phase %s, error %v; want Interrupted", left.Run.Phase, err)
 	}
@@ -186,7 +186,7 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	whenJobIsThere(t, w, leave)
-	told, err := runner.Run(ctx, w.config)
+	told, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided || told.Verdict.ValidUntil != "" {
 		t.Errorf("%+v %+v, error %v; want it Interrupted, Undecided, and never valid", told.Run, told.Verdict, err)
 	}
@@ -195,16 +195,12 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
-	records := record.New(w.config.Kubernetes)
+	records := record.New(w.cluster.Kubernetes)
 	started := make(chan string, 1)
-	w.config.Progress = func(event runner.Event) {
-		if event.Run != "" {
-			started <- event.Run
-		}
-	}
+	w.options.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
 	whenJobIsThere(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
-	told, err := runner.Run(t.Context(), w.config)
+	told, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err != nil || told.Run.Phase != report.PhaseInterrupted {
 		t.Errorf("phase %s, error %v; want Interrupted", told.Run.Phase, err)
 	}
@@ -219,14 +215,14 @@ func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
 	node := newKubelet(t, w, 0)
 	refused := make(chan error, 1)
 	whenJobIsThere(t, w, func() {
-		other := w.config
+		other := w.options
 		other.Skip = []string{check}
-		_, err := runner.Run(t.Context(), other)
+		_, err := runner.Run(t.Context(), w.cluster, w.target, other)
 		refused <- err
 		node.let()
 	})
 	told := w.run(t)
-	if err := <-refused; err == nil || !strings.Contains(err.Error(), "attach "+told.Run.ID) {
+	if err := <-refused; err == nil || !strings.Contains(err.Error(), told.Run.ID) {
 		t.Errorf("error %v, want one that says how to attach to run %s", err, told.Run.ID)
 	}
 }
@@ -265,12 +261,12 @@ func TestWhatHasChecksRunAgain(t *testing.T) {
 		exitCode int32
 		change   func(t *testing.T, w *world)
 	}{
-		"Asked":  {reason: "somebody asks for it", change: func(_ *testing.T, w *world) { w.config.Rerun = true }},
+		"Asked":  {reason: "somebody asks for it", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
 		"Failed": {reason: "what failed may have been put right", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
-		"Tool":   {reason: "another version may judge otherwise", change: func(_ *testing.T, w *world) { w.config.ToolVersion = "newer" }},
+		"Tool":   {reason: "another version may judge otherwise", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
 		"Node": {reason: "a check looks at nodes, and there is a new one", change: func(t *testing.T, w *world) {
 			t.Helper()
-			nodes := w.config.Kubernetes.CoreV1().Nodes()
+			nodes := w.cluster.Kubernetes.CoreV1().Nodes()
 			if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -12,17 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 	configv1 "github.com/openshift/api/config/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/prometheus"
 	"github.com/openshift/update-preflight/test/release"
@@ -40,9 +41,11 @@ type world struct {
 	pullSpec string
 	signer   *release.Signer
 	// gates is a manifest that further releases have besides.
-	gates  string
-	state  openshift.State
-	config runner.Config
+	gates   string
+	state   openshift.State
+	cluster *cluster.Cluster
+	target  runner.Target
+	options runner.Options
 }
 
 // newWorld has the cluster offer a release whose only check is Etcd.Quorum. The
@@ -74,12 +77,64 @@ func newWorld(t *testing.T, gates map[string]string) world {
 		Signatures: signatures, Gates: gates, Acks: map[string]string{},
 	}
 	w.apply(t)
-	w.config = runner.Config{
-		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config), Dynamic: dynamic.NewForConfigOrDie(config),
+	w.cluster, w.target = connect(t, config), runner.Target{Version: next}
+	w.options = runner.Options{
 		Monitoring: monitor(t, config, `{"status":"success","data":{"alerts":[]}}`),
-		Target:     runner.Target{Version: next}, NoJobs: true, Accept: []string{check}, ToolVersion: "test",
+		NoJobs:     true, Accept: accepting(check), ToolVersion: "test",
 	}
 	return w
+}
+
+func connect(t *testing.T, config *rest.Config) *cluster.Cluster {
+	t.Helper()
+	connected, err := cluster.Connect(config, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connected
+}
+
+func accepting(names ...string) []acceptance.Acceptance {
+	return acceptance.Named("--accept", names...)
+}
+
+// observer calls the functions that are set.
+type observer struct {
+	started  func(run string)
+	step     func(step string)
+	status   func(jobs.Status)
+	reported func([]finding.Finding)
+	decided  func(report.Report)
+}
+
+func (o observer) Started(run string) {
+	if o.started != nil {
+		o.started(run)
+	}
+}
+
+func (o observer) Step(step string) {
+	if o.step != nil {
+		o.step(step)
+	}
+}
+
+func (o observer) Status(status jobs.Status) {
+	if o.status != nil {
+		o.status(status)
+	}
+}
+
+func (o observer) Reported(findings []finding.Finding) {
+	if o.reported != nil {
+		o.reported(findings)
+	}
+}
+
+func (o observer) Decided(decided report.Report) {
+	if o.decided != nil {
+		o.decided(decided)
+	}
 }
 
 // apply has the cluster say what the state says.
@@ -143,7 +198,7 @@ spec:
 // status changes the status of ClusterVersion.
 func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus)) {
 	t.Helper()
-	client := w.config.OpenShift.ConfigV1().ClusterVersions()
+	client := w.cluster.OpenShift.ConfigV1().ClusterVersions()
 	clusterVersion, err := client.Get(t.Context(), "version", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -156,22 +211,22 @@ func (w world) status(t *testing.T, change func(*configv1.ClusterVersionStatus))
 
 func (w world) run(t *testing.T) report.Report {
 	t.Helper()
-	told, err := runner.Run(t.Context(), w.config)
+	told, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return told
 }
 
-func find(t *testing.T, told report.Report, name string) preflight.Finding {
+func find(t *testing.T, told report.Report, name string) finding.Finding {
 	t.Helper()
-	for _, finding := range told.Findings {
-		if finding.Name == name {
-			return finding
+	for _, f := range told.Findings {
+		if f.Name == name {
+			return f
 		}
 	}
 	t.Fatalf("no finding %s in %+v", name, told.Findings)
-	return preflight.Finding{}
+	return finding.Finding{}
 }
 
 func TestTargetIsResolved(t *testing.T) {
@@ -206,7 +261,7 @@ func TestTargetIsResolved(t *testing.T) {
 		"Image":       {reason: "its version is known when its payload is read", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.config.Target = tc.target
+			w.target = tc.target
 			told := w.run(t)
 			if told.Target.Image != tc.image || told.Target.UpdateKind != tc.kind {
 				t.Errorf("%s: %s (%s), want %s (%s)", tc.reason, told.Target.Image, told.Target.UpdateKind, tc.image, tc.kind)
@@ -225,8 +280,8 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 	}{
 		"Unknown":   {reason: "names the versions there are", target: runner.Target{Version: "4.99.0"}, want: next},
 		"NoneAtAll": {reason: "nothing to take the newest of", target: runner.Target{Latest: true}, empty: true, want: "no available updates"},
-		"Nothing":   {reason: "no target", want: "exactly one"},
-		"Two":       {reason: "two targets", target: runner.Target{Version: next, Latest: true}, want: "exactly one"},
+		"Nothing":   {reason: "lists the known versions", want: "no target release is named; the cluster knows " + next},
+		"Two":       {reason: "two targets", target: runner.Target{Version: next, Latest: true}, want: "more than one target release"},
 		"Tag":       {reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next}, want: "no digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -238,8 +293,8 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 				})
 				defer w.status(t, func(status *configv1.ClusterVersionStatus) { status.AvailableUpdates = available })
 			}
-			w.config.Target = tc.target
-			_, err := runner.Run(t.Context(), w.config)
+			w.target = tc.target
+			_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 			if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
 				t.Fatalf("%s: error %v, want a BadInputError", tc.reason, err)
 			}
@@ -268,11 +323,11 @@ func TestReadyWhenNothingIsInTheWay(t *testing.T) {
 
 func TestChecksThatAreNotSelectedHaveNotPassed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Accept = nil
+	w.options.Accept = nil
 	told := w.run(t)
-	finding := find(t, told, check)
-	if finding.Outcome != preflight.Unknown || finding.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
-		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, finding.Outcome, finding.Reason, told.Verdict.Decision)
+	f := find(t, told, check)
+	if f.Outcome != preflight.Unknown || f.Reason != "NotSelected" || told.Verdict.Decision != verdict.Undecided {
+		t.Errorf("%s: %s (%s), decision %s; want Unknown (NotSelected), Undecided", check, f.Outcome, f.Reason, told.Verdict.Decision)
 	}
 }
 
@@ -285,11 +340,11 @@ func TestGatesAreFolded(t *testing.T) {
 	if told.CVO.Accepts == nil || *told.CVO.Accepts {
 		t.Errorf("cvo %+v, want that it refuses too", told.CVO)
 	}
-	w.config.Accept = append(w.config.Accept, "AdminAck-ack-4.18-x")
+	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
 	if told := w.run(t); told.Verdict.Decision != verdict.Blocked {
 		t.Errorf("accepting a gate made it %s", told.Verdict.Decision)
 	}
-	w.config.Force = true
+	w.options.Force = true
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready || !told.Verdict.Forced {
 		t.Errorf("with force: %+v, want Ready and forced", told.Verdict)
 	}
@@ -300,18 +355,18 @@ func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
 	w.status(t, func(status *configv1.ClusterVersionStatus) {
 		status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: w.pullSpec}}
 	})
-	w.config.Target = runner.Target{Version: "4.19.1"}
+	w.target = runner.Target{Version: "4.19.1"}
 	told := w.run(t)
-	finding := find(t, told, "ReleasePayload")
-	if finding.Outcome != preflight.Fail || finding.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
-		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", finding.Outcome, finding.Reason, told.Verdict.Decision)
+	f := find(t, told, "ReleasePayload")
+	if f.Outcome != preflight.Fail || f.Reason != "VersionMismatch" || told.Verdict.Decision != verdict.Blocked {
+		t.Errorf("%s (%s), decision %s; want Fail (VersionMismatch), Blocked", f.Outcome, f.Reason, told.Verdict.Decision)
 	}
 }
 
 func TestForceTakesATagAndSaysSo(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.config.Target = runner.Target{Image: w.registry + "/openshift/release:" + next}
-	w.config.Force = true
+	w.target = runner.Target{Image: w.registry + "/openshift/release:" + next}
+	w.options.Force = true
 	told := w.run(t)
 	if told.Target.Image != w.pullSpec || !told.Verdict.Forced || !told.Target.Verified {
 		t.Errorf("target %+v, forced %t; want the digest of the tag, verified, and forced", told.Target, told.Verdict.Forced)
@@ -319,7 +374,8 @@ func TestForceTakesATagAndSaysSo(t *testing.T) {
 }
 
 func TestChecksAreListed(t *testing.T) {
-	listing, err := runner.Checks(t.Context(), newWorld(t, map[string]string{}).config)
+	w := newWorld(t, map[string]string{})
+	listing, err := runner.Checks(t.Context(), w.cluster, w.target, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,9 +387,11 @@ func TestChecksAreListed(t *testing.T) {
 func TestVerdictComesWithTheReport(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	var early report.Report
-	w.config.Verdict = func(told report.Report) { early = told }
 	var steps []string
-	w.config.Progress = func(event runner.Event) { steps = append(steps, event.Step) }
+	w.options.Observer = observer{
+		step:    func(step string) { steps = append(steps, step) },
+		decided: func(decided report.Report) { early = decided },
+	}
 	if diff := cmp.Diff(w.run(t), early); diff != "" {
 		t.Errorf("what Verdict was given differs from what Run returned: %s", diff)
 	}

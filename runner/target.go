@@ -2,48 +2,42 @@ package runner
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Target says which release to ask about. Exactly one field is set.
+// Target selects the release to ask about. Exactly one field is set.
 type Target struct {
 	// Version is looked up in ClusterVersion: status.availableUpdates, then
 	// conditionalUpdates, then history.
 	Version string
-	// Latest takes the newest of status.availableUpdates.
+	// Latest selects the newest of status.availableUpdates.
 	Latest bool
 	// Image is a pull spec by digest.
 	Image string
 }
 
-// BadInputError is what the caller asked for and cannot have: another request
-// may succeed, the same one will not.
-type BadInputError struct{ Err error }
-
-// Error implements error.
-func (e *BadInputError) Error() string { return e.Err.Error() }
-
-// Unwrap gives the cause.
-func (e *BadInputError) Unwrap() error { return e.Err }
-
-func badInput(format string, args ...any) error {
-	return &BadInputError{Err: fmt.Errorf(format, args...)}
-}
-
-func (t Target) validate() error {
+// given counts the fields that are set.
+func (t Target) given() int {
 	given := 0
 	for _, set := range []bool{t.Version != "", t.Latest, t.Image != ""} {
 		if set {
 			given++
 		}
 	}
-	if given != 1 {
-		return badInput("name the release to ask about with exactly one of --to, --to-latest and --to-image")
+	return given
+}
+
+// validate reports what is wrong with the selection itself, before the cluster is
+// asked. A selection that names nothing is left to resolve, which lists the
+// releases that there are.
+func (t Target) validate() error {
+	if t.given() > 1 {
+		return badInput("more than one target release is named: name a version, the latest or an image")
 	}
 	if t.Version == "" {
 		return nil
@@ -54,91 +48,87 @@ func (t Target) validate() error {
 	return nil
 }
 
-// release is a target that was resolved. Its version is what was asked for, and
-// empty when the image alone was given: then only the payload can tell.
-type release struct {
-	version, image string
-}
-
-// resolve finds the pull spec of the target.
-func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (release, error) {
-	if t.Image != "" {
-		return release{image: t.Image}, nil
-	}
-	if t.Latest {
+// resolve finds the release. The version of a release that is selected by image
+// is empty: only its payload has it.
+func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
+	known := knownReleases(clusterVersion)
+	switch {
+	case t.given() == 0:
+		return update.Release{}, badInput("no target release is named; the cluster knows %s", listVersions(known))
+	case t.Image != "":
+		return update.Release{Image: t.Image}, nil
+	case t.Latest:
 		return latest(clusterVersion)
 	}
-	known := knownReleases(clusterVersion)
 	for _, candidate := range known {
-		if candidate.version == t.Version && candidate.image != "" {
+		if candidate.Version == t.Version && candidate.Image != "" {
 			return candidate, nil
 		}
 	}
-	return release{}, badInput("the cluster knows no release %s; it knows %s. Name another, or give its pull spec by digest with --to-image",
-		t.Version, listVersions(known))
+	return update.Release{}, badInput("the cluster knows no release %s; it knows %s. name another one, or its image by digest", t.Version, listVersions(known))
 }
 
-func latest(clusterVersion *configv1.ClusterVersion) (release, error) {
-	var newest release
+func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
+	var newest update.Release
 	var newestVersion semver.Version
 	for _, available := range clusterVersion.Status.AvailableUpdates {
 		version, err := semver.Parse(available.Version)
 		if err != nil {
-			continue // CVO offers it, but nobody could compare it; --to can still name it
+			continue // cannot be compared; it can still be named by its version
 		}
-		if newest.image == "" || version.GT(newestVersion) {
-			newest, newestVersion = release{version: available.Version, image: available.Image}, version
+		if newest.Image == "" || version.GT(newestVersion) {
+			newest, newestVersion = update.Release{Version: available.Version, Image: available.Image}, version
 		}
 	}
-	if newest.image == "" {
-		return release{}, badInput("ClusterVersion %q has no available updates in channel %q; name a release with --to or --to-image",
+	if newest.Image == "" {
+		return update.Release{}, badInput("ClusterVersion %q has no available updates in channel %q; name a release by its version or image",
 			clusterVersion.Name, clusterVersion.Spec.Channel)
 	}
 	return newest, nil
 }
 
-// knownReleases lists what a version can mean, in the order of preference.
-func knownReleases(clusterVersion *configv1.ClusterVersion) []release {
-	var known []release
+// knownReleases are the releases that a version can select, in the order of
+// preference.
+func knownReleases(clusterVersion *configv1.ClusterVersion) []update.Release {
+	var known []update.Release
 	for _, available := range clusterVersion.Status.AvailableUpdates {
-		known = append(known, release{version: available.Version, image: available.Image})
+		known = append(known, update.Release{Version: available.Version, Image: available.Image})
 	}
 	for _, conditional := range clusterVersion.Status.ConditionalUpdates {
-		known = append(known, release{version: conditional.Release.Version, image: conditional.Release.Image})
+		known = append(known, update.Release{Version: conditional.Release.Version, Image: conditional.Release.Image})
 	}
 	for _, past := range clusterVersion.Status.History {
-		known = append(known, release{version: past.Version, image: past.Image})
+		known = append(known, update.Release{Version: past.Version, Image: past.Image})
 	}
 	return known
 }
 
-func listVersions(known []release) string {
+func listVersions(known []update.Release) string {
 	const most = 10
 	var versions []string
+	seen := map[string]bool{}
 	for _, candidate := range known {
-		if !slices.Contains(versions, candidate.version) {
-			versions = append(versions, candidate.version)
+		if !seen[candidate.Version] {
+			seen[candidate.Version] = true
+			versions = append(versions, candidate.Version)
 		}
 	}
 	if len(versions) == 0 {
 		return "none"
 	}
-	if len(versions) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(versions[:most], ", "), len(versions)-most)
-	}
-	return strings.Join(versions, ", ")
+	return words.List(versions, most)
 }
 
-// currentVersion is the release that the cluster runs: the last one that it
-// completed, and what it was installed with before the first is complete.
-func currentVersion(clusterVersion *configv1.ClusterVersion) (release, error) {
+// currentRelease is the release that the cluster runs: the last one that it
+// completed, or before that the one that it was installed with.
+func currentRelease(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 	for _, past := range clusterVersion.Status.History {
 		if past.State == configv1.CompletedUpdate {
-			return release{version: past.Version, image: past.Image}, nil
+			return update.Release{Version: past.Version, Image: past.Image}, nil
 		}
 	}
 	if desired := clusterVersion.Status.Desired; desired.Version != "" {
-		return release{version: desired.Version, image: desired.Image}, nil
+		return update.Release{Version: desired.Version, Image: desired.Image}, nil
 	}
-	return release{}, errors.New("ClusterVersion does not say which release the cluster runs: its status has neither history nor desired")
+	return update.Release{}, errors.New("unknown which release the cluster runs: the status of ClusterVersion has neither history nor desired")
 }

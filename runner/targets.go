@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -15,54 +14,65 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// parallelTargets bounds the targets that are judged at one time. What they
-// need is read once for all of them; the rest is computing.
+// reasonNoUpdates is reported when the cluster knows no update.
+//
+// Cause: the channel has no update from the cluster's version.
+//
+// Remedy: choose another channel with "oc adm upgrade channel", or ask for a
+// release by its image.
+const reasonNoUpdates finding.Reason = "NoUpdates"
+
+// reasonUpdatesNotRetrieved is reported when the cluster knows no update because
+// it could not retrieve the update graph.
+//
+// Cause: the update service cannot be reached, or does not know the channel or the
+// version.
+//
+// Remedy: check "oc adm upgrade", or ask for a release by its image.
+const reasonUpdatesNotRetrieved finding.Reason = "UpdatesNotRetrieved"
+
+// parallelTargets bounds the targets that are judged at one time. What they need
+// is read once for all of them.
 const parallelTargets = 8
 
-// Targets answers for every available and every conditional update that the
-// cluster knows, newest first, from gates, risks and health alone: no release
-// is read, and none of its checks is run. With a version in config.Target it
-// answers for that one only. Errors are as with Run.
-func Targets(ctx context.Context, config Config) (report.Targets, error) {
-	if err := config.validate(); err != nil {
-		return report.Targets{}, err
-	}
-	if config.Target.Latest || config.Target.Image != "" {
-		return report.Targets{}, badInput("one target is chosen by its version: --to VERSION")
-	}
-	seen := config.look()
-	ctx, cancel := context.WithTimeout(ctx, seen.config.Timeout)
-	defer cancel()
-	if err := seen.reach(); err != nil {
-		return report.Targets{}, err
-	}
-	if err := seen.read(ctx); err != nil {
-		return report.Targets{}, err
-	}
-	candidates, err := choose(candidates(seen.clusterVersion), config.Target.Version)
+// Targets judges every available and conditional update that the cluster knows,
+// newest first, by gates, risks and health: no release is read, and no check of a
+// release is run, so no target is proven to be Ready. With a version, it judges
+// that target only. Errors are those of Run.
+func Targets(ctx context.Context, cluster *cluster.Cluster, version string, options Options) (report.Targets, error) {
+	v, err := newView(ctx, cluster, options, access.Needs{})
 	if err != nil {
 		return report.Targets{}, err
 	}
-	seen.step("judging targets: %d", len(candidates))
-	told, err := seen.judgeAll(ctx, candidates)
+	ctx, cancel := context.WithTimeout(ctx, v.remaining())
+	defer cancel()
+	candidates, err := choose(candidates(v.version), version)
+	if err != nil {
+		return report.Targets{}, err
+	}
+	v.progress.step("judging %d targets", len(candidates))
+	judged, err := v.judgeAll(ctx, candidates)
 	if err != nil {
 		return report.Targets{}, err
 	}
 	if len(candidates) == 0 {
-		told.Findings = append(told.Findings, report.TargetFinding{Finding: noUpdates(seen.clusterVersion), Targets: []string{}})
+		judged.Findings = append(judged.Findings, report.TargetFinding{Finding: noUpdates(v.version), Targets: []string{}})
 	}
-	return told, nil
+	return judged, nil
 }
 
-// candidates are the updates that ClusterVersion lists, newest first; those
-// whose version cannot be compared come last. One that is listed twice, as CVO
-// lists a conditional update that it recommends, is one.
+// candidates are the updates that ClusterVersion lists, newest first; those whose
+// version cannot be compared come last. An update that is listed twice, as CVO
+// lists a conditional update that it recommends, is one candidate.
 func candidates(clusterVersion *configv1.ClusterVersion) []report.Candidate {
 	var all []report.Candidate
 	for _, available := range clusterVersion.Status.AvailableUpdates {
@@ -106,15 +116,15 @@ func newestFirst(a, b report.Candidate) int {
 	return cmp.Or(cmp.Compare(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 
-// choose leaves the targets of that version; no version leaves all.
+// choose selects the targets of that version; no version selects all.
 func choose(all []report.Candidate, version string) ([]report.Candidate, error) {
 	if version == "" {
 		return all, nil
 	}
-	var known []release
+	var known []update.Release
 	var chosen []report.Candidate
 	for _, candidate := range all {
-		known = append(known, release{version: candidate.Version})
+		known = append(known, update.Release{Version: candidate.Version})
 		if candidate.Version == version {
 			chosen = append(chosen, candidate)
 		}
@@ -126,61 +136,54 @@ func choose(all []report.Candidate, version string) ([]report.Candidate, error) 
 }
 
 // judgeAll gives each candidate its verdict.
-func (l *look) judgeAll(ctx context.Context, candidates []report.Candidate) (report.Targets, error) {
-	told := report.Targets{
-		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: l.config.ToolVersion, Time: l.start.Format(time.RFC3339),
-		Cluster: l.cluster, Channel: l.clusterVersion.Spec.Channel, Targets: candidates, Findings: []report.TargetFinding{},
+func (v view) judgeAll(ctx context.Context, candidates []report.Candidate) (report.Targets, error) {
+	judged := report.Targets{
+		APIVersion: report.APIVersion, Kind: report.TargetsKind, ToolVersion: v.options.ToolVersion, Time: timestamp(v.start),
+		Cluster: v.about, Channel: v.version.Spec.Channel, Targets: candidates, Findings: []report.TargetFinding{},
 	}
-	found := newLedger(candidates)
+	found := newTargetFindings(candidates)
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(parallelTargets)
 	for i := range candidates {
 		group.Go(func() error {
-			asked, findings := l.judge(limited, &candidates[i])
-			found.enter(i, asked, findings)
+			asked, findings := v.judgeTarget(limited, &candidates[i])
+			found.add(i, asked, findings)
 			return limited.Err()
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
 	}
-	told.Findings = found.findings()
-	for _, finding := range acceptance.Review(found.asked...) {
-		told.Findings = append(told.Findings, report.TargetFinding{Finding: finding, Targets: []string{}})
+	judged.Findings = found.all()
+	for _, f := range acceptance.Review(found.asked...) {
+		judged.Findings = append(judged.Findings, report.TargetFinding{Finding: f, Targets: []string{}})
 	}
-	return told, nil
+	return judged, nil
 }
 
-// judge gives one candidate its verdict, and returns what led to it.
-func (l *look) judge(ctx context.Context, candidate *report.Candidate) (acceptance.Asked, []preflight.Finding) {
-	collection := collector.Collect(ctx, l.builtin(candidate.Version), func(collector.Source, []preflight.Finding) {})
-	account := l.account(candidate.Version)
-	policy := verdict.Policy{Accepted: account.Accepted(), Force: l.config.Force}
-	candidate.UpdateKind = l.kind(candidate.Version)
-	candidate.Expected = expectation(collection)
-	var findings []preflight.Finding
-	candidate.Verdict, findings = verdict.Fold(collection.Findings, candidate.Expected, policy)
-	request := cvo.Request{Version: candidate.Version}
-	candidate.CVO = l.ask(request, policy, findings)
-	counting := slices.DeleteFunc(slices.Clone(findings), func(finding preflight.Finding) bool {
-		return finding.Bypass == nil && !verdict.Open(finding)
-	})
-	return acceptance.Asked{Account: account, Findings: slices.Clip(counting), NoJobs: true}, findings
+// judgeTarget gives one candidate its verdict, and returns what led to it.
+func (v view) judgeTarget(ctx context.Context, candidate *report.Candidate) (acceptance.Asked, []finding.Finding) {
+	collected := collector.Collect(ctx, v.builtin(candidate.Version), func(collector.Source, []finding.Finding) {})
+	policy := v.policy(candidate.Version)
+	candidate.UpdateKind = v.kind(candidate.Version)
+	candidate.Expected = expectation(collected)
+	var findings []finding.Finding
+	candidate.Verdict, findings = verdict.Fold(collected.Findings, candidate.Expected, policy)
+	candidate.CVO = v.answerOfCVO(cvo.Request{Version: candidate.Version}, policy, findings)
+	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
+	return acceptance.Asked{Account: v.accounts(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
 }
 
-// noUpdates says why there is nothing to judge.
-func noUpdates(clusterVersion *configv1.ClusterVersion) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "NoUpdates", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "NoUpdates",
-		Message:     fmt.Sprintf("the cluster knows of no update in channel %q", clusterVersion.Spec.Channel),
-		Remediation: "Choose another channel: oc adm upgrade channel. Or ask for a release by its image: oc preflight run --to-image PULLSPEC",
-		Objects:     []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name}},
-	}
+// noUpdates is the finding of a cluster that knows no update.
+func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
+	f := finding.Warn(reasonNoUpdates, "the cluster knows no update in channel %q", clusterVersion.Spec.Channel)
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
-			finding.Reason = "UpdatesNotRetrieved"
-			finding.Message += fmt.Sprintf("; they could not be retrieved: %s: %s", condition.Reason, condition.Message)
+			f = finding.Warn(reasonUpdatesNotRetrieved, "the cluster knows no update in channel %q; the update graph could not be retrieved: %s: %s",
+				clusterVersion.Spec.Channel, condition.Reason, condition.Message)
 		}
 	}
-	return finding
+	return f.Named("NoUpdates").From(finding.SourceRisk).
+		Remedy("Choose another channel, or ask for a release by its image.").Do(finding.Run("oc adm upgrade channel")).
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

@@ -11,9 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -62,13 +60,13 @@ func newFleet(t *testing.T) world {
 		w.state.Risks = append(w.state.Risks, risk(name))
 	}
 	w.apply(t)
-	w.config.Target, w.config.Accept = runner.Target{}, []string{dualStack, bootImages, leaked}
+	w.target, w.options.Accept = runner.Target{}, accepting(dualStack, bootImages, leaked)
 	return w
 }
 
 func (w world) targets(t *testing.T) report.Targets {
 	t.Helper()
-	told, err := runner.Targets(t.Context(), w.config)
+	told, err := runner.Targets(t.Context(), w.cluster, w.target.Version, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,29 +92,26 @@ func TestTargetsOfTheEnhancement(t *testing.T) {
 	if got := told.Targets[2].Verdict.Accepted; !slices.Equal(got, []string{dualStack, bootImages}) {
 		t.Errorf("4.18.16 has %q accepted", got)
 	}
-	for _, finding := range told.Findings {
-		if finding.Name == bootImages && !slices.Equal(finding.Targets, []string{"4.18.17", "4.18.16"}) {
-			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, finding.Targets, finding)
+	for _, f := range told.Findings {
+		if f.Name == bootImages && !slices.Equal(f.Targets, []string{"4.18.17", "4.18.16"}) {
+			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, f.Targets, f)
 		}
-		if finding.Reason == "Unused" {
-			t.Errorf("%s, although each is needed for some target", finding.Message)
+		if f.Reason == "Unused" {
+			t.Errorf("%s, although each is needed for some target", f.Message)
 		}
 	}
 }
 
 func TestTargetsExplainOne(t *testing.T) {
 	w := newFleet(t)
-	w.config.Target.Version = "4.18.16"
+	w.target.Version = "4.18.16"
 	told := w.targets(t)
 	if diff := cmp.Diff([]string{"4.18.16 Patch Blocked " + highLoad}, decisions(told)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	for _, target := range []runner.Target{{Version: "4.99.0"}, {Latest: true}, {Image: digested("1")}} {
-		w.config.Target = target
-		_, err := runner.Targets(t.Context(), w.config)
-		if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
-			t.Errorf("%+v: error %v, want a BadInputError", target, err)
-		}
+	_, err := runner.Targets(t.Context(), w.cluster, "4.99.0", w.options)
+	if _, bad := errors.AsType[*runner.BadInputError](err); !bad {
+		t.Errorf("a version that the cluster does not know: error %v, want a BadInputError", err)
 	}
 }
 
@@ -192,8 +187,7 @@ func TestTargetsReadTheClusterOnce(t *testing.T) {
 	counted.Wrap(func(inner http.RoundTripper) http.RoundTripper {
 		return count{inner, counting.mutex, counting.requests}
 	})
-	w.config.Kubernetes, w.config.OpenShift = kubernetes.NewForConfigOrDie(counted), configclient.NewForConfigOrDie(counted)
-	w.config.Dynamic = dynamic.NewForConfigOrDie(counted)
+	w.cluster = connect(t, counted)
 	if told := w.targets(t); len(told.Targets) != 63 {
 		t.Errorf("%d targets, want 63", len(told.Targets))
 	}
@@ -214,23 +208,23 @@ func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
 	w := newFleet(t)
 	w.state.Conditional = w.state.Conditional[1:2] // 4.18.17
 	w.apply(t)
-	w.config.Kubernetes = kubernetes.NewForConfigOrDie(nobody(t))
+	w.cluster.Kubernetes = kubernetes.NewForConfigOrDie(unprivileged(t))
 	told := w.targets(t)
 	if told.Targets[0].Verdict.Decision != "Undecided" {
 		t.Errorf("%+v; what may not be read is not known", told.Targets[0].Verdict)
 	}
-	for _, finding := range told.Findings {
-		if finding.Outcome == "Unknown" && finding.Reason != "Forbidden" {
-			t.Errorf("%s: %s, want Forbidden: %s", finding.Name, finding.Reason, finding.Message)
+	for _, f := range told.Findings {
+		if f.Outcome == "Unknown" && f.Reason != "Forbidden" {
+			t.Errorf("%s: %s, want Forbidden: %s", f.Name, f.Reason, f.Message)
 		}
 	}
 }
 
-// nobody may do nothing, but for what everybody may.
-func nobody(t *testing.T) *rest.Config {
+// unprivileged is a user without any role.
+func unprivileged(t *testing.T) *rest.Config {
 	t.Helper()
 	config := rest.CopyConfig(config)
-	config.Impersonate.UserName = "nobody"
+	config.Impersonate.UserName = "unprivileged"
 	return config
 }
 
@@ -238,18 +232,18 @@ func nobody(t *testing.T) *rest.Config {
 // where only part of a version looks like it.
 func TestTargetsShareTheirFindings(t *testing.T) {
 	w := newFleet(t)
-	w.config.Accept = nil
+	w.options.Accept = nil
 	w.state.Conditional = []configv1.ConditionalUpdate{conditional("4.18.1", "1", leaked), conditional("4.18.16", "2", leaked)}
 	w.apply(t)
-	for _, finding := range w.targets(t).Findings {
-		if len(finding.Targets) == 2 && (strings.Contains(finding.Message, "4.18.16") || strings.Contains(finding.Message, report.AnyTarget+"6")) {
-			t.Errorf("%s: %q is said of %q", finding.Name, finding.Message, finding.Targets)
+	for _, f := range w.targets(t).Findings {
+		if len(f.Targets) == 2 && (strings.Contains(f.Message, "4.18.16") || strings.Contains(f.Message, report.AnyTarget+"6")) {
+			t.Errorf("%s: %q is said of %q", f.Name, f.Message, f.Targets)
 		}
-		if finding.Name == leaked && (len(finding.Targets) != 2 || !slices.Equal(finding.BlockedTargets, finding.Targets)) {
-			t.Errorf("%s is said of %q, and blocks %q", finding.Name, finding.Targets, finding.BlockedTargets)
+		if f.Name == leaked && (len(f.Targets) != 2 || !slices.Equal(f.BlockedTargets, f.Targets)) {
+			t.Errorf("%s is said of %q, and blocks %q", f.Name, f.Targets, f.BlockedTargets)
 		}
-		if len(finding.Targets) == 1 && strings.Contains(finding.Message, report.AnyTarget) {
-			t.Errorf("%s: %q is said of one target", finding.Name, finding.Message)
+		if len(f.Targets) == 1 && strings.Contains(f.Message, report.AnyTarget) {
+			t.Errorf("%s: %q is said of one target", f.Name, f.Message)
 		}
 	}
 }

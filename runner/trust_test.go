@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/release"
 )
@@ -19,7 +20,7 @@ func (w world) signAs(t *testing.T, reference string) {
 	}
 	signed := release.Store{}
 	signed.Add(w.pullSpec, data)
-	configMaps := w.config.Kubernetes.CoreV1().ConfigMaps("openshift-config-managed")
+	configMaps := w.cluster.Kubernetes.CoreV1().ConfigMaps("openshift-config-managed")
 	if _, err := configMaps.Update(t.Context(), signed.ConfigMap("signatures"), metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +41,12 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			w.signAs(t, tc.signed)
 			if tc.repository != "" {
-				w.config.Repositories = []string{tc.repository}
+				w.options.Repositories = []string{tc.repository}
 			}
 			told := w.run(t)
-			finding := find(t, told, tc.finding)
-			if finding.Reason != tc.want || finding.Source != preflight.SourceSignature {
-				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, finding.Reason, finding.Message, tc.want)
+			f := find(t, told, tc.finding)
+			if f.Reason != tc.want || f.Source != finding.SourceSignature {
+				t.Errorf("%s: %s says %s (%s), want %s", tc.reason, tc.finding, f.Reason, f.Message, tc.want)
 			}
 			trusted := tc.want == "Verified"
 			stops := slices.Contains(slices.Concat(told.Verdict.Blocking, told.Verdict.Undecided), tc.finding)
@@ -58,12 +59,12 @@ func TestReleaseThatIsSignedAsAnother(t *testing.T) {
 			if trusted {
 				return
 			}
-			for _, finding := range told.Findings {
-				if finding.Source == preflight.SourcePayload || finding.Name == check {
-					t.Errorf("%s: the release is used all the same: %+v", tc.reason, finding)
+			for _, f := range told.Findings {
+				if f.Source == finding.SourcePayload || f.Name == check {
+					t.Errorf("%s: the release is used all the same: %+v", tc.reason, f)
 				}
 			}
-			w.config.Force = true
+			w.options.Force = true
 			if forced := w.run(t); forced.Target.Verified || !forced.Verdict.Forced || find(t, forced, "ReleasePayload").Outcome != preflight.Pass {
 				t.Errorf("%s: with force: target %+v, verdict %+v; want it read, and not verified", tc.reason, forced.Target, forced.Verdict)
 			}

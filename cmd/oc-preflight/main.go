@@ -1,31 +1,26 @@
-// Command oc-preflight tells, before a cluster is updated, whether it is safe
-// to go to a release, and if not, what exactly must be done.
+// Command oc-preflight decides, before a cluster is updated, whether it is safe
+// to update to a release, and lists what must be done if it is not.
 package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
-// gcPercent is less than a third of Go's default: a run of a thousand checks has
-// 30 MiB that it needs, and may well take a little more CPU time to have no 30
-// more of garbage.
+// gcPercent is less than a third of Go's default: a run of a thousand checks needs
+// 30 MiB, and a little more CPU time is a fair price for not holding 30 MiB of
+// garbage.
 const gcPercent = 30
 
 func main() {
 	debug.SetGCPercent(gcPercent)
-	// client-go logs through klog whatever it retries; the user is told of it
-	// by findings and progress instead. Once and here: klog's logger is global.
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal ends the run in order; from then on the next one kills.
 	context.AfterFunc(ctx, stop)

@@ -1,45 +1,48 @@
-// Package acceptance answers: what did the administrator accept, and does it
-// still hold? Acceptances come from ClusterVersion, from the command line and
-// from a file that can be kept in git for a fleet; each may be limited to some
-// versions, some clusters and some time.
+// Package acceptance answers: which risks did the administrator accept, and do the
+// acceptances still hold?
+//
+// Acceptances are in ClusterVersion, in the request, and in a file that can be kept
+// in git for a fleet. Each may be limited to versions, to clusters and in time.
 package acceptance
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxName is the longest name of a risk that ClusterVersion takes
-// (openshift/api config/v1, AcceptRisk).
-const maxName = 256
+// maxQuoted bounds a text of the user in an error, in bytes.
+const maxQuoted = 64
 
-// Acceptance is one risk that somebody accepted, and how far that goes.
+// Acceptance is one accepted risk, with its limits.
 type Acceptance struct {
 	// Risk is the name of the finding that is accepted.
 	Risk string
-	// Origin says where it was accepted, e.g. "--accept".
+	// Origin is where it was accepted, e.g. "spec.desiredUpdate.acceptRisks".
 	Origin string
-	// Reason and Owner say why and who; only a file has them.
+	// Reason is why the risk is acceptable, Owner who accepted it; only a file has
+	// them.
 	Reason, Owner string
-	// Expires is the date or time as it was written; empty means never.
+	// Expires is the date or time as in the file; empty means never.
 	Expires string
-	// Versions is the range of targets as it was written; empty means all.
+	// Versions is the range of targets as in the file; empty means all.
 	Versions string
 	// Clusters are the IDs of the clusters it is for; none means all.
 	Clusters []string
 
 	until    time.Time
 	versions semver.Range
-	// landmarks are versions that tell whether two ranges overlap.
+	// landmarks are versions by which overlapping ranges are found.
 	landmarks []semver.Version
 }
 
-// Named are acceptances without limits: only names, from one origin.
+// Named are acceptances without limits, from one origin.
 func Named(origin string, names ...string) []Acceptance {
 	acceptances := make([]Acceptance, 0, len(names))
 	for _, name := range names {
@@ -48,23 +51,21 @@ func Named(origin string, names ...string) []Acceptance {
 	return acceptances
 }
 
-// CheckName returns an error that names a risk which could never be accepted.
-// The rule is CVO's for the names of risks (cluster-version-operator
-// pkg/risk/risk.go), and the length that of ClusterVersion.
+// CheckName returns an error for a name by which no finding can be accepted.
 func CheckName(risk string) error {
-	if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(risk) {
-		return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes", risk)
+	switch {
+	case finding.ValidName(risk):
+		return nil
+	case len(risk) > finding.MaxName:
+		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk), finding.MaxName)
 	}
-	if len(risk) > maxName {
-		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", risk[:40]+"...", len(risk), maxName)
-	}
-	return nil
+	return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes", words.Cut(risk, finding.MaxName))
 }
 
-// String is how reports and errors name the acceptance.
+// String is the acceptance in reports and errors.
 func (a Acceptance) String() string { return a.Risk + " (" + a.Origin + ")" }
 
-// detail is what the report says of who accepted a finding, and why.
+// detail is the detail of the bypass in the report.
 func (a Acceptance) detail() string {
 	parts := []string{a.Origin}
 	if a.Reason != "" {
@@ -79,36 +80,35 @@ func (a Acceptance) detail() string {
 	return strings.Join(parts, "; ")
 }
 
-// Question is what acceptances are judged for.
+// Question is the update for which acceptances are judged.
 type Question struct {
-	// Target is the version that the cluster would be updated to; empty where
-	// nobody knows it yet.
+	// Target is the version of the target; empty when unknown.
 	Target string
 	// Cluster is spec.clusterID of ClusterVersion.
 	Cluster string
-	// Now is when the acceptance has to hold.
+	// Now is the time at which the acceptance has to hold.
 	Now time.Time
 }
 
-// state says whether an acceptance holds.
+// state is whether an acceptance holds.
 type state int
 
 const (
 	holds state = iota
-	// expired ones are for this target and this cluster, but no longer.
+	// expired acceptances are for this target and this cluster, and have expired.
 	expired
-	// elsewhere is for what is about other targets or clusters.
-	elsewhere
+	// outOfScope acceptances are for other targets or clusters.
+	outOfScope
 )
 
-// Account says which of all acceptances hold for one target.
+// Account is which of all acceptances hold for one target.
 type Account struct {
 	all    []Acceptance
 	states []state
 }
 
-// Judge finds out which acceptances hold. The order of all decides where a risk
-// is said to be accepted when it is accepted twice: the first that holds.
+// Judge determines which acceptances hold. Of several acceptances of one risk, the
+// first that holds is its origin.
 func Judge(all []Acceptance, question Question) Account {
 	account := Account{all: all, states: make([]state, len(all))}
 	for i, acceptance := range all {
@@ -117,8 +117,8 @@ func Judge(all []Acceptance, question Question) Account {
 	return account
 }
 
-// Until is when the first acceptance of these risks ends to hold; zero when none
-// of them ever does.
+// Until is the time at which the first acceptance of these risks expires; zero when
+// none expires.
 func (a Account) Until(risks []string) time.Time {
 	var first time.Time
 	for i, acceptance := range a.all {
@@ -133,15 +133,15 @@ func (a Account) Until(risks []string) time.Time {
 func (a Acceptance) judge(question Question) state {
 	switch {
 	case !a.isFor(question):
-		return elsewhere
+		return outOfScope
 	case a.Expires != "" && !question.Now.Before(a.until):
 		return expired
 	}
 	return holds
 }
 
-// isFor says whether the acceptance is about this target and cluster. What
-// nobody can compare it is not for.
+// isFor reports whether the acceptance is for this target and cluster. A target that
+// cannot be compared is not in a range.
 func (a Acceptance) isFor(question Question) bool {
 	sameCluster := func(id string) bool { return strings.EqualFold(id, question.Cluster) }
 	if len(a.Clusters) > 0 && !slices.ContainsFunc(a.Clusters, sameCluster) {
@@ -154,7 +154,7 @@ func (a Acceptance) isFor(question Question) bool {
 	return err == nil && a.versions(target)
 }
 
-// Accepted maps the names of what is accepted to where and why.
+// Accepted maps the names of the accepted risks to the details of their bypass.
 func (a Account) Accepted() map[string]string {
 	accepted := map[string]string{}
 	for i, acceptance := range a.all {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -25,7 +26,7 @@ func read(t *testing.T, entries ...string) []acceptance.Acceptance {
 	return accepted
 }
 
-func TestHowFarAnAcceptanceGoes(t *testing.T) {
+func TestLimitsOfAcceptances(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		limit   string
@@ -33,20 +34,20 @@ func TestHowFarAnAcceptanceGoes(t *testing.T) {
 		cluster string
 		want    bool
 	}{
-		"NoLimit":         {reason: "for everything", want: true},
-		"LaterToday":      {reason: "a date holds until its day is over in UTC", limit: "expires: 2026-11-21", want: true},
-		"Yesterday":       {reason: "the day is over", limit: "expires: 2026-11-20"},
-		"InAnHour":        {reason: "a time holds until then", limit: "expires: 2026-11-21T14:00:00+01:00", want: true},
-		"Now":             {reason: "and no longer", limit: "expires: 2026-11-21T12:00:00Z"},
-		"InRange":         {reason: "the target is in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.18.16", want: true},
-		"BeyondRange":     {reason: "the target is not", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0"},
-		"ReleaseCand":     {reason: "release candidates of 4.19.0 come before it", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0-rc.1", want: true},
-		"NoVersion":       {reason: "nobody knows whether the target is in the range", limit: "versions: '>=4.18.0'", target: ""},
-		"NotSemVer":       {reason: "nobody can compare it", limit: "versions: '>=4.18.0'", target: "nightly"},
-		"NotSemVerNoMind": {reason: "without a range nobody has to", target: "nightly", want: true},
-		"ThisCluster":     {reason: "one of the clusters", limit: "clusters: [other, C1]", cluster: "c1", want: true},
-		"OtherCluster":    {reason: "none of the clusters", limit: "clusters: [other]", cluster: "c1"},
-		"NoCluster":       {reason: "the cluster does not say which it is", limit: "clusters: [other]"},
+		"NoLimit":          {reason: "without limits it holds for every target", want: true},
+		"LaterToday":       {reason: "a date expires at the end of its day in UTC", limit: "expires: 2026-11-21", want: true},
+		"Yesterday":        {reason: "the day has passed", limit: "expires: 2026-11-20"},
+		"InAnHour":         {reason: "a time in the future", limit: "expires: 2026-11-21T14:00:00+01:00", want: true},
+		"Now":              {reason: "the present time has expired", limit: "expires: 2026-11-21T12:00:00Z"},
+		"InRange":          {reason: "the target is in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.18.16", want: true},
+		"BeyondRange":      {reason: "the target is not in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0"},
+		"ReleaseCand":      {reason: "release candidates of 4.19.0 come before it", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0-rc.1", want: true},
+		"NoVersion":        {reason: "an unknown target is in no range", limit: "versions: '>=4.18.0'", target: ""},
+		"NotSemVer":        {reason: "a target that is not SemVer is in no range", limit: "versions: '>=4.18.0'", target: "nightly"},
+		"NotSemVerNoRange": {reason: "without a range the target is not compared", target: "nightly", want: true},
+		"ThisCluster":      {reason: "the cluster is in the list", limit: "clusters: [other, C1]", cluster: "c1", want: true},
+		"OtherCluster":     {reason: "the cluster is not in the list", limit: "clusters: [other]", cluster: "c1"},
+		"NoCluster":        {reason: "a cluster without an ID is in no list", limit: "clusters: [other]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			question := acceptance.Question{Target: tc.target, Cluster: tc.cluster, Now: noon}
@@ -58,105 +59,101 @@ func TestHowFarAnAcceptanceGoes(t *testing.T) {
 	}
 }
 
-func TestTheFirstThatHoldsSaysWhere(t *testing.T) {
+func TestTheFirstThatHoldsIsTheOrigin(t *testing.T) {
 	all := slices.Concat(
 		read(t, entry("RiskA", "  expires: 2026-01-01"), entry("RiskB", "  expires: 2027-01-01")),
-		acceptance.Named(acceptance.Origin, "RiskA", "RiskB"), acceptance.Named("--accept", "RiskA", "RiskC"),
+		acceptance.Named(acceptance.Origin, "RiskA", "RiskB"), acceptance.Named("request", "RiskA", "RiskC"),
 	)
 	want := map[string]string{
 		"RiskA": "spec.desiredUpdate.acceptRisks",
 		"RiskB": "accept.yaml, entry 2; seen; accepted by ann; until 2027-01-01",
-		"RiskC": "--accept",
+		"RiskC": "request",
 	}
 	if diff := cmp.Diff(want, acceptance.Judge(all, acceptance.Question{Now: noon}).Accepted()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// found is one finding that stands in the way.
-func found(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
-	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: true}
+// found is a finding of a source.
+func found(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
+	return finding.New(outcome, "", "").Named(name).From(source)
 }
 
 func TestReview(t *testing.T) {
-	risk := found("RiskA", preflight.SourceRisk, preflight.Fail)
+	risk := found("RiskA", finding.SourceRisk, preflight.Fail)
 	for name, tc := range map[string]struct {
 		reason   string
 		accepted []acceptance.Acceptance
-		findings []preflight.Finding
+		findings []finding.Finding
 		noJobs   bool
 		want     map[string]string // a part of the message, by reason
 	}{
-		"Used": {reason: "an acceptance at work", accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{risk}},
-		"UsedForLackOfAnAnswer": {
+		"Used": {reason: "the acceptance is needed", accepted: acceptance.Named("request", "RiskA"), findings: []finding.Finding{risk}},
+		"UsedForUnknown": {
 			reason:   "an acceptance covers a risk that could not be evaluated",
-			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Unknown)},
+			accepted: acceptance.Named("request", "RiskA"), findings: []finding.Finding{found("RiskA", finding.SourceRisk, preflight.Unknown)},
 		},
 		"UsedTwice": {
-			reason:   "the second of two acceptances is not useless",
-			accepted: acceptance.Named("--accept", "RiskA", "RiskA"), findings: []preflight.Finding{risk},
+			reason:   "the second of two acceptances is not unused",
+			accepted: acceptance.Named("request", "RiskA", "RiskA"), findings: []finding.Finding{risk},
 		},
 		"Unused": {
-			reason:   "nothing needs it",
-			accepted: acceptance.Named("--accept", "RiskA", "RiskB", "RiskC"), findings: []preflight.Finding{risk},
-			want: map[string]string{"Unused": "RiskB (--accept), RiskC (--accept)"},
+			reason:   "no finding needs the others",
+			accepted: acceptance.Named("request", "RiskA", "RiskB", "RiskC"), findings: []finding.Finding{risk},
+			want: map[string]string{"Unused": "RiskB (request), RiskC (request)"},
 		},
 		"UnusedForAPass": {
-			reason:   "what passed needs no acceptance",
-			accepted: acceptance.Named("--accept", "RiskA"), findings: []preflight.Finding{found("RiskA", preflight.SourceRisk, preflight.Pass)},
+			reason:   "a pass needs no acceptance",
+			accepted: acceptance.Named("request", "RiskA"), findings: []finding.Finding{found("RiskA", finding.SourceRisk, preflight.Pass)},
 			want: map[string]string{"Unused": "RiskA"},
 		},
 		"UnusedElsewhere": {
-			reason:   "one that is for other targets is not for this run to judge",
+			reason:   "an acceptance for other targets is not judged",
 			accepted: read(t, entry("RiskB", "  versions: 4.19.x")),
 		},
-		"NobodyAskedJobs": {
-			reason:   "whether a check of the release needs it is not known without asking",
-			accepted: acceptance.Named("--accept", "Etcd.Quorum", "RiskB"), noJobs: true,
-			want: map[string]string{"Unused": "RiskB (--accept)"},
+		"NoJobs": {
+			reason:   "without the release's checks it is unknown whether one needs the acceptance",
+			accepted: acceptance.Named("request", "Etcd.Quorum", "RiskB"), noJobs: true,
+			want: map[string]string{"Unused": "RiskB (request)"},
 		},
 		"Expired": {
-			reason:   "expired, needed or not",
-			accepted: read(t, entry("RiskA", "  expires: 2026-11-01"), entry("RiskB", "  expires: 2026-11-02")), findings: []preflight.Finding{risk},
+			reason:   "expired acceptances are reported, needed or not",
+			accepted: read(t, entry("RiskA", "  expires: 2026-11-01"), entry("RiskB", "  expires: 2026-11-02")), findings: []finding.Finding{risk},
 			want: map[string]string{"Expired": "RiskA (accept.yaml, entry 1) of ann, expired 2026-11-01, RiskB"},
 		},
 		"ExpiredElsewhere": {
-			reason:   "one for other targets is theirs to report",
+			reason:   "an expired acceptance for other targets is not reported",
 			accepted: read(t, entry("RiskA", "  expires: 2026-11-01", "  versions: 4.19.x")),
 		},
 		"OutOfScope": {
-			reason:   "it names what stands in the way, for other targets",
-			accepted: read(t, entry("RiskA", "  versions: 4.19.x", "  clusters: [c9]")), findings: []preflight.Finding{risk},
+			reason:   "it names a finding that blocks, for other targets",
+			accepted: read(t, entry("RiskA", "  versions: 4.19.x", "  clusters: [c9]")), findings: []finding.Finding{risk},
 			want: map[string]string{"OutOfScope": `RiskA (accept.yaml, entry 1) for versions "4.19.x" for clusters c9`},
 		},
 		"OutOfScopeButAccepted": {
 			reason:   "another acceptance covers it",
-			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("--accept", "RiskA")...), findings: []preflight.Finding{risk},
+			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("request", "RiskA")...), findings: []finding.Finding{risk},
 		},
 		"Gate": {
-			reason:   "CVO does not ask what was accepted",
-			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Fail)},
-			want: map[string]string{"NotAcceptable": "the acceptance of Gate (--accept) has no effect: it is a gate"},
+			reason:   "accepted risks do not bypass a gate",
+			accepted: acceptance.Named("request", "Gate"), findings: []finding.Finding{found("Gate", finding.SourceGate, preflight.Fail)},
+			want: map[string]string{"NotAcceptable": "the acceptance of Gate (request) has no effect: it is a gate"},
 		},
 		"Signature": {
-			reason:   "trust is no risk",
-			accepted: acceptance.Named("--accept", "ReleaseSignature"), findings: []preflight.Finding{found("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			reason:   "trust in the release cannot be accepted",
+			accepted: acceptance.Named("request", "ReleaseSignature"), findings: []finding.Finding{found("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
 			want: map[string]string{"NotAcceptable": "trust in the release"},
 		},
 		"OpenGate": {
-			reason:   "a gate that is open needs nothing, and the acceptance is useless",
-			accepted: acceptance.Named("--accept", "Gate"), findings: []preflight.Finding{found("Gate", preflight.SourceGate, preflight.Pass)},
+			reason:   "a gate that passes needs no acceptance",
+			accepted: acceptance.Named("request", "Gate"), findings: []finding.Finding{found("Gate", finding.SourceGate, preflight.Pass)},
 			want: map[string]string{"Unused": "Gate"},
 		},
 		"Acknowledged": {
 			reason:   "an acknowledged gate needs no acceptance",
-			accepted: acceptance.Named("--accept", "Gate"),
-			findings: []preflight.Finding{func() preflight.Finding {
-				gate := found("Gate", preflight.SourceGate, preflight.Fail)
-				gate.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
-				return gate
-			}()},
-			want: map[string]string{"Unused": "Gate"},
+			accepted: acceptance.Named("request", "Gate"),
+			findings: []finding.Finding{found("Gate", finding.SourceGate, preflight.Fail).Bypassed(finding.Bypass{By: finding.ByAdminAck})},
+			want:     map[string]string{"Unused": "Gate"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +161,7 @@ func TestReview(t *testing.T) {
 			for _, force := range []bool{false, true} {
 				policy := verdict.Policy{Accepted: account.Accepted(), Force: force}
 				_, folded := verdict.Fold(tc.findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
-				for _, findings := range [][]preflight.Finding{tc.findings, folded} {
+				for _, findings := range [][]finding.Finding{tc.findings, folded} {
 					check(t, tc.reason, tc.want, acceptance.Review(acceptance.Asked{Account: account, Findings: findings, NoJobs: tc.noJobs}))
 				}
 			}
@@ -172,16 +169,17 @@ func TestReview(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, why string, want map[string]string, findings []preflight.Finding) {
+// check verifies the reasons of warnings, and a part of each message.
+func check(t *testing.T, why string, want map[string]string, findings []finding.Finding) {
 	t.Helper()
 	reasons := []string{}
-	for _, finding := range findings {
-		reasons = append(reasons, finding.Reason)
-		if finding.Outcome != preflight.Warn || finding.Source == "" || finding.Remediation == "" {
-			t.Errorf("%s: %+v is no warning that says what to do", why, finding)
+	for _, f := range findings {
+		reasons = append(reasons, f.Reason)
+		if f.Outcome != preflight.Warn || f.Source == "" || f.Remediation == "" {
+			t.Errorf("%s: %+v is no warning with a source and a remedy", why, f)
 		}
-		if !strings.Contains(finding.Message, want[finding.Reason]) {
-			t.Errorf("%s: message %q does not say %q", why, finding.Message, want[finding.Reason])
+		if !strings.Contains(f.Message, want[f.Reason]) {
+			t.Errorf("%s: message %q, want %q in it", why, f.Message, want[f.Reason])
 		}
 	}
 	slices.Sort(reasons)
@@ -192,20 +190,20 @@ func check(t *testing.T, why string, want map[string]string, findings []prefligh
 
 func TestReviewOfManyTargets(t *testing.T) {
 	all := slices.Concat(
-		acceptance.Named("--accept", "RiskA", "RiskB"),
+		acceptance.Named("request", "RiskA", "RiskB"),
 		read(t, entry("RiskC", "  versions: 4.18.x"), entry("RiskD", "  versions: 4.20.x")),
 	)
 	var asked []acceptance.Asked
 	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
 		account := acceptance.Judge(all, acceptance.Question{Target: target, Now: noon})
-		asked = append(asked, acceptance.Asked{Account: account, Findings: []preflight.Finding{found(name, preflight.SourceRisk, preflight.Fail)}, NoJobs: true})
+		asked = append(asked, acceptance.Asked{Account: account, Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true})
 	}
 	findings := acceptance.Review(asked...)
-	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (--accept), RiskC (accept.yaml, entry 1)") {
+	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (request), RiskC (accept.yaml, entry 1)") {
 		t.Errorf("%+v; want RiskB and RiskC unused: RiskA is needed for one target, RiskC is not for the one that needs it, RiskD is for neither", findings)
 	}
 	if got := acceptance.Review(); len(got) != 0 {
-		t.Errorf("nothing asked, and %+v was found", got)
+		t.Errorf("no target, and findings %+v", got)
 	}
 }
 

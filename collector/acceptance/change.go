@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Change is what to do with the risks that ClusterVersion accepts: by default
-// the risks to add are added to those that are there.
+// Change is a change of the risks that ClusterVersion accepts. Without Replace the
+// others stay.
 type Change struct {
 	// Add and Remove are names of risks; none is in both.
 	Add, Remove []string
-	// Replace drops all that are there and are not added.
+	// Replace removes all risks that are not in Add.
 	Replace bool
 }
 
-// ParseChange reads RISK[,RISK-...], where a dash at the end removes the risk,
-// as in "oc adm upgrade accept". Errors name the risk that cannot be.
+// ParseChange parses RISK[,RISK-...], where a dash at the end removes the risk, as in
+// "oc adm upgrade accept". Errors name the invalid risk.
 func ParseChange(argument string) (Change, error) {
 	var change Change
 	for text := range strings.SplitSeq(argument, ",") {
 		text = strings.TrimSpace(text)
 		name, remove := strings.CutSuffix(text, "-")
 		if strings.HasPrefix(text, "-") && CheckName(name[min(1, len(name)):]) == nil {
-			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, write the dash behind it: %s-", text, name[1:])
+			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, write the dash at its end: %s-", text, name[1:])
 		}
 		if err := CheckName(name); err != nil {
 			return Change{}, err
@@ -42,8 +42,8 @@ func ParseChange(argument string) (Change, error) {
 	return change, nil
 }
 
-// apply returns what should be there afterwards: what is there keeps its order,
-// what is new comes behind it.
+// apply returns the risks after the change: those that stay keep their order, new ones
+// are appended.
 func (c Change) apply(present []string) ([]string, error) {
 	wanted := []string{}
 	keep := func(name string) {
@@ -60,7 +60,7 @@ func (c Change) apply(present []string) ([]string, error) {
 		keep(name)
 	}
 	if len(wanted) > maxEntries {
-		return nil, fmt.Errorf("there would be %d accepted risks, and %d are the limit of ClusterVersion: remove some first, with RISK-", len(wanted), maxEntries)
+		return nil, fmt.Errorf("%d accepted risks are more than the limit of ClusterVersion, %d: remove some first, with RISK-", len(wanted), maxEntries)
 	}
 	return wanted, nil
 }

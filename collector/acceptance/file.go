@@ -13,14 +13,18 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
-	// apiVersion and kind head every acceptance file.
+	// apiVersion and kind are those of every acceptance file.
 	apiVersion = "preflight.openshift.io/v1alpha1"
 	kind       = "AcceptedRisks"
 	// maxFile bounds a file, in bytes.
 	maxFile = 1 << 20
+	// maxError bounds an error of a parser, in bytes.
+	maxError = 4 << 10
 	// maxEntries bounds a file as ClusterVersion bounds acceptRisks.
 	maxEntries = 1000
 )
@@ -32,8 +36,8 @@ type document struct {
 	Risks      []json.RawMessage `json:"risks"`
 }
 
-// entry is one risk in the file.
-type entry struct {
+// acceptedRisk is one entry of the file.
+type acceptedRisk struct {
 	Risk     string   `json:"risk"`
 	Reason   string   `json:"reason"`
 	Owner    string   `json:"owner"`
@@ -42,7 +46,7 @@ type entry struct {
 	Clusters []string `json:"clusters"`
 }
 
-// Read reads an acceptance file, YAML or JSON:
+// Read parses an acceptance file, YAML or JSON:
 //
 //	apiVersion: preflight.openshift.io/v1alpha1
 //	kind: AcceptedRisks
@@ -54,12 +58,12 @@ type entry struct {
 //	  versions: ">=4.18.0 <4.19.0"
 //	  clusters: [1c182977-5663-428d-92a3-3d2bdf3fffb6]
 //
-// Risk, reason and owner are required. The acceptance ends with the day that
-// expires names, in UTC, or at the RFC 3339 time that it names. Versions is a
-// range that the version of the target has to be in, compared by SemVer
-// precedence: 4.19.0-rc.1 comes before 4.19.0. A risk may be there more than
-// once only for different targets or clusters. At most 1 MiB and 1000 risks are
-// taken. Errors name the file, and the entry by its number and risk.
+// Risk, reason and owner are required. The acceptance expires at the end of the day
+// in expires, in UTC, or at the RFC 3339 time there. Versions is a range with the
+// version of the target, compared by SemVer precedence: 4.19.0-rc.1 comes before
+// 4.19.0. A risk may have several entries only for different targets or clusters. The
+// limits are 1 MiB and 1000 risks. Errors name the file, and the entry by its number
+// and risk.
 func Read(name string, r io.Reader) ([]Acceptance, error) {
 	acceptances, err := read(name, r)
 	if err != nil {
@@ -74,7 +78,7 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 		return nil, err
 	}
 	if len(content) > maxFile {
-		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
 	}
 	file, err := decode(content)
 	if err != nil {
@@ -88,7 +92,7 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 		}
 		accepted.Origin = fmt.Sprintf("%s, entry %d", name, i+1)
 		if other := slices.IndexFunc(acceptances, accepted.overlaps); other >= 0 {
-			return nil, fmt.Errorf("entry %d (%q): entry %d accepts the same risk for some of the same targets and clusters: only one of the two can be right",
+			return nil, fmt.Errorf("entry %d (%q): entry %d accepts the same risk for some of the same targets and clusters; remove one of the two",
 				i+1, accepted.Risk, other+1)
 		}
 		acceptances = append(acceptances, accepted)
@@ -96,9 +100,9 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 	return acceptances, nil
 }
 
-// decode reads the file up to its entries.
+// decode decodes the file without its entries.
 func decode(content []byte) (document, error) {
-	if err := plain(content); err != nil {
+	if err := checkPlain(content); err != nil {
 		return document{}, err
 	}
 	converted, err := sigsyaml.YAMLToJSONStrict(content)
@@ -110,23 +114,24 @@ func decode(content []byte) (document, error) {
 		return document{}, err
 	}
 	if file.APIVersion != apiVersion || file.Kind != kind {
-		return document{}, fmt.Errorf("it is apiVersion %q and kind %q, not %q and %q", file.APIVersion, file.Kind, apiVersion, kind)
+		return document{}, fmt.Errorf("the file has apiVersion %q and kind %q, not %q and %q", file.APIVersion, file.Kind, apiVersion, kind)
 	}
 	if len(file.Risks) > maxEntries {
-		return document{}, fmt.Errorf("it has %d risks, and %d are the limit", len(file.Risks), maxEntries)
+		return document{}, fmt.Errorf("the file has %d risks, and %d are the limit", len(file.Risks), maxEntries)
 	}
 	return file, nil
 }
 
-// plain refuses what the strict parser would drop without a word, more than one
-// document, and aliases, with which a small file can become a big one.
-func plain(content []byte) error {
+// checkPlain returns an error for several documents, of which the strict parser
+// silently drops all but the first, and for aliases, by which a small file can become
+// a big one.
+func checkPlain(content []byte) error {
 	started := false
 	for line := range bytes.Lines(content) {
 		text := bytes.TrimSpace(line)
 		marker := bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("..."))
 		if marker && started {
-			return errors.New("it has more than one YAML document")
+			return errors.New("the file has more than one YAML document")
 		}
 		started = started || (len(text) > 0 && text[0] != '#' && text[0] != '%')
 	}
@@ -140,7 +145,7 @@ func plain(content []byte) error {
 	return nil
 }
 
-// alias returns the line of the first alias, 0 when there is none.
+// alias returns the line of the first alias, or 0.
 func alias(node *yaml.Node) int {
 	if node.Kind == yaml.AliasNode {
 		return node.Line
@@ -153,8 +158,8 @@ func alias(node *yaml.Node) int {
 	return 0
 }
 
-// strict decodes JSON; fields that nobody knows, or that are there twice, are
-// errors: an acceptance whose limits are misspelled would have none.
+// strict decodes JSON. Unknown and duplicate fields are errors: an acceptance with a
+// misspelled limit would have none.
 func strict(data []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
@@ -166,42 +171,41 @@ func strict(data []byte, into any) error {
 	return nil
 }
 
-func oneLine(err error) error {
-	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
-}
+// oneLine is an error of a parser on one line.
+func oneLine(err error) error { return errors.New(words.Line(err.Error(), maxError)) }
 
-// parse judges one entry. The risk comes with the error too, as far as it was
-// read.
+// parse parses one entry. Beside an error it returns the risk, as far as it was
+// decoded.
 func parse(raw json.RawMessage) (Acceptance, error) {
-	var said entry
-	err := strict(raw, &said)
+	var entry acceptedRisk
+	err := strict(raw, &entry)
 	accepted := Acceptance{
-		Risk: said.Risk, Reason: strings.TrimSpace(said.Reason), Owner: strings.TrimSpace(said.Owner),
-		Expires: said.Expires, Versions: said.Versions, Clusters: said.Clusters,
+		Risk: entry.Risk, Reason: strings.TrimSpace(entry.Reason), Owner: strings.TrimSpace(entry.Owner),
+		Expires: entry.Expires, Versions: entry.Versions, Clusters: entry.Clusters,
 	}
 	if err != nil {
 		return accepted, err
 	}
-	if err := CheckName(said.Risk); err != nil {
+	if err := CheckName(entry.Risk); err != nil {
 		return accepted, err
 	}
 	if accepted.Reason == "" {
-		return accepted, errors.New("it has no reason: say why the risk is acceptable")
+		return accepted, errors.New("the entry has no reason: add why the risk is acceptable")
 	}
 	if accepted.Owner == "" {
-		return accepted, errors.New("it has no owner: say who stands for it")
+		return accepted, errors.New("the entry has no owner: add who accepts the risk")
 	}
-	if slices.ContainsFunc(said.Clusters, func(id string) bool { return strings.TrimSpace(id) == "" }) {
-		return accepted, errors.New("it has an empty cluster ID")
+	if slices.ContainsFunc(entry.Clusters, func(id string) bool { return strings.TrimSpace(id) == "" }) {
+		return accepted, errors.New("the entry has an empty cluster ID")
 	}
-	if accepted.until, err = parseExpiry(said.Expires); err != nil {
+	if accepted.until, err = parseExpiry(entry.Expires); err != nil {
 		return accepted, err
 	}
-	accepted.versions, accepted.landmarks, err = parseVersions(said.Versions)
+	accepted.versions, accepted.landmarks, err = parseVersions(entry.Versions)
 	return accepted, err
 }
 
-// parseExpiry returns the first moment at which the acceptance no longer holds.
+// parseExpiry returns the time at which the acceptance expires; zero for never.
 func parseExpiry(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

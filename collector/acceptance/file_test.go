@@ -22,7 +22,7 @@ func entry(risk string, more ...string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func TestReadTakesEverythingDocumented(t *testing.T) {
+func TestReadAcceptsTheDocumentedFields(t *testing.T) {
 	file, err := os.Open(filepath.Join("testdata", "accept.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,48 +45,48 @@ func TestReadTakesEverythingDocumented(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		file   string
 		want   string
 	}{
-		"Empty":          {"a file that says nothing accepts nothing by mistake", "", "apiVersion"},
-		"OtherKind":      {"somebody else's file", "apiVersion: v1\nkind: ConfigMap\nrisks: []\n", `"ConfigMap"`},
-		"NotYAML":        {"no YAML", head + "\t- x", "line"},
-		"UnknownTop":     {"a field that nobody knows", head + entry("RiskA") + "more: 1\n", `"more"`},
-		"UnknownField":   {"a misspelled limit would be no limit", head + entry("RiskA", "  version: <4.19.0"), `entry 1 ("RiskA"): unknown field "version"`},
-		"OtherCase":      {"fields are spelled as documented", head + entry("RiskA", "  Expires: 2027-01-01"), `"Expires"`},
-		"Twice":          {"which of the two?", head + entry("RiskA", "  owner: bob"), `"owner"`},
-		"NoRisk":         {"no name", head + "- reason: r\n  owner: o\n", `entry 1 (""): illegal risk ""`},
-		"Null":           {"no entry at all", head + "- \n", "entry 1"},
-		"IllegalName":    {"the API would not take it", head + entry("RiskA") + entry("risk_b"), `entry 2 ("risk_b"): illegal risk "risk_b"`},
-		"LongName":       {"longer than the API takes", head + entry("R"+strings.Repeat("x", 256)), "257 characters"},
-		"NoReason":       {"nobody could judge it again", head + "- risk: RiskA\n  reason: ' '\n  owner: o\n", `entry 1 ("RiskA"): it has no reason`},
-		"NoOwner":        {"nobody to ask", head + "- risk: RiskA\n  reason: r\n", `entry 1 ("RiskA"): it has no owner`},
-		"BadDate":        {"not a date", head + entry("RiskA", "  expires: 31.03.2027"), `"31.03.2027"`},
-		"NoSuchDay":      {"no such day", head + entry("RiskA", "  expires: 2027-02-30"), `"2027-02-30"`},
-		"BadRange":       {"not a range", head + entry("RiskA", "  versions: 4.18"), "versions"},
-		"SilentRange":    {"the parser of ranges would drop the last word", head + entry("RiskA", "  versions: '>=4.18.0 5'"), "is not a range"},
-		"CrashingRange":  {"the parser of ranges would crash", head + entry("RiskA", "  versions: '4.18.0 || || 4.19.0'"), "is not a range"},
-		"EmptyRange":     {"nothing is in it", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "no version is in"},
-		"LongRange":      {"bounded", head + entry("RiskA", "  versions: '"+strings.Repeat("4.18.0 ", 40)+"4.18.0'"), "256 are the limit"},
-		"EmptyCluster":   {"no cluster has it", head + entry("RiskA", "  clusters: ['']"), "empty cluster ID"},
-		"OneCluster":     {"a list is documented", head + entry("RiskA", "  clusters: abc"), `entry 1 ("RiskA")`},
-		"SecondDocument": {"the parser would drop it", head + entry("RiskA") + "---\n" + head + entry("RiskB"), "more than one YAML document"},
-		"AfterTheEnd":    {"the parser would drop it too", head + entry("RiskA") + "...\nrisks: []\n", "more than one YAML document"},
-		"Alias":          {"aliases make a big file of a small one", head + "- &a {risk: RiskA, reason: r, owner: o}\n- *a\n", "line 5 has a YAML alias"},
-		"TooMany":        {"as many as ClusterVersion takes", head + many(1001), "1001 risks"},
-		"TooLarge":       {"bounded", head + "# " + strings.Repeat("x", 1<<20), "more than 1048576 bytes"},
+		"Empty":          {"an empty file is an error", "", "apiVersion"},
+		"OtherKind":      {"a file of another kind", "apiVersion: v1\nkind: ConfigMap\nrisks: []\n", `"ConfigMap"`},
+		"NotYAML":        {"the file is no YAML", head + "\t- x", "line"},
+		"UnknownTop":     {"an unknown field", head + entry("RiskA") + "more: 1\n", `"more"`},
+		"UnknownField":   {"a misspelled limit would have no effect", head + entry("RiskA", "  version: <4.19.0"), `entry 1 ("RiskA"): unknown field "version"`},
+		"OtherCase":      {"the case of fields counts", head + entry("RiskA", "  Expires: 2027-01-01"), `"Expires"`},
+		"Twice":          {"a duplicate field", head + entry("RiskA", "  owner: bob"), `"owner"`},
+		"NoRisk":         {"the entry has no risk", head + "- reason: r\n  owner: o\n", `entry 1 (""): illegal risk ""`},
+		"Null":           {"an empty entry", head + "- \n", "entry 1"},
+		"IllegalName":    {"ClusterVersion rejects such a name", head + entry("RiskA") + entry("risk_b"), `entry 2 ("risk_b"): illegal risk "risk_b"`},
+		"LongName":       {"the name is too long for ClusterVersion", head + entry("R"+strings.Repeat("x", 256)), "257 characters"},
+		"NoReason":       {"a reason is required", head + "- risk: RiskA\n  reason: ' '\n  owner: o\n", `entry 1 ("RiskA"): the entry has no reason`},
+		"NoOwner":        {"an owner is required", head + "- risk: RiskA\n  reason: r\n", `entry 1 ("RiskA"): the entry has no owner`},
+		"BadDate":        {"expires is not a date", head + entry("RiskA", "  expires: 31.03.2027"), `"31.03.2027"`},
+		"NoSuchDay":      {"the day does not exist", head + entry("RiskA", "  expires: 2027-02-30"), `"2027-02-30"`},
+		"BadRange":       {"versions is not a range", head + entry("RiskA", "  versions: 4.18"), "versions"},
+		"SilentRange":    {"the parser of ranges drops the last word", head + entry("RiskA", "  versions: '>=4.18.0 5'"), "is not a range"},
+		"CrashingRange":  {"the parser of ranges panics", head + entry("RiskA", "  versions: '4.18.0 || || 4.19.0'"), "is not a range"},
+		"EmptyRange":     {"no version is in the range", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "no version is in"},
+		"LongRange":      {"the length of a range is bounded", head + entry("RiskA", "  versions: '"+strings.Repeat("4.18.0 ", 40)+"4.18.0'"), "256 are the limit"},
+		"EmptyCluster":   {"no cluster has an empty ID", head + entry("RiskA", "  clusters: ['']"), "empty cluster ID"},
+		"OneCluster":     {"clusters is a list", head + entry("RiskA", "  clusters: abc"), `entry 1 ("RiskA")`},
+		"SecondDocument": {"the parser drops the second document", head + entry("RiskA") + "---\n" + head + entry("RiskB"), "more than one YAML document"},
+		"AfterTheEnd":    {"the parser drops the text after the end", head + entry("RiskA") + "...\nrisks: []\n", "more than one YAML document"},
+		"Alias":          {"aliases expand a small file to a big one", head + "- &a {risk: RiskA, reason: r, owner: o}\n- *a\n", "line 5 has a YAML alias"},
+		"TooMany":        {"the limit is that of ClusterVersion", head + many(1001), "1001 risks"},
+		"TooLarge":       {"the size of the file is bounded", head + "# " + strings.Repeat("x", 1<<20), "more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := acceptance.Read("accept.yaml", strings.NewReader(tc.file))
 			if err == nil {
-				t.Fatalf("%s: it was taken", tc.reason)
+				t.Fatalf("%s: no error", tc.reason)
 			}
 			for _, want := range []string{`acceptance file "accept.yaml": `, tc.want} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: error %q does not say %q", tc.reason, err, want)
+					t.Errorf("%s: error %q, want %q in it", tc.reason, err, want)
 				}
 			}
 			if strings.Contains(err.Error(), "\n") {
@@ -104,10 +104,10 @@ func many(count int) string {
 	return text.String()
 }
 
-func TestReadTakesAThousand(t *testing.T) {
+func TestReadAcceptsAThousandEntries(t *testing.T) {
 	got, err := acceptance.Read("accept.yaml", strings.NewReader(head+many(1000)))
 	if err != nil || len(got) != 1000 {
-		t.Errorf("%d entries, error %v; ClusterVersion takes 1000 too", len(got), err)
+		t.Errorf("%d entries, error %v; ClusterVersion accepts 1000 too", len(got), err)
 	}
 }
 
@@ -117,22 +117,22 @@ func TestSameRiskTwice(t *testing.T) {
 		first, second string
 		overlap       bool
 	}{
-		"Everything":     {"both are for everything", "", "", true},
-		"OneLimited":     {"a range is part of everything", "", "versions: <4.19.0", true},
+		"Everything":     {"both have no limits", "", "", true},
+		"OneLimited":     {"a range overlaps with no limits", "", "versions: <4.19.0", true},
 		"Disjoint":       {"one ends where the other begins", "versions: <4.19.0", "versions: '>=4.19.0'", false},
 		"Touching":       {"both have 4.19.0", "versions: <=4.19.0", "versions: '>=4.19.0'", true},
 		"Prereleases":    {"4.19.0-rc.1 comes before 4.19.0", "versions: <4.19.0", "versions: '>=4.19.0-rc.1'", true},
-		"PrereleaseEnd":  {"nothing is between the first pre-release and what comes before it", "versions: <4.19.0-0", "versions: '>=4.19.0-0'", false},
-		"Inside":         {"one holds the other", "versions: '>=4.18.0 <4.20.0'", "versions: '>4.18.5 <4.18.7'", true},
+		"PrereleaseEnd":  {"no version is between a release and the first pre-release of the next", "versions: <4.19.0-0", "versions: '>=4.19.0-0'", false},
+		"Inside":         {"one range contains the other", "versions: '>=4.18.0 <4.20.0'", "versions: '>4.18.5 <4.18.7'", true},
 		"OpenGap":        {"pre-releases of 4.18.6 are between them", "versions: '>4.18.5'", "versions: '<4.18.6'", true},
 		"Exactly":        {"a single version", "versions: 4.18.5", "versions: '!=4.18.5'", false},
 		"Wildcards":      {"4.18 and 4.19", "versions: 4.18.x", "versions: 4.19.x", false},
 		"WildcardMajor":  {"4.18 is part of 4", "versions: 4.x", "versions: 4.18.x", true},
-		"Alternatives":   {"the second alternatives meet", "versions: '<4.1.0 || 4.18.x'", "versions: '>5.0.0 || >=4.18.9 <4.19.0'", true},
-		"OtherCluster":   {"never the same cluster", "clusters: [a]", "clusters: [b]", false},
+		"Alternatives":   {"the second alternatives overlap", "versions: '<4.1.0 || 4.18.x'", "versions: '>5.0.0 || >=4.18.9 <4.19.0'", true},
+		"OtherCluster":   {"no cluster is in both lists", "clusters: [a]", "clusters: [b]", false},
 		"SameCluster":    {"IDs are compared as UUIDs are", "clusters: [a, b]", "clusters: [c, B]", true},
 		"BothMustBe":     {"the same cluster, other targets", "clusters: [a]\n  versions: 4.18.x", "clusters: [a]\n  versions: 4.19.x", false},
-		"OneHasClusters": {"without clusters it is for all", "clusters: [a]", "", true},
+		"OneHasClusters": {"without clusters it is for all clusters", "clusters: [a]", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, pair := range [][2]string{{tc.first, tc.second}, {tc.second, tc.first}} {
@@ -142,7 +142,7 @@ func TestSameRiskTwice(t *testing.T) {
 					t.Errorf("%s: error %v, want one: %t", tc.reason, err, tc.overlap)
 				}
 				if err != nil && !strings.Contains(err.Error(), `entry 3 ("RiskA"): entry 2 accepts the same risk`) {
-					t.Errorf("%s: the error does not name both: %v", tc.reason, err)
+					t.Errorf("%s: the error does not name both entries: %v", tc.reason, err)
 				}
 			}
 		})

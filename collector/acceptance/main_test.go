@@ -9,14 +9,14 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// server is the API server that the tests of this package share, config reaches
-// it. Its ClusterVersion has all fields there are.
+// server is the API server that the tests of this package share, whose ClusterVersion
+// has all fields, and config its configuration.
 var (
 	server checktest.Server
 	config *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) },
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) },
 		cluster.ControlPlaneOnly(), cluster.FeatureSet("DevPreviewNoUpgrade"))
 }

@@ -4,36 +4,68 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
-	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Asked is one target, with what was found out for it.
+// ReasonNotAcceptable is reported when an accepted finding cannot be accepted.
+//
+// Cause: the finding is a gate, which CVO itself blocks, or about trust in the
+// release.
+//
+// Remedy: follow the remedy of the finding.
+const ReasonNotAcceptable finding.Reason = "NotAcceptable"
+
+// ReasonExpired is reported when acceptances have expired.
+//
+// Cause: the time in "expires" of the acceptance file has passed.
+//
+// Remedy: assess the risks again, then renew "expires" or remove the entries.
+const ReasonExpired finding.Reason = "Expired"
+
+// ReasonOutOfScope is reported when an acceptance names a finding that blocks, but is
+// not for this update.
+//
+// Cause: "versions" or "clusters" of the acceptance file have other targets or
+// clusters.
+//
+// Remedy: assess the risk for this update, then extend "versions" or "clusters".
+const ReasonOutOfScope finding.Reason = "OutOfScope"
+
+// ReasonUnused is reported when no finding needs an acceptance.
+//
+// Cause: the risk does not apply, or the name is misspelled.
+//
+// Remedy: check the name, and remove the acceptance if it is no longer needed.
+const ReasonUnused finding.Reason = "Unused"
+
+// maxListed bounds the acceptances in one message.
+const maxListed = 50
+
+// Asked is one target with its findings.
 type Asked struct {
 	// Account is of the same acceptances for all targets.
 	Account Account
 	// Findings are those of the target, folded or not.
-	Findings []preflight.Finding
-	// NoJobs is true where the release's own checks were not asked, so that
-	// nobody can say whether an acceptance of one of them is needed.
+	Findings []finding.Finding
+	// NoJobs is true when the release's own checks were not run, so that it is unknown
+	// whether their acceptances are needed.
 	NoJobs bool
 }
 
-// Review warns of acceptances that do not do what the administrator may expect
-// of them: that have expired, that no target needs, that are not for the target
-// whose finding they name, and that name what cannot be accepted. They are
-// information; none of them changes a decision.
-func Review(asked ...Asked) []preflight.Finding {
+// Review warns of acceptances without effect: those that have expired, that no target
+// needs, that are not for the target whose finding they name, and that name a finding
+// which cannot be accepted. The warnings change no decision.
+func Review(asked ...Asked) []finding.Finding {
 	if len(asked) == 0 {
 		return nil
 	}
-	review := review{all: asked[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, refused: map[string]preflight.Finding{}}
+	review := review{all: asked[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, unacceptable: map[string]finding.Finding{}}
 	for _, target := range asked {
 		review.add(target)
 	}
-	findings := append(review.refusals(asked), review.expired(asked)...)
+	findings := append(review.notAcceptable(asked), review.expired(asked)...)
 	if len(asked) == 1 { // of many targets, some are always out of scope
 		findings = append(findings, review.outOfScope()...)
 	}
@@ -43,22 +75,22 @@ func Review(asked ...Asked) []preflight.Finding {
 // review is what all targets together need.
 type review struct {
 	all []Acceptance
-	// needed are the acceptances that hold where their finding counts; missed
-	// those that are not for the target where it does, and no other is either.
+	// needed are the acceptances that hold for a target whose finding counts; missed
+	// are those that are out of scope for such a target, where no other one holds.
 	needed, missed map[int]bool
-	// refused are findings that count, by name, and cannot be accepted.
-	refused map[string]preflight.Finding
+	// unacceptable are findings that count, by name, and cannot be accepted.
+	unacceptable map[string]finding.Finding
 }
 
 func (r review) add(asked Asked) {
 	counts := map[string]bool{}
-	for _, finding := range asked.Findings {
+	for _, f := range asked.Findings {
 		switch {
-		case !countsUnaccepted(finding):
-		case verdict.Acceptable(finding.Source):
-			counts[finding.Name] = true
+		case !countsUnaccepted(f):
+		case f.Source.Acceptable():
+			counts[f.Name] = true
 		default:
-			r.refused[finding.Name] = finding
+			r.unacceptable[f.Name] = f
 		}
 	}
 	accepted := asked.Account.Accepted()
@@ -68,20 +100,20 @@ func (r review) add(asked Asked) {
 		}
 		_, covered := accepted[acceptance.Risk]
 		r.needed[i] = r.needed[i] || asked.Account.states[i] == holds
-		r.missed[i] = r.missed[i] || (asked.Account.states[i] == elsewhere && !covered)
+		r.missed[i] = r.missed[i] || (asked.Account.states[i] == outOfScope && !covered)
 	}
 }
 
-// countsUnaccepted says whether the finding would count had nobody accepted or
-// forced it.
-func countsUnaccepted(finding preflight.Finding) bool {
-	if finding.Bypass != nil && finding.Bypass.By != verdict.ByAdminAck {
-		finding.Bypass = nil
+// countsUnaccepted reports whether the finding would count without an acceptance and
+// without force.
+func countsUnaccepted(f finding.Finding) bool {
+	if f.Bypass != nil && f.Bypass.By != finding.ByAdminAck {
+		f.Bypass = nil
 	}
-	return verdict.Open(finding)
+	return f.Open()
 }
 
-// are says whether the acceptance is in that state for any of the targets.
+// are reports whether the acceptance is in that state for any of the targets.
 func are(asked []Asked, acceptance int, wanted state) bool {
 	return slices.ContainsFunc(asked, func(target Asked) bool { return target.Account.states[acceptance] == wanted })
 }
@@ -97,108 +129,95 @@ func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance 
 	return kept
 }
 
-// refusals say of each accepted finding that cannot be accepted what works
-// instead.
-func (r review) refusals(asked []Asked) []preflight.Finding {
-	var findings []preflight.Finding
-	told := map[string]bool{}
+// warning is a finding about acceptances.
+func warning(reason finding.Reason, name, format string, args ...any) finding.Finding {
+	return finding.Warn(reason, format, args...).Named(name).From(finding.SourceRisk)
+}
+
+// notAcceptable is about each accepted finding that cannot be accepted.
+func (r review) notAcceptable(asked []Asked) []finding.Finding {
+	var findings []finding.Finding
+	reported := map[string]bool{}
 	for i, acceptance := range r.all {
-		refused, ok := r.refused[acceptance.Risk]
-		if !ok || told[acceptance.Risk] || !are(asked, i, holds) {
+		unacceptable, ok := r.unacceptable[acceptance.Risk]
+		if !ok || reported[acceptance.Risk] || !are(asked, i, holds) {
 			continue
 		}
-		told[acceptance.Risk] = true
-		findings = append(findings, preflight.Finding{
-			Name: "AcceptanceWithoutEffect", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "NotAcceptable",
-			Message:     fmt.Sprintf("the acceptance of %s has no effect: %s", acceptance, because(refused.Source)),
-			Remediation: fmt.Sprintf("Do what the finding %s says; nothing but --force gets past it otherwise.", acceptance.Risk),
-			Objects:     refused.Objects,
-		})
+		reported[acceptance.Risk] = true
+		findings = append(findings, warning(ReasonNotAcceptable, "AcceptanceWithoutEffect",
+			"the acceptance of %s has no effect: %s", acceptance, whyNot(unacceptable.Source)).
+			Remedy("Follow the remedy of the finding %s.", acceptance.Risk).
+			Do(finding.Force()).
+			About(unacceptable.Objects...))
 	}
 	return findings
 }
 
-// because says why findings of this source cannot be accepted.
-func because(source preflight.Source) string {
-	if source == preflight.SourceGate {
-		return "it is a gate, and the cluster-version operator itself still blocks the update whatever is accepted"
+// whyNot is why findings of this source cannot be accepted.
+func whyNot(source finding.Source) string {
+	if source == finding.SourceGate {
+		return "it is a gate, and the cluster-version operator itself blocks the update with any accepted risks"
 	}
-	return "trust in the release is not a risk to accept by name"
+	return "trust in the release cannot be accepted by name"
 }
 
-func (r review) expired(asked []Asked) []preflight.Finding {
+func (r review) expired(asked []Asked) []finding.Finding {
 	gone := r.list(func(i int, _ Acceptance) bool { return are(asked, i, expired) })
 	if len(gone) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceExpired", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "Expired",
-		Message: "these acceptances no longer hold: " + enumerate(gone, func(a Acceptance) string {
-			return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
-		}),
-		Remediation: "Judge the risks again; then renew their \"expires\" in the acceptance file, or take them out of it.",
-	}}
+	return []finding.Finding{warning(ReasonExpired, "AcceptanceExpired", "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
+		return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
+	})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
 }
 
-// outOfScope are those that name what counts, and are about other targets or
-// clusters.
-func (r review) outOfScope() []preflight.Finding {
+// outOfScope is about acceptances that name a finding which counts, and are for other
+// targets or clusters.
+func (r review) outOfScope() []finding.Finding {
 	missed := r.list(func(i int, _ Acceptance) bool { return r.missed[i] })
 	if len(missed) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceOutOfScope", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "OutOfScope",
-		Message:     "these acceptances are not for this update: " + enumerate(missed, Acceptance.scope),
-		Remediation: "Judge the risks for this update too; then widen \"versions\" or \"clusters\" in the acceptance file.",
-	}}
+	return []finding.Finding{warning(ReasonOutOfScope, "AcceptanceOutOfScope",
+		"these acceptances are not for this update: %s", enumerate(missed, Acceptance.scope)).
+		Remedy("Assess the risks for this update, then extend \"versions\" or \"clusters\" in the acceptance file.")}
 }
 
-// scope is the acceptance with what it is limited to.
+// scope is the acceptance with its limits.
 func (a Acceptance) scope() string {
 	limits := a.String()
 	if a.Versions != "" {
 		limits += fmt.Sprintf(" for versions %q", a.Versions)
 	}
 	if len(a.Clusters) > 0 {
-		limits += " for clusters " + strings.Join(a.Clusters, ", ")
+		limits += " for clusters " + words.List(a.Clusters, maxListed)
 	}
 	return limits
 }
 
-// unused are those that hold for a target, and that none of these needs.
-func (r review) unused(asked []Asked) []preflight.Finding {
-	looked := slices.ContainsFunc(asked, func(target Asked) bool { return !target.NoJobs })
-	idle := r.list(func(i int, a Acceptance) bool {
-		_, refused := r.refused[a.Risk]
-		return are(asked, i, holds) && !r.needed[i] && !refused && (looked || !namesJob(a.Risk))
+// unused is about acceptances that hold for a target, and that no target needs.
+func (r review) unused(asked []Asked) []finding.Finding {
+	jobsRun := slices.ContainsFunc(asked, func(target Asked) bool { return !target.NoJobs })
+	unused := r.list(func(i int, a Acceptance) bool {
+		_, unacceptable := r.unacceptable[a.Risk]
+		return are(asked, i, holds) && !r.needed[i] && !unacceptable && (jobsRun || !jobFinding.MatchString(a.Risk))
 	})
-	if len(idle) == 0 {
+	if len(unused) == 0 {
 		return nil
 	}
-	return []preflight.Finding{{
-		Name: "AcceptanceUnused", Source: preflight.SourceRisk, Outcome: preflight.Warn, Reason: "Unused",
-		Message:     "nothing that stands in the way needs these acceptances: " + enumerate(idle, Acceptance.String),
-		Remediation: "See whether the names are right. Take out what is no longer needed: from the acceptance file, or with: oc preflight accept RISK-",
-	}}
+	return []finding.Finding{warning(ReasonUnused, "AcceptanceUnused", "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
+		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
 }
 
-// namesJob recognizes the findings of a release's own checks, which are called
+// jobFinding is the form of the names of a release's own findings,
 // <Component>.<Check>.
-func namesJob(risk string) bool {
-	return regexp.MustCompile(`^[A-Z][A-Za-z0-9]*\.[A-Z]`).MatchString(risk)
-}
+var jobFinding = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*\.[A-Z]`)
 
-// enumerate lists acceptances; of very many, it says how many there are.
+// enumerate describes the first acceptances, and counts the others.
 func enumerate(acceptances []Acceptance, describe func(Acceptance) string) string {
-	const most = 50
 	var texts []string
-	for _, acceptance := range acceptances[:min(most, len(acceptances))] {
+	for _, acceptance := range acceptances[:min(maxListed, len(acceptances))] {
 		texts = append(texts, describe(acceptance))
 	}
-	text := strings.Join(texts, ", ")
-	if more := len(acceptances) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return words.ListOf(texts, len(acceptances))
 }

@@ -10,22 +10,25 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// maxRange bounds the text of a range of versions, and with it how many
-// versions it can name.
+// maxRange bounds the text of a range of versions, and thereby the versions in it, in
+// bytes.
 const maxRange = 256
 
-// rangeOfVersions is what semver.ParseRange documents, written with a space
-// around every comparison: that function drops words of one letter, and crashes
-// later over an empty side of "||".
-const rangeOfVersions = `^` + comparisons + `( +\|\| +` + comparisons + `)*$`
+// rangeOfVersions is the documented syntax of semver.ParseRange, with a space around
+// every comparison: that function drops words of one letter, and panics later for an
+// empty side of "||".
+var rangeOfVersions = regexp.MustCompile(`^` + comparisons + `( +\|\| +` + comparisons + `)*$`)
 
 const (
 	comparisons = comparison + `( +` + comparison + `)*`
 	comparison  = `(>=|<=|>|<|==|=|!=|!)?([0-9]+\.x(\.x)?|[0-9]+\.[0-9]+\.x|[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-WYZa-wyz.-]+)?)`
 )
 
-// parseVersions returns the range, and the versions by which it is compared
-// with others. No text means all versions, for which there is no range.
+// versionLike is a version or a wildcard in a range.
+var versionLike = regexp.MustCompile(`[0-9][0-9A-Za-z.+-]*`)
+
+// parseVersions returns the range, and its landmarks. An empty text means all
+// versions, and the range is nil.
 func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	if text == "" {
 		return nil, nil, nil
@@ -33,7 +36,7 @@ func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	if len(text) > maxRange {
 		return nil, nil, fmt.Errorf("the range of versions has %d characters, and %d are the limit", len(text), maxRange)
 	}
-	if !regexp.MustCompile(rangeOfVersions).MatchString(text) {
+	if !rangeOfVersions.MatchString(text) {
 		return nil, nil, fmt.Errorf("versions %q is not a range like \">=4.18.0 <4.19.0\"", text)
 	}
 	within, err := semver.ParseRange(text)
@@ -42,12 +45,12 @@ func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	}
 	marks := landmarks(text)
 	if !slices.ContainsFunc(marks, within) {
-		return nil, nil, fmt.Errorf("versions %q is a range that no version is in", text)
+		return nil, nil, fmt.Errorf("versions %q is an empty range: no version is in it", text)
 	}
 	return within, marks, nil
 }
 
-// overlaps says whether both accept the same risk for some target of some
+// overlaps reports whether both accept the same risk for any one target of any one
 // cluster.
 func (a Acceptance) overlaps(b Acceptance) bool {
 	if a.Risk != b.Risk {
@@ -65,10 +68,9 @@ func (a Acceptance) overlaps(b Acceptance) bool {
 	return slices.ContainsFunc(a.landmarks, b.versions.AND(a.versions)) || slices.ContainsFunc(b.landmarks, a.versions.AND(b.versions))
 }
 
-// landmarks are versions of which at least one is in every range that is not
-// empty and is made of the bounds in the text. Such a range begins with the
-// least version of all, at a bound, or right after one; and every version has a
-// next one.
+// landmarks are versions that include one of every nonempty range made of the bounds
+// in the text. Such a range begins with the least version of all, at a bound, or right
+// after one; and every version has a next one.
 func landmarks(text string) []semver.Version {
 	marks := []semver.Version{{Pre: []semver.PRVersion{{IsNum: true}}}}
 	for _, bound := range bounds(text) {
@@ -77,11 +79,11 @@ func landmarks(text string) []semver.Version {
 	return marks
 }
 
-// bounds are the versions that the text names. A wildcard, as in 4.18.x, stands
-// for the first version that it matches, and the first that it no longer does.
+// bounds are the versions in the text. A wildcard, as in 4.18.x, has the first version
+// that it matches, and the first after it that it does not match.
 func bounds(text string) []semver.Version {
 	var found []semver.Version
-	for _, word := range regexp.MustCompile(`[0-9][0-9A-Za-z.+-]*`).FindAllString(text, -1) {
+	for _, word := range versionLike.FindAllString(text, -1) {
 		if version, err := semver.Parse(word); err == nil {
 			found = append(found, version)
 			continue
@@ -102,9 +104,9 @@ func bounds(text string) []semver.Version {
 	return found
 }
 
-// after is the least version that comes after this one: with no further part a
-// pre-release comes before one with more, and after every release comes the
-// first pre-release of the next patch.
+// after is the least version after this one: a pre-release comes before one with
+// further parts, and after every release comes the first pre-release of the next
+// patch.
 func after(version semver.Version) semver.Version {
 	first := semver.PRVersion{IsNum: true}
 	if len(version.Pre) > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,35 +13,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Origin is where ClusterVersion keeps acceptances.
+// Origin is the origin of the acceptances in ClusterVersion.
 const Origin = "spec.desiredUpdate.acceptRisks"
 
-// Kept is what the server has after a Change.
+// Kept is the result of a Change.
 type Kept struct {
 	// Risks are the names, in the order of ClusterVersion.
 	Risks []string
-	// Changed is false where everything was as wanted before.
+	// Changed is false when nothing had to be written.
 	Changed bool
 }
 
-// NotKeptError says that this cluster does not keep accepted risks, so that
-// nothing was written.
+// NotKeptError is the error of a cluster that does not support accepted risks.
+// Nothing was written.
 type NotKeptError struct{ Cause string }
 
 // Error implements error.
 func (e *NotKeptError) Error() string {
-	return fmt.Sprintf("ClusterVersion \"version\" does not take %s: %s; nothing was changed. "+
-		"Accept the risks where you ask instead: oc preflight run --accept RISK,... or --accept-file FILE", Origin, e.Cause)
+	return fmt.Sprintf("ClusterVersion \"version\" does not support %s: %s; nothing was changed. "+
+		"Accept the risks for each preflight instead, by name or in an acceptance file", Origin, e.Cause)
 }
 
-// Write changes which risks ClusterVersion accepts, leaves everything else in
-// spec.desiredUpdate as it is, and returns what the server kept. It asks the
-// server first whether it would keep them: where the feature gate
-// ClusterUpdateAcceptRisks is off, the API server drops the field without a
-// word, and what is left may be an update that CVO calls invalid. Such a
-// cluster gives a *NotKeptError. A conflict with another writer is tried again.
+// Write changes which risks ClusterVersion accepts, and nothing else in
+// spec.desiredUpdate, and verifies the result. A dry run comes first: where the
+// feature gate ClusterUpdateAcceptRisks is off, the API server silently drops the
+// field, and the remaining update may be invalid for CVO. The error of such a cluster
+// is a *[NotKeptError]. A conflict with another writer is retried.
 func Write(ctx context.Context, client dynamic.Interface, change Change) (Kept, error) {
 	if len(change.Add) > 0 {
 		if err := checkTopology(ctx, client); err != nil {
@@ -57,14 +57,13 @@ func Write(ctx context.Context, client dynamic.Interface, change Change) (Kept, 
 		return err
 	})
 	if apierrors.IsConflict(err) {
-		return kept, fmt.Errorf("ClusterVersion \"version\" is being changed by somebody else all the time: %w", err)
+		return kept, fmt.Errorf("ClusterVersion \"version\" was repeatedly changed while it was being written: %w", err)
 	}
 	return kept, err
 }
 
-// checkTopology refuses hosted clusters, where CVO takes no update that names
-// accepted risks, whatever the API server keeps (cluster-version-operator
-// pkg/cvo/cvo.go).
+// checkTopology returns an error for hosted clusters, where CVO refuses an update with
+// accepted risks (cluster-version-operator pkg/cvo/cvo.go).
 func checkTopology(ctx context.Context, client dynamic.Interface) error {
 	infrastructures := client.Resource(configv1.GroupVersion.WithResource("infrastructures"))
 	infrastructure, err := infrastructures.Get(ctx, "cluster", metav1.GetOptions{})
@@ -113,8 +112,8 @@ func write(ctx context.Context, versions dynamic.ResourceInterface, change Chang
 	return Kept{Risks: wanted, Changed: true}, nil
 }
 
-// acceptedIn are the names in ClusterVersion. The update is read as it is in
-// the API, so that nothing which this program does not know gets lost.
+// acceptedIn are the names in ClusterVersion. The update is read untyped, so that
+// fields unknown to this program are kept.
 func acceptedIn(clusterVersion *unstructured.Unstructured) ([]string, error) {
 	risks, _, err := unstructured.NestedSlice(clusterVersion.Object, "spec", "desiredUpdate", "acceptRisks")
 	if err != nil {
@@ -132,9 +131,9 @@ func acceptedIn(clusterVersion *unstructured.Unstructured) ([]string, error) {
 	return names, nil
 }
 
-// patchFor sets the risks, if nobody else writes meanwhile. The field may not be
-// an empty list. An update of which nothing is left goes with the last risk: CVO
-// calls an empty one invalid (cluster-version-operator lib/validation).
+// patchFor sets the risks, unless ClusterVersion is changed meanwhile. The field must
+// not be an empty list, and an empty update, which is invalid for CVO, is removed with
+// the last risk (cluster-version-operator lib/validation).
 func patchFor(found *unstructured.Unstructured, wanted []string) ([]byte, error) {
 	var desired any = map[string]any{"acceptRisks": risks(wanted)}
 	if len(wanted) == 0 && isEmptyBut(found, "acceptRisks") {
@@ -154,7 +153,7 @@ func risks(names []string) []configv1.AcceptRisk {
 	return risks
 }
 
-// isEmptyBut says whether the desired update has nothing but that field.
+// isEmptyBut reports whether the desired update has no other field.
 func isEmptyBut(clusterVersion *unstructured.Unstructured, field string) bool {
 	desired, _, err := unstructured.NestedMap(clusterVersion.Object, "spec", "desiredUpdate")
 	if err != nil {
@@ -168,7 +167,7 @@ func isEmptyBut(clusterVersion *unstructured.Unstructured, field string) bool {
 	return true
 }
 
-// compare says whether the server has what was wanted.
+// compare returns an error unless the API server stored the wanted risks.
 func compare(written *unstructured.Unstructured, wanted []string) error {
 	got, err := acceptedIn(written)
 	if err != nil {
@@ -178,7 +177,7 @@ func compare(written *unstructured.Unstructured, wanted []string) error {
 	case slices.Equal(got, wanted):
 		return nil
 	case len(got) == 0:
-		return &NotKeptError{Cause: "the API server drops the field, because the feature gate ClusterUpdateAcceptRisks is off in this cluster"}
+		return &NotKeptError{Cause: "the API server drops the field, because the feature gate ClusterUpdateAcceptRisks is off on this cluster"}
 	}
-	return fmt.Errorf("the server has other accepted risks than were written to ClusterVersion \"version\": %s", strings.Join(got, ", "))
+	return fmt.Errorf("the API server stored other accepted risks of ClusterVersion \"version\" than were written: %s", words.List(got, maxListed))
 }

@@ -30,23 +30,23 @@ func TestParseChange(t *testing.T) {
 		want     acceptance.Change
 		bad      string
 	}{
-		"One":        {reason: "a name", argument: "RiskA", want: acceptance.Change{Add: []string{"RiskA"}}},
-		"Mixed":      {reason: "names to add and to remove, with spaces as people write them", argument: "RiskA, RiskB- ,RiskC", want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}}},
-		"WithDashes": {reason: "only the last dash is not the name's", argument: "AdminAck-ack-4.18-x-", want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}}},
-		"Both":       {reason: "which of the two?", argument: "RiskA,RiskB-,RiskA-,RiskB", bad: "requested risks with both Risk and Risk-: RiskA, RiskB"},
-		"Nothing":    {reason: "nothing is no risk", argument: "", bad: `illegal risk ""`},
-		"Gap":        {reason: "a comma too many", argument: "RiskA,,RiskB", bad: `illegal risk ""`},
-		"Dash":       {reason: "a dash alone is no risk", argument: "-", bad: `illegal risk ""`},
-		"Prefix":     {reason: "the dash goes behind", argument: "-RiskA", bad: "write the dash behind it: RiskA-"},
-		"SmallCase":  {reason: "CVO would drop it", argument: "RiskA,riskB", bad: `illegal risk "riskB"`},
-		"Underscore": {reason: "CVO would drop it", argument: "Risk_A-", bad: `illegal risk "Risk_A"`},
-		"TooLong":    {reason: "the API would refuse it", argument: "R" + strings.Repeat("x", 256), bad: "257 characters"},
+		"One":        {reason: "one name", argument: "RiskA", want: acceptance.Change{Add: []string{"RiskA"}}},
+		"Mixed":      {reason: "names to add and to remove, with spaces", argument: "RiskA, RiskB- ,RiskC", want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}}},
+		"WithDashes": {reason: "only the last dash is no part of the name", argument: "AdminAck-ack-4.18-x-", want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}}},
+		"Both":       {reason: "a risk is added and removed", argument: "RiskA,RiskB-,RiskA-,RiskB", bad: "requested risks with both Risk and Risk-: RiskA, RiskB"},
+		"Nothing":    {reason: "an empty name", argument: "", bad: `illegal risk ""`},
+		"Gap":        {reason: "two commas", argument: "RiskA,,RiskB", bad: `illegal risk ""`},
+		"Dash":       {reason: "a dash without a name", argument: "-", bad: `illegal risk ""`},
+		"Prefix":     {reason: "the dash is at the end", argument: "-RiskA", bad: "write the dash at its end: RiskA-"},
+		"SmallCase":  {reason: "CVO drops such a name", argument: "RiskA,riskB", bad: `illegal risk "riskB"`},
+		"Underscore": {reason: "CVO drops such a name", argument: "Risk_A-", bad: `illegal risk "Risk_A"`},
+		"TooLong":    {reason: "ClusterVersion rejects such a name", argument: "R" + strings.Repeat("x", 256), bad: "257 characters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := acceptance.ParseChange(tc.argument)
 			if tc.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.bad) {
-					t.Errorf("%s: error %v, want one that says %q", tc.reason, err, tc.bad)
+					t.Errorf("%s: error %v, want %q in it", tc.reason, err, tc.bad)
 				}
 				return
 			}
@@ -62,7 +62,7 @@ func TestParseChange(t *testing.T) {
 
 const image = "quay.io/openshift-release-dev/ocp-release@sha256:1111111111111111111111111111111111111111111111111111111111111111"
 
-// clusterVersion has this desired update; nil is none.
+// clusterVersion has this desired update, or none for nil.
 func clusterVersion(desired map[string]any) *unstructured.Unstructured {
 	spec := map[string]any{"clusterID": "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "channel": "stable-4.18"}
 	if desired != nil {
@@ -81,7 +81,7 @@ func accepts(names ...string) []any {
 	return risks
 }
 
-// desired is what the server has now.
+// desired is the present desired update.
 func desired(t *testing.T, config *rest.Config) map[string]any {
 	t.Helper()
 	found, err := client(config).Resource(configv1.GroupVersion.WithResource("clusterversions")).Get(t.Context(), "version", metav1.GetOptions{})
@@ -111,46 +111,46 @@ func TestWrite(t *testing.T) {
 		changed bool
 	}{
 		"First": {
-			reason: "acceptRisks alone is legal", change: acceptance.Change{Add: []string{"RiskB", "RiskA"}},
+			reason: "acceptRisks alone is valid", change: acceptance.Change{Add: []string{"RiskB", "RiskA"}},
 			want: []string{"RiskB", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskA")}, changed: true,
 		},
 		"Append": {
-			reason: "what is there stays", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
+			reason: "present risks stay", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
 			want: []string{"RiskZ", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskZ", "RiskA")}, changed: true,
 		},
 		"Remove": {
-			reason: "one goes, and one that is not there does not matter",
+			reason: "one is removed, and one that is absent is ignored",
 			before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Remove: []string{"RiskA", "RiskC"}},
 			want: []string{"RiskB"}, after: map[string]any{"acceptRisks": accepts("RiskB")}, changed: true,
 		},
 		"Replace": {
-			reason: "only these stay", before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Add: []string{"RiskC", "RiskB"}, Replace: true},
+			reason: "all others are removed", before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Add: []string{"RiskC", "RiskB"}, Replace: true},
 			want: []string{"RiskB", "RiskC"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskC")}, changed: true,
 		},
 		"Clear": {
-			reason: "an update with nothing in it is invalid to CVO, so it goes too",
+			reason: "an empty update is invalid for CVO, so it is removed too",
 			before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Replace: true}, want: []string{}, changed: true,
 		},
 		"ClearBesidesTheUpdate": {
-			reason: "version, image, mode and force are none of its business",
+			reason: "version, image, mode and force are kept",
 			before: map[string]any{"acceptRisks": accepts("RiskA"), "version": "4.18.16", "image": image, "mode": "Preflight", "force": true},
 			change: acceptance.Change{Replace: true}, want: []string{},
 			after: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight", "force": true}, changed: true,
 		},
 		"ClearBesidesTheMode": {
-			reason: "a mode alone is not for us to take away",
+			reason: "a mode alone is kept",
 			before: map[string]any{"acceptRisks": accepts("RiskA"), "mode": "Preflight"}, change: acceptance.Change{Remove: []string{"RiskA"}}, want: []string{},
 			after: map[string]any{"mode": "Preflight"}, changed: true,
 		},
 		"AddBesidesTheUpdate": {
-			reason: "as above", before: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight"}, change: acceptance.Change{Add: []string{"RiskA"}},
+			reason: "version, image and mode are kept", before: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight"}, change: acceptance.Change{Add: []string{"RiskA"}},
 			want: []string{"RiskA"}, after: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight", "acceptRisks": accepts("RiskA")}, changed: true,
 		},
-		"Nothing":      {reason: "clearing nothing writes nothing", change: acceptance.Change{Replace: true}, want: []string{}},
-		"AlreadyThere": {reason: "as wanted", before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")}},
+		"Nothing":      {reason: "clearing no risks writes nothing", change: acceptance.Change{Replace: true}, want: []string{}},
+		"AlreadyThere": {reason: "a present risk is not written again", before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.before))
+			server.Create(t, clusterVersion(tc.before))
 			kept, err := acceptance.Write(t.Context(), client(config), tc.change)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
@@ -159,7 +159,7 @@ func TestWrite(t *testing.T) {
 				t.Errorf("%s: kept -want +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.after, desired(t, config)); diff != "" {
-				t.Errorf("%s: the server has -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s: the server stored -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -177,31 +177,32 @@ func TestWriteWithoutTheFeature(t *testing.T) {
 	})
 	for name, before := range map[string]map[string]any{"NoUpdate": nil, "Update": {"version": "4.18.16", "image": image}} {
 		t.Run(name, func(t *testing.T) {
-			checktest.On(plain.Config).Hold(t, clusterVersion(before))
+			checktest.Connect(plain.Config).Create(t, clusterVersion(before))
 			_, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Add: []string{"RiskA"}})
-			refused(t, err, "ClusterUpdateAcceptRisks is off", "--accept-file")
+			notKept(t, err, "ClusterUpdateAcceptRisks is off", "acceptance file")
 			if strings.Contains(err.Error(), "TechPreview") {
-				t.Errorf("%v: a feature set that keeps the cluster from updates is no advice", err)
+				t.Errorf("%v: the error must not recommend a feature set that prevents updates", err)
 			}
 			if diff := cmp.Diff(before, desired(t, plain.Config)); diff != "" {
-				t.Errorf("nothing was to be written: -want +got:\n%s", diff)
+				t.Errorf("the desired update was changed: -want +got:\n%s", diff)
 			}
 			kept, err := acceptance.Write(t.Context(), client(plain.Config), acceptance.Change{Replace: true})
 			if err != nil || kept.Changed {
-				t.Errorf("clearing what is not there: %+v, %v", kept, err)
+				t.Errorf("clearing no risks: %+v, %v", kept, err)
 			}
 		})
 	}
 }
 
-func refused(t *testing.T, err error, wanted ...string) {
+// notKept verifies an error of a cluster without accepted risks, and parts of it.
+func notKept(t *testing.T, err error, wanted ...string) {
 	t.Helper()
 	if _, ok := errors.AsType[*acceptance.NotKeptError](err); !ok {
 		t.Fatalf("error %v, want a NotKeptError", err)
 	}
 	for _, want := range append(wanted, "nothing was changed") {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q does not say %q", err, want)
+			t.Errorf("error %q, want %q in it", err, want)
 		}
 	}
 }
@@ -210,46 +211,47 @@ func TestWriteOnAHostedCluster(t *testing.T) {
 	hosted := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	hosted.Status.ControlPlaneTopology = configv1.ExternalTopologyMode
 	hosted.Status.InfrastructureTopology = configv1.HighlyAvailableTopologyMode
-	server.Hold(t, hosted, clusterVersion(map[string]any{"acceptRisks": accepts("RiskA")}))
+	server.Create(t, hosted, clusterVersion(map[string]any{"acceptRisks": accepts("RiskA")}))
 	_, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskB"}})
-	refused(t, err, "HyperShift")
+	notKept(t, err, "HyperShift")
 	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Replace: true}); err != nil {
-		t.Errorf("what should not be there may be cleared: %v", err)
+		t.Errorf("risks can be cleared on a hosted cluster: %v", err)
 	}
 }
 
-func TestWriteThatCannotBe(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); !apierrors.IsNotFound(err) {
-		t.Errorf("without a ClusterVersion: %v, want that it is not found", err)
+		t.Errorf("without a ClusterVersion: %v, want NotFound", err)
 	}
 	thousand := make([]string, 1000)
 	for i := range thousand {
 		thousand[i] = fmt.Sprintf("Risk%d", i)
 	}
-	server.Hold(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
+	server.Create(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
 	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); err == nil || !strings.Contains(err.Error(), "1001 accepted risks") {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("more than the limit: %v", err)
 	}
-	nobody := rest.CopyConfig(config)
-	nobody.Impersonate.UserName = "nobody"
-	if _, err := acceptance.Write(t.Context(), client(nobody), acceptance.Change{Add: []string{"RiskA"}}); !apierrors.IsForbidden(err) {
-		t.Errorf("for one who may do nothing: %v, want that it is forbidden", err)
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = checktest.UnprivilegedUser
+	if _, err := acceptance.Write(t.Context(), client(unprivileged), acceptance.Change{Add: []string{"RiskA"}}); !apierrors.IsForbidden(err) {
+		t.Errorf("without permissions: %v, want Forbidden", err)
 	}
 }
 
-// meddler is somebody else who writes between a read and a write.
-type meddler struct {
+// contender is a transport with another writer between a read and a write.
+type contender struct {
 	http.RoundTripper
 
-	meddle func()
-	left   *atomic.Int32
+	write func()
+	left  *atomic.Int32
 }
 
-func (m meddler) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodPatch && m.left.Add(-1) >= 0 {
-		m.meddle()
+// RoundTrip implements http.RoundTripper.
+func (c contender) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPatch && c.left.Add(-1) >= 0 {
+		c.write()
 	}
-	return m.RoundTripper.RoundTrip(request)
+	return c.RoundTripper.RoundTrip(request)
 }
 
 func TestWriteContested(t *testing.T) {
@@ -258,17 +260,17 @@ func TestWriteContested(t *testing.T) {
 		times  int32
 		want   bool
 	}{
-		"Once":   {"the second attempt sees what the other wrote", 1, true},
-		"Always": {"in the end it gives up", 1000, false},
+		"Once":   {"the second attempt reads the other change", 1, true},
+		"Always": {"the number of attempts is bounded", 1000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(map[string]any{"version": "4.18.16"}))
+			server.Create(t, clusterVersion(map[string]any{"version": "4.18.16"}))
 			contested := rest.CopyConfig(config)
 			count := 0
 			left := &atomic.Int32{}
 			left.Store(tc.times)
 			contested.Wrap(func(inner http.RoundTripper) http.RoundTripper {
-				return meddler{inner, func() { count++; rename(t, count) }, left}
+				return contender{inner, func() { count++; rename(t, count) }, left}
 			})
 			_, err := acceptance.Write(t.Context(), client(contested), acceptance.Change{Add: []string{"RiskA"}})
 			if (err == nil) != tc.want || (err != nil && !apierrors.IsConflict(err)) {
@@ -276,13 +278,13 @@ func TestWriteContested(t *testing.T) {
 			}
 			after := desired(t, config)
 			if _, accepted := after["acceptRisks"]; accepted != tc.want || after["version"] != fmt.Sprintf("4.18.%d", 16+count) {
-				t.Errorf("%s: the server has %v after %d other writes", tc.reason, after, count)
+				t.Errorf("%s: the server stored %v after %d other writes", tc.reason, after, count)
 			}
 		})
 	}
 }
 
-// rename retargets the update, as another administrator might.
+// rename changes the target of the update.
 func rename(t *testing.T, count int) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"desiredUpdate": map[string]any{"version": fmt.Sprintf("4.18.%d", 16+count)}}})

@@ -1,16 +1,17 @@
-// Package access answers: what may somebody do in this cluster? About the user,
-// before anything is started, so that whatever is missing is named at once;
-// about the ServiceAccounts that checks run as, since a check is to read only;
-// and as a role, about what a command needs and no more.
+// Package access answers: who has which permissions in this cluster?
 //
-// Whoever makes requests declares them as [Needs], beside the code that makes
-// them. The check before a start and the role for an administrator to give are
-// made of the same declaration.
+// It reviews the user before a command starts, so that all missing permissions are
+// reported at once, and the ServiceAccounts that checks run as, which must only read.
+// It also makes the roles that grant what a command needs, and no more.
+//
+// Code that makes requests declares them as [Needs]. The review before a start and
+// the roles are made of the same declaration.
 //
 // # Limitations
 //
-// Where an authorizer besides RBAC gives rights in a namespace that is neither
-// the account's own nor has a RoleBinding for it, [Writes] does not ask there.
+// Where an authorizer other than RBAC grants permissions in a namespace that is
+// neither the account's own nor has a RoleBinding for it, [Writes] makes no review
+// there.
 package access
 
 import (
@@ -18,13 +19,15 @@ import (
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Request is one kind of request to the API server. Without a namespace it is
-// about all of them at once, without a name about all objects.
+// Request is one kind of request to the API server. Without a namespace it concerns
+// all namespaces, without a name all objects.
 type Request = authorizationv1.ResourceAttributes
 
-// Describe says a request as people do: "list pods in namespace x".
+// Describe is a request in words: "list pods in namespace x".
 func Describe(request Request) string {
 	if request == anything() {
 		return "do everything"
@@ -42,32 +45,28 @@ func Describe(request Request) string {
 	return text
 }
 
-// Summarize says what requests are about, with the verbs of each together. It
-// says the first most of them, and how many there are besides.
+// Summarize describes the first most resources of requests, each with all its verbs,
+// and counts the others.
 func Summarize(requests []Request, most int) string {
-	var abouts []Request
+	var resources []Request
 	verbs := map[Request][]string{}
 	for _, request := range essential(requests) {
-		about := request
-		about.Verb = ""
-		if len(verbs[about]) == 0 {
-			abouts = append(abouts, about)
+		resource := request
+		resource.Verb = ""
+		if len(verbs[resource]) == 0 {
+			resources = append(resources, resource)
 		}
-		verbs[about] = append(verbs[about], request.Verb)
+		verbs[resource] = append(verbs[resource], request.Verb)
 	}
 	var texts []string
-	for _, about := range abouts[:min(most, len(abouts))] {
-		about.Verb = strings.Join(verbs[about], ", ")
-		texts = append(texts, Describe(about))
+	for _, resource := range resources {
+		resource.Verb = strings.Join(verbs[resource], ", ")
+		texts = append(texts, Describe(resource))
 	}
-	said := strings.Join(texts, "; ")
-	if more := len(abouts) - most; more > 0 {
-		said += fmt.Sprintf("; and %d more", more)
-	}
-	return said
+	return words.Clauses(texts, most)
 }
 
-// resourceOf is the resource as a role has it: "pods/log".
+// resourceOf is the resource as in a role: "pods/log".
 func resourceOf(request Request) string {
 	if request.Subresource == "" {
 		return request.Resource
@@ -75,7 +74,7 @@ func resourceOf(request Request) string {
 	return fmt.Sprintf("%s/%s", request.Resource, request.Subresource)
 }
 
-// anything is what only an administrator of the cluster is allowed.
+// anything is every request, which only an administrator of the cluster may make.
 func anything() Request {
 	return Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
 }

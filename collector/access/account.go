@@ -19,22 +19,22 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// Rights is what the API server says of one ServiceAccount.
+// Rights are the write permissions of one ServiceAccount.
 type Rights struct {
-	// Account is the name of it.
+	// Account is its name.
 	Account types.NamespacedName
-	// Writes are the requests that change something, which it may make and a
-	// ServiceAccount that nobody has heard of may not; sorted. One that reaches
-	// into running pods and nodes, or takes on another identity, counts as such.
+	// Writes are the write requests that it may make, and that an unknown
+	// ServiceAccount may not; sorted. A request that connects to running pods or nodes,
+	// or impersonates, is a write request.
 	Writes []Request
-	// Asked counts the questions.
+	// Asked counts the access reviews.
 	Asked int
-	// Unserved are the versions of APIs about which nobody could ask, because
-	// the server knows of them and could not say what they hold; sorted.
+	// Unserved are the versions of APIs without a review, because the API server could
+	// not list their resources; sorted.
 	Unserved []string
 }
 
-// WritesNeeds is what Writes asks of the API server.
+// WritesNeeds are the requests of Writes to the API server.
 func WritesNeeds() []Request {
 	return []Request{
 		{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
@@ -47,11 +47,10 @@ func User(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
-// Writes asks the API server what ServiceAccounts may change: every writing verb
-// of every resource, in the account's own namespace, in those with a RoleBinding
-// for it, and in the whole cluster. The accounts need not exist. Not more than
-// sixteen questions are under way at one time. An error means that it could not
-// be asked.
+// Writes reviews which write requests ServiceAccounts may make: every write verb of
+// every resource, in the account's own namespace, in those with a RoleBinding for it,
+// and in the whole cluster. The accounts need not exist. At most sixteen reviews run
+// concurrently. An error means that a review could not be made.
 func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) ([]Rights, error) {
 	if len(accounts) == 0 {
 		return nil, nil
@@ -60,29 +59,29 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 	if err != nil {
 		return nil, err
 	}
-	bindings, err := bound(ctx, client, accounts)
+	namespaces, err := boundNamespaces(ctx, client, accounts)
 	if err != nil {
 		return nil, err
 	}
 	var all []Rights
 	for _, account := range accounts {
-		a := audit{client: client, account: account, lists: lists, namespaces: bindings[account]}
+		a := audit{client: client, account: account, lists: lists, namespaces: namespaces[account]}
 		writes, err := a.writes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Rights{Account: account, Writes: writes, Asked: a.asked, Unserved: unserved})
+		all = append(all, Rights{Account: account, Writes: writes, Asked: a.reviews, Unserved: unserved})
 	}
 	return all, nil
 }
 
-// served are the resources of all APIs, with the versions that the API server
-// knows of and cannot look into.
+// served are the resources of all APIs, and the versions whose resources the API
+// server could not list.
 func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, []string, error) {
 	_, lists, err := api.ServerGroupsAndResources()
 	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	if err != nil && !partial {
-		return nil, nil, fmt.Errorf("could not find out what the API server serves: %w", err)
+		return nil, nil, fmt.Errorf("could not list the APIs of the API server: %w", err)
 	}
 	var unserved []string
 	if partial {
@@ -94,9 +93,9 @@ func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, 
 	return lists, unserved, nil
 }
 
-// bound are the namespaces in which a RoleBinding names an account, or the
-// accounts of its namespace, with the account's own.
-func bound(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]string, error) {
+// boundNamespaces are the namespaces in which a RoleBinding names an account, or the
+// accounts of its namespace, and the account's own.
+func boundNamespaces(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]string, error) {
 	namespaces := map[types.NamespacedName][]string{}
 	for _, account := range accounts {
 		namespaces[account] = []string{account.Namespace}
@@ -110,7 +109,7 @@ func bound(ctx context.Context, client kubernetes.Interface, accounts []types.Na
 			return fmt.Errorf("the list has a %T", item)
 		}
 		for _, account := range accounts {
-			if slices.ContainsFunc(binding.Subjects, func(subject rbacv1.Subject) bool { return means(subject, account) }) {
+			if slices.ContainsFunc(binding.Subjects, func(subject rbacv1.Subject) bool { return includes(subject, account) }) {
 				namespaces[account] = append(namespaces[account], binding.Namespace)
 			}
 		}
@@ -126,9 +125,9 @@ func bound(ctx context.Context, client kubernetes.Interface, accounts []types.Na
 	return namespaces, nil
 }
 
-// means is true for the subjects of a binding that stand for an account, and not
-// for every one.
-func means(subject rbacv1.Subject, account types.NamespacedName) bool {
+// includes is true for the subjects of a binding that include an account, except those
+// that include every account.
+func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
 	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:
 		return subject.Namespace == account.Namespace && subject.Name == account.Name
@@ -140,51 +139,51 @@ func means(subject rbacv1.Subject, account types.NamespacedName) bool {
 	return false
 }
 
-// audit is the questions about one account.
+// audit is the reviews of one account.
 type audit struct {
 	client     kubernetes.Interface
 	account    types.NamespacedName
 	lists      []*metav1.APIResourceList
 	namespaces []string
-	asked      int
+	reviews    int
 }
 
-// writes asks the widest question first, then those in namespaces, and only of
-// what is allowed there whether it is in all of them.
+// writes reviews the widest request first, then those in namespaces, and of the
+// allowed ones whether they are allowed in all namespaces.
 func (a *audit) writes(ctx context.Context) ([]Request, error) {
-	if all, err := a.may(ctx, a.account, []Request{anything()}); len(all) > 0 || err != nil {
+	if all, err := a.allowed(ctx, a.account, []Request{anything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
-	allowed, err := a.may(ctx, a.account, a.questions())
+	inNamespaces, err := a.allowed(ctx, a.account, a.requests())
 	if err != nil {
 		return nil, err
 	}
 	var wider []Request
-	for _, request := range allowed {
+	for _, request := range inNamespaces {
 		request.Namespace = ""
 		wider = append(wider, request)
 	}
-	everywhere, err := a.may(ctx, a.account, wider)
+	everywhere, err := a.allowed(ctx, a.account, wider)
 	if err != nil {
 		return nil, err
 	}
-	return a.beyondStrangers(ctx, essential(slices.Concat(allowed, everywhere)))
+	return a.withoutDefaults(ctx, essential(slices.Concat(inNamespaces, everywhere)))
 }
 
-// beyondStrangers leaves out what an account may that nobody has heard of: a
-// cluster may let everybody ask for a project.
-func (a *audit) beyondStrangers(ctx context.Context, may []Request) ([]Request, error) {
-	stranger := types.NamespacedName{Namespace: "preflight-strangers", Name: "preflight-stranger"}
-	everybody, err := a.may(ctx, stranger, may)
+// withoutDefaults leaves out what an unknown account may do, too: a cluster may allow
+// every user to request a project.
+func (a *audit) withoutDefaults(ctx context.Context, requests []Request) ([]Request, error) {
+	unknown := types.NamespacedName{Namespace: "preflight-unknown", Name: "preflight-unknown"}
+	defaults, err := a.allowed(ctx, unknown, requests)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(may, func(request Request) bool { return slices.Contains(everybody, request) }), nil
+	return slices.DeleteFunc(requests, func(request Request) bool { return slices.Contains(defaults, request) }), nil
 }
 
-// questions are all writing requests to all resources. A resource is asked
-// about once, in whichever of its versions.
-func (a *audit) questions() []Request {
+// requests are all write requests to all resources, each resource in one of its
+// versions.
+func (a *audit) requests() []Request {
 	seen := map[Request]bool{}
 	add := func(request Request, namespaces []string) {
 		for _, namespace := range namespaces {
@@ -196,29 +195,28 @@ func (a *audit) questions() []Request {
 	for _, list := range a.lists {
 		group, _, found := strings.Cut(list.GroupVersion, "/")
 		if !found {
-			group = "" // the core group has a version only
+			group = "" // the core group has only a version
 		}
 		for _, resource := range list.APIResources {
 			namespaces := cluster
 			if resource.Namespaced {
 				namespaces = a.namespaces
 			}
-			for _, request := range writing(group, resource) {
+			for _, request := range writeRequests(group, resource) {
 				add(request, namespaces)
 			}
 		}
 	}
-	// Not in the lists: what to be is no resource.
+	// Identities are not in the lists.
 	add(Request{Verb: "impersonate", Resource: "users"}, cluster)
 	add(Request{Verb: "impersonate", Resource: "groups"}, cluster)
 	add(Request{Verb: "impersonate", Resource: "serviceaccounts"}, a.namespaces)
 	return slices.SortedFunc(maps.Keys(seen), compare)
 }
 
-// writing are the requests that change a resource. Those of the reviews are
-// questions to the API server, which keeps nothing of them; to get a connection
-// is to do anything with it.
-func writing(group string, resource metav1.APIResource) []Request {
+// writeRequests are the write requests to a resource. Reviews are none, since the API
+// server does not store them; a connection is one, since it allows anything.
+func writeRequests(group string, resource metav1.APIResource) []Request {
 	if group == authorizationv1.GroupName || group == "authentication.k8s.io" {
 		return nil
 	}
@@ -236,36 +234,36 @@ func writing(group string, resource metav1.APIResource) []Request {
 	return requests
 }
 
-// may returns those of the requests that an account is allowed.
-func (a *audit) may(ctx context.Context, account types.NamespacedName, questions []Request) ([]Request, error) {
-	a.asked += len(questions)
-	allowed := make([]bool, len(questions))
+// allowed reviews requests of an account, and returns those that it may make.
+func (a *audit) allowed(ctx context.Context, account types.NamespacedName, requests []Request) ([]Request, error) {
+	a.reviews += len(requests)
+	allowed := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for i := range questions {
+	group.SetLimit(maxConcurrent)
+	for i := range requests {
 		group.Go(func() error {
-			answer, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+			review, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 				Spec: authorizationv1.SubjectAccessReviewSpec{
 					User:               User(account),
 					Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-					ResourceAttributes: &questions[i],
+					ResourceAttributes: &requests[i],
 				},
 			}, metav1.CreateOptions{})
 			if err != nil {
-				return fmt.Errorf("could not ask what %s may do: %w", User(account), err)
+				return fmt.Errorf("could not review the permissions of %s: %w", User(account), err)
 			}
-			allowed[i] = answer.Status.Allowed
+			allowed[i] = review.Status.Allowed
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var may []Request
-	for i, request := range questions {
+	var granted []Request
+	for i, request := range requests {
 		if allowed[i] {
-			may = append(may, request)
+			granted = append(granted, request)
 		}
 	}
-	return may, nil
+	return granted, nil
 }

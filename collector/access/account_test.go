@@ -20,10 +20,10 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// grant is a role with its binding, in a namespace or in none.
+// grant is a role with its binding, in a namespace or for the whole cluster.
 type grant struct {
 	namespace string
-	role      string // an existing ClusterRole; empty for one with these rules
+	role      string // an existing ClusterRole; empty for a new one with these rules
 	rules     []rbacv1.PolicyRule
 	subject   rbacv1.Subject
 }
@@ -65,7 +65,7 @@ func rule(group, resource string, verbs ...string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}}
 }
 
-func TestWhatAnAccountMayWrite(t *testing.T) {
+func TestWritesOfAnAccount(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(config)
 	group := func(name string) rbacv1.Subject {
 		return rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: name}
@@ -76,12 +76,12 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 		want   func(home, away string) []string
 	}{
 		"Nothing": {
-			reason: "an account that nobody gave anything",
+			reason: "an account without permissions",
 			grants: func(string, string, rbacv1.Subject) []grant { return nil },
 			want:   func(string, string) []string { return nil },
 		},
 		"Reads": {
-			reason: "reading, and asking what one may, changes nothing",
+			reason: "reading and reviews are no writes",
 			grants: func(_, _ string, checker rbacv1.Subject) []grant {
 				return []grant{
 					{rules: rule("*", "pods", "get", "list", "watch"), subject: checker},
@@ -91,7 +91,7 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			want: func(string, string) []string { return nil },
 		},
 		"ReadsEverything": {
-			reason: "everything that can be got has connections among it",
+			reason: "reading everything includes connections",
 			grants: func(_, away string, checker rbacv1.Subject) []grant {
 				return []grant{{rules: rule("*", "*", "get", "list", "watch"), subject: checker, namespace: away}}
 			},
@@ -104,7 +104,7 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			},
 		},
 		"AtHome": {
-			reason: "in its own namespace",
+			reason: "a write in the account's own namespace",
 			grants: func(home, _ string, checker rbacv1.Subject) []grant {
 				return []grant{{namespace: home, rules: rule("", "configmaps", "get", "create", "delete"), subject: checker}}
 			},
@@ -113,14 +113,14 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			},
 		},
 		"Away": {
-			reason: "in another namespace, where a binding names it",
+			reason: "a write in another namespace, where a binding names the account",
 			grants: func(_, away string, checker rbacv1.Subject) []grant {
 				return []grant{{namespace: away, rules: rule("apps", "deployments/scale", "patch"), subject: checker}}
 			},
 			want: func(_, away string) []string { return []string{"patch deployments/scale.apps in namespace " + away} },
 		},
 		"ByItsUserName": {
-			reason: "a binding may name it as a user",
+			reason: "a binding may name the account as a user",
 			grants: func(_, away string, checker rbacv1.Subject) []grant {
 				user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + checker.Namespace + ":" + checker.Name}
 				return []grant{{namespace: away, rules: rule("", "configmaps", "create"), subject: user}}
@@ -135,7 +135,7 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			want: func(_, away string) []string { return []string{"create configmaps in namespace " + away} },
 		},
 		"Everywhere": {
-			reason: "what it may everywhere is said once, and what has no namespace too",
+			reason: "a write in all namespaces is reported once, and one without a namespace",
 			grants: func(home, _ string, checker rbacv1.Subject) []grant {
 				return []grant{
 					{rules: append(rule("", "configmaps", "create"), rule("", "nodes", "delete")...), subject: checker},
@@ -145,14 +145,14 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			want: func(string, string) []string { return []string{"create configmaps", "delete nodes"} },
 		},
 		"Everything": {
-			reason: "one question is enough for an administrator",
+			reason: "one review is sufficient for an administrator",
 			grants: func(_, _ string, checker rbacv1.Subject) []grant {
 				return []grant{{role: "cluster-admin", subject: checker}}
 			},
 			want: func(string, string) []string { return []string{"do everything"} },
 		},
 		"Connects": {
-			reason: "whoever may get a node's proxy may run commands in its pods",
+			reason: "a node's proxy can run commands in its pods",
 			grants: func(home, _ string, checker rbacv1.Subject) []grant {
 				return []grant{{rules: rule("", "nodes/proxy", "get"), subject: checker}, {namespace: home, rules: rule("", "pods/exec", "get"), subject: checker}}
 			},
@@ -160,8 +160,8 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 				return []string{"get nodes/proxy", "get pods/exec in namespace " + home}
 			},
 		},
-		"IsSomebodyElse": {
-			reason: "as somebody else it may do what that one may",
+		"Impersonates": {
+			reason: "an account that impersonates has the permissions of others",
 			grants: func(home, _ string, checker rbacv1.Subject) []grant {
 				return []grant{
 					{rules: rule("", "users", "impersonate"), subject: checker},
@@ -172,8 +172,8 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 				return []string{"impersonate users", "impersonate serviceaccounts in namespace " + home}
 			},
 		},
-		"WhatEverybodyMay": {
-			reason: "it is not the account's",
+		"Default": {
+			reason: "a permission of every user is not the account's",
 			grants: func(string, string, rbacv1.Subject) []grant {
 				return []grant{{rules: rule("apps", "controllerrevisions", "create"), subject: group("system:authenticated")}}
 			},
@@ -188,7 +188,7 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 			}
 			want := tc.want(home, away)
 			slices.Sort(want)
-			// The authorizer follows the roles a moment later.
+			// The authorizer observes the roles after a delay.
 			var got []string
 			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ {
 				got = writes(t, api, account)
@@ -200,7 +200,7 @@ func TestWhatAnAccountMayWrite(t *testing.T) {
 	}
 }
 
-// writes is what an account may write.
+// writes are the write requests that an account may make.
 func writes(t *testing.T, api kubernetes.Interface, account types.NamespacedName) []string {
 	t.Helper()
 	rights, err := access.Writes(t.Context(), api, []types.NamespacedName{account})
@@ -224,32 +224,32 @@ func newNamespace(t *testing.T, api kubernetes.Interface) string {
 	return made.Name
 }
 
-func TestNobodyIsAskedAboutNoAccounts(t *testing.T) {
-	stranger := rest.CopyConfig(config)
-	stranger.Impersonate.UserName = "stranger"
-	rights, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(stranger), nil)
+func TestNoAccountsNeedNoReviews(t *testing.T) {
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = "unprivileged"
+	rights, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), nil)
 	if err != nil || len(rights) > 0 {
 		t.Errorf("rights %v, error %v", rights, err)
 	}
 }
 
-func TestWhoeverMayNotAskIsTold(t *testing.T) {
-	stranger := rest.CopyConfig(config)
-	stranger.Impersonate.UserName = "stranger"
-	_, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(stranger), []types.NamespacedName{{Namespace: "default", Name: "default"}})
+func TestReviewsWithoutPermission(t *testing.T) {
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = "unprivileged"
+	_, err := access.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), []types.NamespacedName{{Namespace: "default", Name: "default"}})
 	if !apierrors.IsForbidden(err) {
-		t.Errorf("error %v, want that it is forbidden", err)
+		t.Errorf("error %v, want Forbidden", err)
 	}
 }
 
-// An API that is registered and does not answer may hold anything.
-func TestAnAPIThatIsNotServedIsNamed(t *testing.T) {
+// An API that is registered and does not respond may have any resource.
+func TestUnservedAPIIsReported(t *testing.T) {
 	services := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.broken.example.com"},
 		"spec": map[string]any{
 			"group": "broken.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "default", "name": "nobody"},
+			"service": map[string]any{"namespace": "default", "name": "absent"},
 		},
 	}}
 	if _, err := services.Create(t.Context(), broken, metav1.CreateOptions{}); err != nil {
@@ -262,7 +262,7 @@ func TestAnAPIThatIsNotServedIsNamed(t *testing.T) {
 	})
 	api := kubernetes.NewForConfigOrDie(config)
 	var unserved []string
-	for tries := 0; tries < 100 && len(unserved) == 0; tries++ { // until the API server has looked
+	for tries := 0; tries < 100 && len(unserved) == 0; tries++ { // until the API server has tried it
 		rights, err := access.Writes(t.Context(), api, []types.NamespacedName{{Namespace: "default", Name: "default"}})
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server that the tests of this package share.
+// config is the configuration of the API server that the tests of this package
+// share.
 var config *rest.Config
 
 func TestMain(m *testing.M) {

@@ -18,27 +18,25 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
-// Needs is what a command asks of the API server. What every authenticated user
-// may do is left out: finding out what the server serves, and asking what one
-// may do oneself.
+// Needs are the requests of a command to the API server, without those that every
+// authenticated user may make: discovery, and reviews of the user's own permissions.
 type Needs struct {
-	// Required is what it does not start without.
+	// Required are requests without which the command does not start.
 	Required []Request
-	// Optional is what it goes on without, and tells of.
+	// Optional are requests without which the command continues, and reports it.
 	Optional []Request
-	// Given is what it lets others do. The API server lets nobody give away more
-	// than they have themselves, and judges that when it is asked to.
+	// Given are permissions that the command grants to others. The API server lets a
+	// user grant only permissions of their own.
 	Given []Given
 }
 
-// Given is a rule of a role that is made; without a namespace, of one for the
-// whole cluster.
+// Given is a rule of a role in a namespace or, without one, of a ClusterRole.
 type Given struct {
 	Namespace string
 	Rule      rbacv1.PolicyRule
 }
 
-// And is both.
+// And are the needs of both.
 func (n Needs) And(more Needs) Needs {
 	return Needs{
 		Required: slices.Concat(n.Required, more.Required),
@@ -47,47 +45,45 @@ func (n Needs) And(more Needs) Needs {
 	}
 }
 
-// Verbs are the requests with these verbs, about the same as one.
-func Verbs(about Request, verbs ...string) []Request {
+// Verbs are requests like one, with each of these verbs.
+func Verbs(like Request, verbs ...string) []Request {
 	requests := make([]Request, 0, len(verbs))
 	for _, verb := range verbs {
-		about.Verb = verb
-		requests = append(requests, about)
+		like.Verb = verb
+		requests = append(requests, like)
 	}
 	return requests
 }
 
 const (
-	// parallel bounds the questions that are under way at one time.
-	parallel = 16
-	// patience bounds the wait for an API server that has no time for them, or
-	// restarts.
-	patience = 15 * time.Second
+	// maxConcurrent bounds the concurrent reviews.
+	maxConcurrent = 16
+	// reviewTimeout bounds the wait for an API server that is overloaded or restarts.
+	reviewTimeout = 15 * time.Second
 )
 
-// Check asks the API server for everything that is required at once, and names
-// all that the user may not do in one error: nobody should meet them one by
-// one. An API server that cannot be asked, for a quarter of a minute, is another
+// Check reviews all required requests, and returns one error with all that the user
+// may not make. An API server that cannot be reached within 15 seconds is another
 // error.
 func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubjectAccessReviewsGetter) error {
 	needed := essential(n.Required)
 	allowed := make([]bool, len(needed))
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
+	group.SetLimit(maxConcurrent)
 	for i := range needed {
 		group.Go(func() error {
 			review := &authorizationv1.SelfSubjectAccessReview{
 				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed[i]},
 			}
-			answer, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SelfSubjectAccessReview, error) {
+			reviewed, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SelfSubjectAccessReview, error) {
 				return reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			})
 			if err != nil {
-				return fmt.Errorf("could not ask the API server for permissions: %w", err)
+				return fmt.Errorf("could not review the user's permissions: %w", err)
 			}
-			allowed[i] = answer.Status.Allowed
+			allowed[i] = reviewed.Status.Allowed
 			return nil
 		})
 	}
@@ -101,24 +97,24 @@ func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubj
 		}
 	}
 	if len(missing) > 0 {
-		return errors.New("you may not do what a preflight needs: " + strings.Join(missing, "; "))
+		return errors.New("the user lacks permissions that a preflight requires: " + strings.Join(missing, "; "))
 	}
 	return nil
 }
 
-// essential are the requests, sorted, each once and without those that another
-// one includes.
+// essential are the requests, sorted, without duplicates and without those that
+// another one includes.
 func essential(requests []Request) []Request {
 	kept := slices.Clone(requests)
 	slices.SortFunc(kept, compare)
 	kept = slices.Compact(kept)
 	return slices.DeleteFunc(kept, func(request Request) bool {
-		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && includes(wider, request) })
+		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && Includes(wider, request) })
 	})
 }
 
-// includes is true when whoever may make the one request may make the other.
-func includes(wider, request Request) bool {
+// Includes reports whether the permission for wider includes request.
+func Includes(wider, request Request) bool {
 	everywhere := wider.Namespace == "" || wider.Namespace == request.Namespace
 	every := wider.Name == "" || wider.Name == request.Name
 	wider.Namespace, wider.Name = request.Namespace, request.Name

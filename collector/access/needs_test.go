@@ -25,10 +25,10 @@ func TestDescribe(t *testing.T) {
 		request access.Request
 		want    string
 	}{
-		"Core":      {reason: "no group, no namespace", request: access.Request{Verb: "list", Resource: "pods"}, want: "list pods"},
-		"Everyhing": {reason: "all of it", request: access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}, want: "do everything"},
+		"Core":       {reason: "a request of the core group in all namespaces", request: access.Request{Verb: "list", Resource: "pods"}, want: "list pods"},
+		"Everything": {reason: "a request for everything", request: access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}, want: "do everything"},
 		"One": {
-			reason:  "as precise as it gets",
+			reason:  "a request with all fields",
 			request: access.Request{Verb: "get", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "here", Name: "this"},
 			want:    "get deployments/scale.apps this in namespace here",
 		},
@@ -49,14 +49,14 @@ func TestSummarize(t *testing.T) {
 		most     int
 		want     string
 	}{
-		"None":  {reason: "nothing to say", most: 1},
-		"Verbs": {reason: "one resource is said once", requests: access.Verbs(pods, "watch", "get", "watch"), most: 1, want: "get, watch pods in namespace here"},
+		"None":  {reason: "no requests", most: 1},
+		"Verbs": {reason: "the verbs of a resource are together", requests: access.Verbs(pods, "watch", "get", "watch"), most: 1, want: "get, watch pods in namespace here"},
 		"All": {
-			reason: "in a fixed order", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 2,
+			reason: "the order is fixed", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 2,
 			want: "delete nodes; get pods in namespace here",
 		},
 		"More": {
-			reason: "the rest is counted", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 1,
+			reason: "the others are counted", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 1,
 			want: "delete nodes; and 1 more",
 		},
 	} {
@@ -68,7 +68,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// some are needs that have all there may be.
+// some are needs of every kind.
 func some() access.Needs {
 	wide := access.Needs{Required: access.Verbs(access.Request{Resource: "configmaps"}, "list", "watch")}
 	return wide.And(access.Needs{
@@ -76,11 +76,11 @@ func some() access.Needs {
 			{Verb: "get", Resource: "pods", Subresource: "log"},
 			{Verb: "list", Resource: "pods"},
 			{Verb: "watch", Resource: "pods"},
-			{Verb: "list", Resource: "configmaps", Namespace: "here"},               // is in the wide one
-			{Verb: "get", Resource: "configmaps", Namespace: "here", Name: "one"},   // is in the next but one
-			{Verb: "get", Resource: "configmaps", Namespace: "there", Name: "one"},  // is in no other
-			{Verb: "get", Resource: "configmaps", Namespace: "here"},                //
-			{Verb: "get", Resource: "configmaps", Namespace: "there", Name: "more"}, //
+			{Verb: "list", Resource: "configmaps", Namespace: "here"},               // included by the request in all namespaces
+			{Verb: "get", Resource: "configmaps", Namespace: "here", Name: "one"},   // included by the request without a name
+			{Verb: "get", Resource: "configmaps", Namespace: "there", Name: "one"},  // included by no other
+			{Verb: "get", Resource: "configmaps", Namespace: "here"},                // included by no other
+			{Verb: "get", Resource: "configmaps", Namespace: "there", Name: "more"}, // included by no other
 		},
 		Optional: []access.Request{{Verb: "create", Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}},
 		Given: []access.Given{
@@ -91,7 +91,7 @@ func some() access.Needs {
 	})
 }
 
-func TestRolesHaveEveryNeedOnce(t *testing.T) {
+func TestRolesHaveEachNeedOnce(t *testing.T) {
 	want := strings.TrimLeft(`
 ClusterRole /name
 - apiGroups: [""]
@@ -139,7 +139,7 @@ Role there/name
 	}
 }
 
-// asOne makes one document of a list with headings.
+// asOne makes one document of lists with headings.
 func asOne(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -193,36 +193,36 @@ func TestEveryRoleIsBound(t *testing.T) {
 	}
 }
 
-func TestCheckNamesAllThatIsMissing(t *testing.T) {
-	stranger := rest.CopyConfig(config)
-	stranger.Impersonate.UserName = "stranger"
-	client := kubernetes.NewForConfigOrDie(stranger)
+func TestCheckReportsAllMissingPermissions(t *testing.T) {
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = "unprivileged"
+	client := kubernetes.NewForConfigOrDie(unprivileged)
 	err := some().Check(t.Context(), client.AuthorizationV1())
-	const want = "you may not do what a preflight needs: list configmaps; watch configmaps; list pods; watch pods; get pods/log; " +
+	const want = "the user lacks permissions that a preflight requires: list configmaps; watch configmaps; list pods; watch pods; get pods/log; " +
 		"get configmaps in namespace here; get configmaps more in namespace there; get configmaps one in namespace there"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if err := (access.Needs{Optional: some().Optional}).Check(t.Context(), client.AuthorizationV1()); err != nil {
-		t.Errorf("what is optional is demanded: %v", err)
+		t.Errorf("an optional permission is required: %v", err)
 	}
 	if err := some().Check(t.Context(), kubernetes.NewForConfigOrDie(config).AuthorizationV1()); err != nil {
-		t.Errorf("an administrator may do anything, but %v", err)
+		t.Errorf("an administrator lacks a permission: %v", err)
 	}
 }
 
-func TestAServerThatCannotBeAskedIsAnotherError(t *testing.T) {
+func TestUnreachableServerIsAnotherError(t *testing.T) {
 	unreachable := rest.CopyConfig(config)
 	unreachable.Host = "https://127.0.0.1:1"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // or it takes all the patience that there is
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the timeout of the reviews
 	defer cancel()
 	err := some().Check(ctx, kubernetes.NewForConfigOrDie(unreachable).AuthorizationV1())
-	if err == nil || !strings.Contains(err.Error(), "could not ask the API server for permissions") {
-		t.Errorf("%v, want that it could not be asked", err)
+	if err == nil || !strings.Contains(err.Error(), "could not review the user's permissions") {
+		t.Errorf("%v, want that the review failed", err)
 	}
 }
 
-func TestAServerThatHasNoTimeIsAskedAgain(t *testing.T) {
+func TestReviewsOnAnOverloadedServerAreRetried(t *testing.T) {
 	busy, err := faults.Start(config, faults.Unavailable(2))
 	if err != nil {
 		t.Fatal(err)
@@ -230,6 +230,6 @@ func TestAServerThatHasNoTimeIsAskedAgain(t *testing.T) {
 	defer busy.Close()
 	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: busy.URL})
 	if err := some().Check(t.Context(), client.AuthorizationV1()); err != nil {
-		t.Errorf("an administrator may do anything, and every other question was refused: %v", err)
+		t.Errorf("every second review failed, and was not retried: %v", err)
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Roles are what has to be in a cluster for somebody to be allowed these needs
-// and nothing else: a ClusterRole, a Role for each namespace, all of the name
-// given, and where there are subjects their bindings. The same needs give the
-// same objects.
+// Roles are the objects that grant these needs and nothing else: a ClusterRole and a
+// Role for each namespace, all with this name, and their bindings to the subjects if
+// there are any. Equal needs make equal objects.
 func (n Needs) Roles(name string, subjects []rbacv1.Subject) []runtime.Object {
 	requests, given := map[string][]Request{}, map[string][]rbacv1.PolicyRule{}
 	for _, request := range essential(slices.Concat(n.Required, n.Optional)) {
@@ -68,17 +67,17 @@ func refer(kind, name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}
 }
 
-// merge makes rules of requests: those about one object each, and resources of
-// one API group that need the same verbs in one rule.
+// merge makes rules of requests: one for each named object, and one for the resources
+// of an API group with the same verbs.
 func merge(requests []Request) []rbacv1.PolicyRule {
-	type about struct{ group, resource, name string }
-	verbs := map[about][]string{}
+	type target struct{ group, resource, name string }
+	verbs := map[target][]string{}
 	for _, request := range requests {
-		key := about{request.Group, resourceOf(request), request.Name}
+		key := target{request.Group, resourceOf(request), request.Name}
 		verbs[key] = append(verbs[key], request.Verb)
 	}
 	var rules []rbacv1.PolicyRule
-	for _, key := range slices.SortedFunc(maps.Keys(verbs), func(a, b about) int {
+	for _, key := range slices.SortedFunc(maps.Keys(verbs), func(a, b target) int {
 		return cmp.Or(strings.Compare(a.group, b.group), strings.Compare(a.resource, b.resource), strings.Compare(a.name, b.name))
 	}) {
 		rule := rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: []string{key.resource}, Verbs: verbs[key]}
@@ -90,8 +89,8 @@ func merge(requests []Request) []rbacv1.PolicyRule {
 	return rules
 }
 
-// add gives the resource of a rule to a rule that is otherwise the same, if
-// there is one.
+// add adds the resource of a rule to a rule that is otherwise equal, if there is one,
+// and otherwise the rule.
 func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	for i := range rules {
 		same := slices.Equal(rules[i].APIGroups, rule.APIGroups) && slices.Equal(rules[i].Verbs, rule.Verbs) &&
@@ -104,7 +103,7 @@ func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule 
 	return append(rules, rule)
 }
 
-// distinct drops rules that are there already.
+// distinct drops duplicate rules.
 func distinct(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range rules {

@@ -1,68 +1,104 @@
-// Package check answers: what is a built-in check? It is a name, the updates
-// that it concerns, and one function that looks; gates, risks and health checks
-// are made of it.
+// Package check answers: what is a built-in check?
+//
+// It is a declaration: a name, the updates that it concerns, the resources that
+// it reads, and one function. Gates, risks and health checks are lists of
+// declarations. Roles and permission checks are folded from what the checks
+// declare, so a check that reads something new needs no other change.
 package check
 
 import (
 	"context"
-	"fmt"
+	"time"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Check looks at one thing before one update of one cluster. It is a
-// collector.Source.
-type Check struct {
-	// Title is the name of the check, and of every finding that has none. Where
-	// CVO has a name for it, it is that.
-	Title string
-	// Kind says what may bypass its findings.
-	Kind preflight.Source
-	// Update is what the check is asked about.
-	Update update.Update
-	// Concerns says which updates the check is about; nil means all. Others get
-	// a Skipped finding.
-	Concerns func(update.Update) bool
-	// Look answers with at least one finding. Fail and Unknown stand in the way
-	// of the update; what is worth knowing but does not is a Warn. An error
-	// means "could not tell".
-	Look func(context.Context) ([]preflight.Finding, error)
+// ReasonNotConcerned is reported for a check that does not apply to this kind
+// of update.
+//
+// Cause: the condition that the check is about blocks only some updates, such as
+// those to another minor version.
+//
+// Remedy: none needed.
+const ReasonNotConcerned finding.Reason = "NotConcerned"
+
+// Subject is what a check is run on: one update of one cluster.
+type Subject struct {
+	// Cluster reads each resource once for all checks and all targets.
+	Cluster *snapshot.Cluster
+	Update  update.Update
+	// Now is the time of the run by the cluster's clock.
+	Now time.Time
 }
 
-// Name implements collector.Source.
-func (c Check) Name() string { return c.Title }
+// Check examines one condition before one update.
+type Check struct {
+	// Name is the name of the check, and of every finding without one. Where CVO
+	// has a name for the condition, it is that.
+	Name string
+	// Kind decides what may bypass the findings.
+	Kind finding.Source
+	// Concerns selects the updates that the check applies to; nil means all. Other
+	// updates get a Skipped finding.
+	Concerns func(update.Update) bool
+	// Reads are the requests that Run makes. They are optional permissions: where
+	// one is missing, the check is Unknown.
+	Reads []access.Request
+	// Run returns at least one finding. Fail and Unknown block the update; what is
+	// worth knowing and does not block is a Warn. An error means that the check
+	// was inconclusive.
+	Run func(context.Context, Subject) ([]finding.Finding, error)
+}
 
-// Source implements collector.Source.
-func (c Check) Source() preflight.Source { return c.Kind }
+// Get declares the reading of one object by name.
+func Get(group, resource, namespace, name string) access.Request {
+	return access.Request{Verb: "get", Group: group, Resource: resource, Namespace: namespace, Name: name}
+}
 
-// Collect implements collector.Source. It names the target in every finding
-// that stands in its way.
-func (c Check) Collect(ctx context.Context) ([]preflight.Finding, error) {
-	if c.Concerns != nil && !c.Concerns(c.Update) {
-		return []preflight.Finding{{
-			Name: c.Title, Outcome: preflight.Skipped, Reason: "NotConcerned",
-			Message: fmt.Sprintf("it does not concern the update from %s to %s (%s)", c.Update.From, c.Update.To, c.Update.Kind()),
-		}}, nil
+// List declares the reading of all objects of a resource.
+func List(group, resource string) access.Request {
+	return access.Request{Verb: "list", Group: group, Resource: resource}
+}
+
+// Reads are the permissions that the checks use; none of them is required.
+func Reads(checks ...[]Check) access.Needs {
+	var needs access.Needs
+	for _, list := range checks {
+		for _, check := range list {
+			needs.Optional = append(needs.Optional, check.Reads...)
+		}
 	}
-	found, err := c.Look(ctx)
-	findings := make([]preflight.Finding, 0, len(found))
-	for _, finding := range found {
-		findings = append(findings, c.complete(finding))
+	return needs
+}
+
+// Examine runs the check on a subject. It names the check in findings without a
+// name, and the target in every finding that blocks.
+func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding, error) {
+	update := subject.Update
+	if c.Concerns != nil && !c.Concerns(update) {
+		return []finding.Finding{finding.Skipped(ReasonNotConcerned,
+			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind()).Named(c.Name)}, nil
+	}
+	found, err := c.Run(ctx, subject)
+	findings := make([]finding.Finding, 0, len(found))
+	for _, f := range found {
+		findings = append(findings, c.complete(f, update))
 	}
 	return findings, err
 }
 
-// complete fills in what is the same for all findings.
-func (c Check) complete(finding preflight.Finding) preflight.Finding {
-	if finding.Name == "" {
-		finding.Name = c.Title
+// complete sets the fields that are the same for all findings of the check.
+func (c Check) complete(f finding.Finding, update update.Update) finding.Finding {
+	if f.Name == "" {
+		f.Name = c.Name
 	}
-	switch finding.Outcome {
-	case preflight.Fail, preflight.Unknown:
-		finding.Blocks = true
-		finding.BlockedTargets = []string{c.Update.To.String()}
-	case preflight.Pass, preflight.Warn, preflight.Skipped:
+	f.Blocks = f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+	if f.Blocks {
+		f.BlockedTargets = []string{update.To.String()}
 	}
-	return finding
+	return f
 }

@@ -1,8 +1,10 @@
 // Package cvo answers: what would this cluster's cluster-version operator (CVO)
-// do with the same request? It is pure: it judges what ClusterVersion says, as
-// CVO itself does (cluster-version-operator lib/validation, pkg/cvo and
-// pkg/payload/precondition). Where releases of CVO differ, the version that the
-// cluster runs decides; CVO is known here from 4.14 on.
+// do with the same request?
+//
+// It is pure: it judges the content of ClusterVersion as CVO does
+// (cluster-version-operator lib/validation, pkg/cvo and pkg/payload/precondition).
+// Where releases of CVO differ, the version that the cluster runs decides; releases
+// from 4.14 on are known.
 package cvo
 
 import (
@@ -12,40 +14,40 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// NotEvaluated is the reason of an answer that nobody could give.
+// NotEvaluated is the reason of an Answer whose Accepts is nil.
 const NotEvaluated = "NotEvaluated"
 
-// Request is what somebody would write to spec.desiredUpdate.
+// Request is a change of spec.desiredUpdate.
 type Request struct {
-	// ClusterVersion is the cluster's, as it is now.
+	// ClusterVersion is the present one of the cluster.
 	ClusterVersion *configv1.ClusterVersion
 	// Version and Image are those of spec.desiredUpdate. Without an image the
-	// update is asked for by version alone.
+	// update is requested by version alone.
 	Version, Image string
 	// Force is spec.desiredUpdate.force.
 	Force bool
-	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the
-	// request brings, besides those that the cluster has already.
+	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request
+	// adds to those of the cluster.
 	AcceptRisks []string
-	// PayloadVersion is what the release image says of itself; empty where
-	// nobody has read it.
+	// PayloadVersion is the version in the release image; empty when unknown.
 	PayloadVersion string
-	// Signed says whether CVO can verify the signature of the image; nil where
-	// that is not known.
+	// Signed is true when CVO can verify the signature of the image; nil when
+	// unknown.
 	Signed *bool
 }
 
 // Answer is what CVO would do.
 type Answer struct {
-	// Accepts is nil where that cannot be known.
+	// Accepts is nil when unknown.
 	Accepts *bool
-	// Reason is that of the condition of ClusterVersion that would tell of it:
-	// InvalidClusterVersion of Invalid, or of ReleaseAccepted the step that
+	// Reason is that of the condition of ClusterVersion that would report the
+	// answer: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
 	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
-	// PayloadLoaded. NoTarget, which CVO has no word for, means that it stays
-	// where it is without a word. NotEvaluated goes with a nil Accepts.
+	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at
+	// the present release and reports nothing. NotEvaluated means that Accepts is
+	// nil.
 	Reason string
-	// Message says why, as far as possible in CVO's own words.
+	// Message is the cause, in CVO's own words where it has a message.
 	Message string
 }
 
@@ -61,12 +63,12 @@ func unknown(format string, args ...any) Answer {
 	return Answer{Reason: NotEvaluated, Message: fmt.Sprintf(format, args...)}
 }
 
-// Judge takes the request through the steps of CVO: validation, retrieval of
-// the payload, the check of its version, the preconditions. A refusal that is
-// certain is one even where an earlier step could not be judged.
+// Judge runs the request through the steps of CVO: validation, retrieval of the
+// payload, the check of its version, the preconditions. A certain refusal is
+// returned even where an earlier step could not be evaluated.
 func Judge(request Request) Answer {
 	if request.ClusterVersion == nil {
-		return unknown("there is no ClusterVersion to judge by")
+		return unknown("the cluster has no ClusterVersion")
 	}
 	if answer, done := validate(request); done {
 		return answer
@@ -79,14 +81,14 @@ func Judge(request Request) Answer {
 		version = request.Version
 	}
 	if version == "" {
-		return unknown("the version of %s is not known, and the preconditions are judged by it", request.Image)
+		return unknown("the version of %s, which the preconditions depend on, is unknown", request.Image)
 	}
 	request.Version = version
 	return preconditions(request)
 }
 
 // retrieve judges the retrieval of the payload and the check of its version. It
-// completes the request with the image that a version stands for.
+// sets the image of a request by version.
 func retrieve(request *Request) (answer Answer, done bool) {
 	running := request.ClusterVersion.Status.Desired
 	if request.Image == "" {
@@ -94,12 +96,12 @@ func retrieve(request *Request) (answer Answer, done bool) {
 	}
 	switch {
 	case request.Image == "" && request.Version == running.Version:
-		return accepts("the cluster is at %s or on its way there, so nothing changes", running.Version), true
+		return accepts("the cluster runs %s or is being updated to it, so nothing changes", running.Version), true
 	case request.Image == "":
-		return refuses("NoTarget", "%s is only in status.history, which passes the validation but leads to no image: the cluster silently stays at %s; name the image too",
+		return refuses("NoTarget", "%s is only in status.history, which passes the validation but gives no image: the cluster silently stays at %s; name the image too",
 			request.Version, running.Version), true
 	case request.Image == running.Image:
-		return accepts("Payload loaded version=%q image=%q: it is the one that the cluster runs, or is on its way to, so nothing is verified and nothing changes",
+		return accepts("Payload loaded version=%q image=%q: the cluster runs this image or is being updated to it, so nothing is verified and nothing changes",
 			running.Version, running.Image), true
 	case !request.Force && !strings.Contains(request.Image, "@"):
 		return refuses("RetrievePayload", "Retrieving payload failed version=%q image=%q failure=The update cannot be verified: the image is not named by its digest",
@@ -114,35 +116,43 @@ func retrieve(request *Request) (answer Answer, done bool) {
 	return Answer{}, false
 }
 
-// preconditions judges all of them, in CVO's order; none of them ends it early.
-// Force turns what blocks into a warning.
+// preconditions judges all of them, in CVO's order. Force turns a violation that
+// blocks into a warning.
 func preconditions(request Request) Answer {
-	var objections []Objection
-	for _, look := range []func(*configv1.ClusterVersion, string) *Objection{Rollback, GiantHop, Upgradeable, recommended} {
-		if objection := look(request.ClusterVersion, request.Version); objection != nil {
-			objections = append(objections, *objection)
+	var violations []Violation
+	for _, precondition := range []func(*configv1.ClusterVersion, string) *Violation{Rollback, GiantHop, Upgradeable, recommended} {
+		if violation := precondition(request.ClusterVersion, request.Version); violation != nil {
+			violations = append(violations, *violation)
 		}
 	}
-	blocking, uncertain := first(objections, Blocking), first(objections, Uncertain)
-	summary := summarize(objections)
+	if request.Force {
+		return forced(request, violations)
+	}
+	blocking, uncertain := first(violations, Blocking), first(violations, Uncertain)
+	summary := summarize(violations)
 	_, judged := known(request.ClusterVersion.Status.Desired.Version)
 	switch {
-	case request.Force && blocking != nil:
-		return accepts("Payload loaded version=%q image=%q; Forced through blocking failures: %s", request.Version, request.Image, summary)
-	case request.Force && summary != "":
-		return accepts("Payload loaded version=%q image=%q; forced, with warnings: %s", request.Version, request.Image, summary)
-	case request.Force:
-		return accepts("Payload loaded version=%q image=%q; forced, and nothing that blocks is known", request.Version, request.Image)
 	case !judged:
-		return unknown("how the CVO of release %q judges is not known here", request.ClusterVersion.Status.Desired.Version)
+		return unknown("the preconditions of the CVO of release %q are unknown", request.ClusterVersion.Status.Desired.Version)
 	case blocking != nil:
 		return refuses("PreconditionChecks", "Preconditions failed for payload loaded version=%q image=%q: %s", request.Version, request.Image, summary)
 	case uncertain != nil:
 		return unknown("%s", uncertain.Message)
 	case request.Signed == nil:
-		return unknown("whether the signature of %s can be verified is not known; no precondition refuses it", request.Image)
+		return unknown("no precondition refuses %s, but it is unknown whether CVO can verify its signature", request.Image)
 	case summary != "":
 		return accepts("Payload loaded version=%q image=%q; accepted with warnings: %s", request.Version, request.Image, summary)
 	}
 	return accepts("Payload loaded version=%q image=%q", request.Version, request.Image)
+}
+
+func forced(request Request, violations []Violation) Answer {
+	summary := summarize(violations)
+	switch {
+	case first(violations, Blocking) != nil:
+		return accepts("Payload loaded version=%q image=%q; Forced through blocking failures: %s", request.Version, request.Image, summary)
+	case summary != "":
+		return accepts("Payload loaded version=%q image=%q; forced, with warnings: %s", request.Version, request.Image, summary)
+	}
+	return accepts("Payload loaded version=%q image=%q; forced, and no known precondition blocks it", request.Version, request.Image)
 }

@@ -14,7 +14,7 @@ import (
 // digest makes the pull spec of a release.
 func digest(version string) string { return "quay.io/release@sha256:" + version }
 
-// at is a cluster that completed an update to a version, from others before it,
+// at is a cluster that completed an update to a version, after updates to others,
 // newest first.
 func at(version string, before ...string) *configv1.ClusterVersion {
 	cluster := &configv1.ClusterVersion{
@@ -33,7 +33,7 @@ func at(version string, before ...string) *configv1.ClusterVersion {
 	return with(cluster, configv1.OperatorProgressing, configv1.ConditionFalse, "", "")
 }
 
-// toward is a cluster that is on its way to a version.
+// toward is a cluster that is being updated to a version.
 func toward(version string, before ...string) *configv1.ClusterVersion {
 	cluster := at(version, before...)
 	cluster.Status.History[0].State = configv1.PartialUpdate
@@ -48,8 +48,8 @@ func with(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusCondition
 	return cluster
 }
 
-// shut is a cluster with Upgradeable=False.
-func shut(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
+// notUpgradeable is a cluster with Upgradeable=False.
+func notUpgradeable(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
 	return with(cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Do it first.")
 }
 
@@ -65,12 +65,13 @@ func unmanaged(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
 	return cluster
 }
 
-// risky has a conditional update to a version with risks, by what applies.
+// risky adds a conditional update to a version, with risks and the status of their
+// conditions Applies.
 func risky(cluster *configv1.ClusterVersion, version string, risks map[string]metav1.ConditionStatus) *configv1.ClusterVersion {
 	update := configv1.ConditionalUpdate{
 		Release: configv1.Release{Version: version, Image: digest(version)},
 		Conditions: []metav1.Condition{{
-			Type: "Recommended", Status: metav1.ConditionFalse, Reason: "RHELKernelHighLoadIOWait", Message: "The kernel waits.",
+			Type: "Recommended", Status: metav1.ConditionFalse, Reason: "RHELKernelHighLoadIOWait", Message: "The kernel waits for I/O.",
 		}},
 	}
 	for name := range risks {
@@ -80,7 +81,7 @@ func risky(cluster *configv1.ClusterVersion, version string, risks map[string]me
 	return cluster
 }
 
-// gated is what the feature gate ClusterUpdateAcceptRisks adds to risky.
+// gated is risky with the feature gate ClusterUpdateAcceptRisks.
 func gated(cluster *configv1.ClusterVersion, version string, risks map[string]metav1.ConditionStatus) *configv1.ClusterVersion {
 	cluster = risky(cluster, version, risks)
 	last := &cluster.Status.ConditionalUpdates[len(cluster.Status.ConditionalUpdates)-1]
@@ -100,52 +101,52 @@ func recommended(conditions ...metav1.Condition) *configv1.ClusterVersion {
 	return cluster
 }
 
-// said is what tables compare of an answer.
-type said struct {
+// result is what tables compare of an answer.
+type result struct {
 	Accepts string
 	Reason  string
 }
 
-func (s said) of(answer cvo.Answer) said {
+func resultOf(answer cvo.Answer) result {
 	accepts := "unknown"
 	if answer.Accepts != nil {
 		accepts = map[bool]string{true: "yes", false: "no"}[*answer.Accepts]
 	}
-	return said{Accepts: accepts, Reason: answer.Reason}
+	return result{Accepts: accepts, Reason: answer.Reason}
 }
 
-// judged is one row: a request, and what becomes of it.
-type judged struct {
+// row is a request and the answer.
+type row struct {
 	reason  string
 	request cvo.Request
-	want    said
-	says    string
+	want    result
+	message string // a part of it
 }
 
 var (
-	loaded       = said{"yes", "PayloadLoaded"}
-	invalid      = said{"no", "InvalidClusterVersion"}
-	precondition = said{"no", "PreconditionChecks"}
-	nobodyKnows  = said{"unknown", cvo.NotEvaluated}
+	loaded       = result{"yes", "PayloadLoaded"}
+	invalid      = result{"no", "InvalidClusterVersion"}
+	precondition = result{"no", "PreconditionChecks"}
+	undetermined = result{"unknown", cvo.NotEvaluated}
 )
 
-func check(t *testing.T, rows map[string]judged) {
+func check(t *testing.T, rows map[string]row) {
 	t.Helper()
 	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
 			answer := cvo.Judge(tc.request)
-			if diff := cmp.Diff(tc.want, tc.want.of(answer)); diff != "" {
-				t.Errorf("%s: -want +got:\n%s\nit says: %s", tc.reason, diff, answer.Message)
+			if diff := cmp.Diff(tc.want, resultOf(answer)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s\nmessage: %s", tc.reason, diff, answer.Message)
 			}
-			if answer.Message == "" || !strings.Contains(answer.Message, tc.says) {
-				t.Errorf("%s: the message %q does not say %q", tc.reason, answer.Message, tc.says)
+			if answer.Message == "" || !strings.Contains(answer.Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, answer.Message, tc.message)
 			}
 		})
 	}
 }
 
-// ask is a request by version and image, signed.
-func ask(cluster *configv1.ClusterVersion, version string) cvo.Request {
+// byImage is a request by version and image, signed.
+func byImage(cluster *configv1.ClusterVersion, version string) cvo.Request {
 	return cvo.Request{ClusterVersion: cluster, Version: version, Image: digest(version), Signed: new(true)}
 }
 
@@ -173,166 +174,166 @@ func TestValidation(t *testing.T) {
 	const risk = "RHELKernelHighLoadIOWait"
 	applies := map[string]metav1.ConditionStatus{risk: metav1.ConditionTrue}
 	two := map[string]metav1.ConditionStatus{risk: metav1.ConditionTrue, "Other": metav1.ConditionFalse}
-	unsure := map[string]metav1.ConditionStatus{risk: metav1.ConditionUnknown}
+	undecided := map[string]metav1.ConditionStatus{risk: metav1.ConditionUnknown}
 	stale := available(at("4.18.3"), "4.18.9")
 	stale.Generation = 3
 	inCluster := gated(at("5.0.1"), "5.0.9", applies)
 	inCluster.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: risk}}}
-	check(t, map[string]judged{
+	check(t, map[string]row{
 		"Nothing": {
-			reason: "lib/validation: something has to be asked for", request: cvo.Request{ClusterVersion: at("4.18.3")},
-			want: invalid, says: "must specify architecture, version, or image",
+			reason: "lib/validation: a request has a version or an image", request: cvo.Request{ClusterVersion: at("4.18.3")},
+			want: invalid, message: "must specify architecture, version, or image",
 		},
 		"NotSemVer": {
-			reason: "lib/validation: 4.2 is no semantic version", request: forced(ask(at("4.18.3"), "4.2")),
-			want: invalid, says: "must be a semantic version",
+			reason: "lib/validation: 4.2 is not a semantic version", request: forced(byImage(at("4.18.3"), "4.2")),
+			want: invalid, message: "must be a semantic version",
 		},
 		"Available": {
 			reason: "one available update with an image", request: byVersion(available(at("4.18.3"), "4.18.9"), "4.18.9"),
-			want: loaded, says: digest("4.18.9"),
+			want: loaded, message: digest("4.18.9"),
 		},
 		"Twice": {
 			reason: "two available updates of one version", request: byVersion(available(at("4.18.3"), "4.18.9", "4.18.9"), "4.18.9"),
-			want: invalid, says: "multiple possible payloads",
+			want: invalid, message: "multiple possible payloads",
 		},
 		"Unlisted": {
-			reason: "by version alone it has to be an available update", request: byVersion(available(at("4.18.3"), "4.18.9"), "4.18.10"),
-			want: invalid, says: `The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.18.10": when image is empty the update must be an available update`,
+			reason: "by version alone the target has to be an available update", request: byVersion(available(at("4.18.3"), "4.18.9"), "4.18.10"),
+			want: invalid, message: `The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.18.10": when image is empty the update must be an available update`,
 		},
 		"UnlistedForced": {
-			reason: "force does not get past the validation", request: forced(byVersion(at("4.18.3"), "4.18.10")), want: invalid,
+			reason: "force does not bypass the validation", request: forced(byVersion(at("4.18.3"), "4.18.10")), want: invalid,
 		},
 		"Conditional": {
-			reason: "conditional updates are not looked at: the only block for an unaccepted risk", request: byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
-			want: invalid, says: "by version and image only",
+			reason: "a request by version does not select a conditional update, which is the only block for an unaccepted risk", request: byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
+			want: invalid, message: "by version and image only",
 		},
 		"ConditionalByImage": {
-			reason: "with the image an unaccepted risk is a warning", request: ask(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
-			want: loaded, says: "Update from 4.18.3 to 4.18.16 is not recommended:\n\nThe kernel waits.",
+			reason: "with the image an unaccepted risk is a warning", request: byImage(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
+			want: loaded, message: "Update from 4.18.3 to 4.18.16 is not recommended:\n\nThe kernel waits for I/O.",
 		},
 		"AcceptedWithoutGate": {
-			reason: "without the feature gate the accepted risks are pruned", request: accepting(byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"), risk),
-			want: invalid, says: "ClusterUpdateAcceptRisks",
+			reason: "without the feature gate the API server drops accepted risks", request: accepting(byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"), risk),
+			want: invalid, message: "ClusterUpdateAcceptRisks",
 		},
 		"AcceptedWithGate": {
-			reason: "with it the target becomes an available update", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), risk), want: loaded,
+			reason: "with the feature gate the target becomes an available update", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), risk), want: loaded,
 		},
 		"AcceptedInCluster": {
 			reason: "acceptances in spec.desiredUpdate count too", request: byVersion(inCluster, "5.0.9"), want: loaded,
 		},
 		"AcceptedOther": {
-			reason: "a risk that applies is left", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), "Other"),
-			want: invalid, says: "every risk that applies",
+			reason: "a risk that applies is not accepted", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), "Other"),
+			want: invalid, message: "every risk that applies",
 		},
 		"AcceptedUnknown": {
-			reason: "acceptance does not cover what could not be evaluated", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", unsure), "5.0.9"), risk), want: invalid,
+			reason: "acceptance does not cover a risk that could not be evaluated", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", undecided), "5.0.9"), risk), want: invalid,
 		},
 		"History": {
-			reason: "a past version passes and leads nowhere (pkg/cvo/cvo.go)", request: byVersion(at("4.18.9", "4.18.3"), "4.18.3"),
-			want: said{"no", "NoTarget"}, says: "silently stays at 4.18.9",
+			reason: "a version in the history passes, and gives no image (pkg/cvo/cvo.go)", request: byVersion(at("4.18.9", "4.18.3"), "4.18.3"),
+			want: result{"no", "NoTarget"}, message: "silently stays at 4.18.9",
 		},
 		"Current": {
-			reason: "the version that the cluster has", request: byVersion(at("4.18.9"), "4.18.9"), want: loaded, says: "nothing changes",
+			reason: "the version that the cluster runs", request: byVersion(at("4.18.9"), "4.18.9"), want: loaded, message: "nothing changes",
 		},
 		"CurrentImage": {
-			reason: "the image that the cluster runs is not verified again", request: signed(ask(at("4.18.9"), "4.18.9"), new(false)),
-			want: loaded, says: "nothing is verified",
+			reason: "the image that the cluster runs is not verified again", request: signed(byImage(at("4.18.9"), "4.18.9"), new(false)),
+			want: loaded, message: "nothing is verified",
 		},
 		"Stale": {
-			reason: "a status of an earlier generation tells of an earlier state", request: byVersion(stale, "4.18.9"),
-			want: nobodyKnows, says: "generation 2",
+			reason: "a status of an earlier generation is out of date", request: byVersion(stale, "4.18.9"),
+			want: undetermined, message: "generation 2",
 		},
-		"NoClusterVersion": {reason: "nothing to judge by", request: cvo.Request{Version: "4.18.9"}, want: nobodyKnows},
+		"NoClusterVersion": {reason: "without a ClusterVersion the answer is unknown", request: cvo.Request{Version: "4.18.9"}, want: undetermined},
 	})
 }
 
 func TestPayload(t *testing.T) {
-	byTag := ask(at("4.18.3"), "4.18.9")
+	byTag := byImage(at("4.18.3"), "4.18.9")
 	byTag.Image = "quay.io/release:4.18.9"
-	other := ask(at("4.18.3"), "4.18.9")
+	other := byImage(at("4.18.3"), "4.18.9")
 	other.PayloadVersion = "4.18.8"
-	imageOnly := ask(at("4.18.3"), "4.18.9")
+	imageOnly := byImage(at("4.18.3"), "4.18.9")
 	imageOnly.Version = ""
 	read := imageOnly
 	read.PayloadVersion = "4.17.1"
-	check(t, map[string]judged{
+	check(t, map[string]row{
 		"Unsigned": {
-			reason: "ReleaseAccepted=False, RetrievePayload", request: signed(ask(at("4.18.3"), "4.18.9"), new(false)),
-			want: said{"no", "RetrievePayload"}, says: "The update cannot be verified",
+			reason: "ReleaseAccepted=False, RetrievePayload", request: signed(byImage(at("4.18.3"), "4.18.9"), new(false)),
+			want: result{"no", "RetrievePayload"}, message: "The update cannot be verified",
 		},
-		"UnsignedForced": {reason: "force gets past it", request: forced(signed(ask(at("4.18.3"), "4.18.9"), new(false))), want: loaded},
+		"UnsignedForced": {reason: "force bypasses the verification", request: forced(signed(byImage(at("4.18.3"), "4.18.9"), new(false))), want: loaded},
 		"UnknownSignature": {
-			reason: "nobody looked", request: signed(ask(at("4.18.3"), "4.18.9"), nil), want: nobodyKnows, says: "signature",
+			reason: "the signature was not verified", request: signed(byImage(at("4.18.3"), "4.18.9"), nil), want: undetermined, message: "signature",
 		},
 		"UnknownSignatureBlocked": {
-			reason:  "a precondition refuses it whatever the signature is",
-			request: signed(ask(shut(at("4.18.3")), "4.19.0"), nil), want: precondition,
+			reason:  "a precondition refuses it with any signature",
+			request: signed(byImage(notUpgradeable(at("4.18.3")), "4.19.0"), nil), want: precondition,
 		},
-		"Tag": {reason: "a tag has no digest to verify", request: byTag, want: said{"no", "RetrievePayload"}, says: "digest"},
+		"Tag": {reason: "a tag has no digest to verify", request: byTag, want: result{"no", "RetrievePayload"}, message: "digest"},
 		"OtherVersion": {
-			reason: "the image says that it is another release", request: other,
-			want: said{"no", "VerifyPayloadVersion"}, says: "release image version 4.18.8 does not match the expected upstream version 4.18.9",
+			reason: "the image is another release", request: other,
+			want: result{"no", "VerifyPayloadVersion"}, message: "release image version 4.18.8 does not match the expected upstream version 4.18.9",
 		},
-		"OtherVersionForced": {reason: "force does not get past that", request: forced(other), want: said{"no", "VerifyPayloadVersion"}},
-		"ImageOnly":          {reason: "the version is in the payload, and nobody read it", request: imageOnly, want: nobodyKnows, says: "version"},
-		"ImageRead":          {reason: "the preconditions are judged by the version in the payload", request: read, want: precondition, says: "LowDesiredVersion"},
+		"OtherVersionForced": {reason: "force does not bypass the check of the version", request: forced(other), want: result{"no", "VerifyPayloadVersion"}},
+		"ImageOnly":          {reason: "the version is in the payload, which was not read", request: imageOnly, want: undetermined, message: "version"},
+		"ImageRead":          {reason: "the preconditions are judged by the version in the payload", request: read, want: precondition, message: "LowDesiredVersion"},
 	})
 }
 
 func TestPreconditions(t *testing.T) {
-	everything := unmanaged(shut(at("4.19.3")))
-	check(t, map[string]judged{
-		"Patch": {reason: "nothing against it", request: ask(available(at("4.18.3"), "4.18.9"), "4.18.9"), want: loaded},
+	everything := unmanaged(notUpgradeable(at("4.19.3")))
+	check(t, map[string]row{
+		"Patch": {reason: "no precondition is violated", request: byImage(available(at("4.18.3"), "4.18.9"), "4.18.9"), want: loaded},
 		"UpgradeableFalse": {
-			reason: "the condition's own reason and message", request: ask(shut(at("4.18.3")), "4.19.0"), want: precondition,
-			says: `Precondition "ClusterVersionUpgradeable" failed because of "AdminAckRequired": Do it first.`,
+			reason: "the condition's own reason and message", request: byImage(notUpgradeable(at("4.18.3")), "4.19.0"), want: precondition,
+			message: `Precondition "ClusterVersionUpgradeable" failed because of "AdminAckRequired": Do it first.`,
 		},
-		"UpgradeableFalsePatch": {reason: "patch updates are not blocked", request: ask(shut(at("4.18.3")), "4.18.9"), want: loaded},
+		"UpgradeableFalsePatch": {reason: "patch updates are not blocked", request: byImage(notUpgradeable(at("4.18.3")), "4.18.9"), want: loaded},
 		"UpgradeableUnknown": {
 			reason:  "Unknown passes",
-			request: ask(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"), want: loaded,
+			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"), want: loaded,
 		},
 		"Accepted": {
-			reason: "accepting risks does not get past Upgradeable=False", request: accepting(ask(shut(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
+			reason: "accepted risks do not bypass Upgradeable=False", request: accepting(byImage(notUpgradeable(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
 		},
 		"Several": {
-			reason: "all are run, and all are told, warnings too", request: ask(everything, "4.21.0"), want: precondition,
-			says: "Multiple precondition checks failed:\n* Precondition \"ClusterVersionGiantHop\"",
+			reason: "all violations are reported, warnings too", request: byImage(everything, "4.21.0"), want: precondition,
+			message: "Multiple precondition checks failed:\n* Precondition \"ClusterVersionGiantHop\"",
 		},
 		"Forced": {
-			reason: "force turns what blocks into a warning", request: forced(ask(everything, "4.21.0")), want: loaded,
-			says: "Forced through blocking failures: Multiple precondition checks failed",
+			reason: "force turns a violation that blocks into a warning", request: forced(byImage(everything, "4.21.0")), want: loaded,
+			message: "Forced through blocking failures: Multiple precondition checks failed",
 		},
-		"ForcedQuietly": {reason: "force with nothing in the way", request: forced(ask(available(at("4.18.3"), "4.18.9"), "4.18.9")), want: loaded},
+		"ForcedWithoutViolation": {reason: "force without a violation", request: forced(byImage(available(at("4.18.3"), "4.18.9"), "4.18.9")), want: loaded},
 		"NoChannel": {
-			reason: "whether it is recommended is unknown, which is a warning", want: loaded, says: "Configured channel is unset",
+			reason: "without a channel the recommendation is unknown, which is a warning", want: loaded, message: "Configured channel is unset",
 			request: func() cvo.Request {
 				cluster := at("4.18.3")
 				cluster.Spec.Channel = ""
-				return ask(cluster, "4.18.9")
+				return byImage(cluster, "4.18.9")
 			}(),
 		},
 		"NotEvaluatedRisk": {
-			reason: "a risk that CVO could not evaluate is a warning too", want: loaded, says: "is Recommended=Unknown: EvaluationFailed: throttled",
-			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
+			reason: "a risk that CVO could not evaluate is a warning", want: loaded, message: "is Recommended=Unknown: EvaluationFailed: throttled",
+			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
 		},
 		"NoRecommendation": {
-			reason: "and one that CVO says nothing of", want: loaded, says: "but no Recommended condition", request: ask(recommended(), "4.18.16"),
+			reason: "a conditional update without the condition is a warning", want: loaded, message: "but no Recommended condition", request: byImage(recommended(), "4.18.16"),
 		},
 		"Recommended": {
-			reason: "a conditional update without risks here", want: loaded,
-			request: ask(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
+			reason: "a conditional update whose risks do not apply", want: loaded,
+			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
 		},
 		"NotRetrieved": {
-			reason: "so is a list that is not current", want: loaded, says: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
-			request: ask(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),
+			reason: "a list of updates that is out of date is a warning", want: loaded, message: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
+			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),
 		},
 		"NotListed": {
-			reason: "and a target that the update service does not have", want: loaded, says: "probably neither recommended nor supported",
-			request: ask(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
+			reason: "a target that the update service does not list is a warning", want: loaded, message: "probably neither recommended nor supported",
+			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
 		},
-		"OldCVO":      {reason: "CVO is known here from 4.14 on", request: ask(at("4.13.3"), "4.13.9"), want: nobodyKnows, says: "4.13.3"},
-		"NotSemVer":   {reason: "which CVO runs cannot be told", request: ask(at("custom"), "4.19.0"), want: nobodyKnows, says: "custom"},
-		"ForcedOnOld": {reason: "force goes past what it may have against it", request: forced(ask(at("4.13.3"), "4.13.9")), want: loaded},
+		"OldCVO":      {reason: "releases from 4.14 on are known", request: byImage(at("4.13.3"), "4.13.9"), want: undetermined, message: "4.13.3"},
+		"NotSemVer":   {reason: "the release of CVO is unknown", request: byImage(at("custom"), "4.19.0"), want: undetermined, message: "custom"},
+		"ForcedOnOld": {reason: "force bypasses unknown preconditions", request: forced(byImage(at("4.13.3"), "4.13.9")), want: loaded},
 	})
 }

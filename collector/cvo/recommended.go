@@ -10,14 +10,14 @@ import (
 )
 
 // recommended is the precondition ClusterVersionRecommendedUpdate. It never
-// blocks: a risk that nobody accepted is a warning in the history.
-func recommended(clusterVersion *configv1.ClusterVersion, target string) *Objection {
+// blocks: a risk that is not accepted is a warning in the history.
+func recommended(clusterVersion *configv1.ClusterVersion, target string) *Violation {
 	status := clusterVersion.Status
 	if slices.ContainsFunc(status.AvailableUpdates, func(release configv1.Release) bool { return release.Version == target }) {
 		return nil
 	}
-	warn := func(reason, format string, args ...any) *Objection {
-		return &Objection{
+	warn := func(reason, format string, args ...any) *Violation {
+		return &Violation{
 			Precondition: "ClusterVersionRecommendedUpdate", Reason: reason, Weight: Warning, Message: fmt.Sprintf(format, args...),
 		}
 	}
@@ -47,7 +47,7 @@ func recommended(clusterVersion *configv1.ClusterVersion, target string) *Object
 	return warn("UnknownUpdate", "RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.", retrieved.Status, retrieved.Reason, from, target)
 }
 
-// conditionalTo finds the first conditional update to a version, or nil.
+// conditionalTo is the first conditional update to a version, or nil.
 func conditionalTo(status configv1.ClusterVersionStatus, version string) *configv1.ConditionalUpdate {
 	for i := range status.ConditionalUpdates {
 		if status.ConditionalUpdates[i].Release.Version == version {

@@ -18,17 +18,16 @@ func (m minor) before(other minor) bool {
 	return m.major < other.major || (m.major == other.major && m.minor < other.minor)
 }
 
-// oldest is the first minor version whose CVO is known here.
+// oldest is the first minor version whose CVO is known.
 func oldest() minor { return minor{4, 14} }
 
-// known parses the version of the release that the cluster runs, and says
-// whether its CVO is known here.
+// known parses the version of a release; it is false where its CVO is unknown.
 func known(version string) (semver.Version, bool) {
 	current, err := semver.Parse(version)
 	return current, err == nil && !minorOf(current).before(oldest())
 }
 
-// change is one in which releases of CVO differ.
+// change is a difference between releases of CVO.
 type change struct {
 	// since is the first minor version that has it in all of its releases.
 	since minor
@@ -37,13 +36,13 @@ type change struct {
 	partly minor
 }
 
-// in says whether the CVO of a release has the change; certain is false where
+// in reports whether the CVO of a release has the change; certain is false where
 // that depends on its patch version.
 func (c change) in(current semver.Version) (has, certain bool) {
 	return !minorOf(current).before(c.since), minorOf(current) != c.partly
 }
 
-// previousRelease allows the rollback to the release before, within a minor
+// previousRelease allows the rollback to the previous release within a minor
 // version (pull request 996, reverted and restored in 4.16: 1061, 1072).
 func previousRelease() change { return change{since: minor{4, 17}, partly: minor{4, 16}} }
 
@@ -58,22 +57,21 @@ func majorFive() change { return change{since: minor{4, 22}} }
 // retargeted within its minor version (pull request 1094).
 func fromDesired() change { return change{since: minor{4, 18}, partly: minor{4, 17}} }
 
-// patchDespiteOverrides stops overrides from blocking patch updates too (pull
-// request 1314).
+// patchDespiteOverrides no longer lets overrides block patch updates (pull request
+// 1314).
 func patchDespiteOverrides() change { return change{since: minor{4, 22}} }
 
-// OverridesBlockPatches says whether the CVO of a release refuses patch updates
-// too while spec.overrides has something unmanaged: up to 4.21 it does. False
-// for what is not SemVer.
+// OverridesBlockPatches reports whether the CVO of a release refuses patch updates
+// while spec.overrides makes objects unmanaged, as it does up to 4.21. It is false
+// for a version that is not SemVer.
 func OverridesBlockPatches(version string) bool {
 	current, ok := known(version)
 	has, _ := patchDespiteOverrides().in(current)
 	return ok && !has
 }
 
-// CompletedVersion is the release that the cluster runs in CVO's eyes: the last
-// that it completed, else the one that it was installed with; empty where
-// status.history is.
+// CompletedVersion is the release that CVO considers installed: the last completed
+// one, else the first in status.history; empty where the history is.
 func CompletedVersion(status configv1.ClusterVersionStatus) string {
 	for _, past := range status.History {
 		if past.State == configv1.CompletedUpdate {

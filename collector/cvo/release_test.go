@@ -9,32 +9,30 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 )
 
-// TestReleasesDiffer has one row for each way in which the release that the
-// cluster runs decides what its CVO does.
+// TestReleasesDiffer has one row for each difference between releases of CVO.
 func TestReleasesDiffer(t *testing.T) {
-	unknown := nobodyKnows
-	check(t, map[string]judged{
+	check(t, map[string]row{
 		"RollbackIn4.15": {
-			reason: "no rollback at all before pull request 996", request: ask(at("4.15.9", "4.15.3"), "4.15.3"),
-			want: precondition, says: "4.15.3 is less than the current target 4.15.9, but rollbacks and downgrades are not recommended",
+			reason: "no rollback before pull request 996", request: byImage(at("4.15.9", "4.15.3"), "4.15.3"),
+			want: precondition, message: "4.15.3 is less than the current target 4.15.9, but rollbacks and downgrades are not recommended",
 		},
-		"RollbackIn4.16":     {reason: "it came, went and came back in 4.16", request: ask(at("4.16.9", "4.16.3"), "4.16.3"), want: unknown, says: "some releases"},
-		"RollbackIn4.17":     {reason: "to the previous release within the minor version", request: ask(at("4.17.9", "4.17.3"), "4.17.3"), want: loaded},
-		"GiantHopIn4.17":     {reason: "no such precondition before pull request 1112", request: ask(at("4.17.9"), "4.19.3"), want: loaded},
-		"GiantHopIn4.18":     {reason: "backported, or not", request: ask(at("4.18.9"), "4.20.3"), want: unknown},
-		"GiantHopIn4.19":     {reason: "two minor versions up", request: ask(at("4.19.9"), "4.21.3"), want: precondition, says: "(4.21 > 4.(19+1))"},
-		"MajorIn4.21":        {reason: "no major version before pull request 1275", request: ask(at("4.21.9"), "5.0.0"), want: precondition, says: "MajorVersionUpdate"},
-		"MajorIn4.22":        {reason: "to 5.0 only", request: ask(at("4.22.9"), "5.0.0"), want: loaded},
-		"MajorIn4.22To5.1":   {reason: "not to 5.1", request: ask(at("4.22.9"), "5.1.0"), want: precondition, says: "or to 5.0 are supported"},
-		"RetargetIn4.16":     {reason: "measured from the last completed release before pull request 1094", request: ask(shut(toward("4.16.2", "4.15.3")), "4.16.3"), want: precondition},
-		"RetargetIn4.17":     {reason: "backported to some", request: ask(shut(toward("4.17.2", "4.16.3")), "4.17.3"), want: unknown, says: "last completed"},
-		"NextMinorIn4.17":    {reason: "but either way the next minor version is blocked", request: ask(shut(toward("4.17.2", "4.16.3")), "4.18.3"), want: precondition},
-		"RetargetIn4.18":     {reason: "within the minor version on the way, with a warning", request: ask(shut(toward("4.18.2", "4.17.3")), "4.18.3"), want: loaded, says: "Retarget to 4.18.3 while a minor version update from 4.17.3 to 4.18.2 is in progress"},
-		"RetargetIn5.0":      {reason: "the major version too", request: ask(shut(toward("5.0.2", "4.22.3")), "5.0.3"), want: loaded, says: "MajorVersionClusterUpdateInProgress"},
-		"PatchOverPatch":     {reason: "a patch update may be retargeted without a word", request: ask(shut(available(toward("4.18.6", "4.18.3"), "4.18.7")), "4.18.7"), want: loaded},
-		"OverridesIn4.21":    {reason: "patch updates are refused before pull request 1314", request: ask(unmanaged(shut(at("4.21.3"))), "4.21.9"), want: precondition, says: "ClusterVersionOverridesSet"},
-		"OverridesIn4.22":    {reason: "since they are a warning", request: ask(unmanaged(shut(at("4.22.3"))), "4.22.9"), want: loaded, says: "Retarget from 4.22.3 to 4.22.9 is not blocked by ClusterVersionOverridesSet"},
-		"NextInProgress4.18": {reason: "4.6 to 4.7 to 4.8, of the EUS enhancement", request: ask(shut(toward("4.19.2", "4.18.3")), "4.20.1"), want: precondition},
+		"RollbackIn4.16":     {reason: "allowed, reverted and restored in 4.16", request: byImage(at("4.16.9", "4.16.3"), "4.16.3"), want: undetermined, message: "some releases"},
+		"RollbackIn4.17":     {reason: "to the previous release within the minor version", request: byImage(at("4.17.9", "4.17.3"), "4.17.3"), want: loaded},
+		"GiantHopIn4.17":     {reason: "no such precondition before pull request 1112", request: byImage(at("4.17.9"), "4.19.3"), want: loaded},
+		"GiantHopIn4.18":     {reason: "backported to some releases", request: byImage(at("4.18.9"), "4.20.3"), want: undetermined},
+		"GiantHopIn4.19":     {reason: "two minor versions are refused", request: byImage(at("4.19.9"), "4.21.3"), want: precondition, message: "(4.21 > 4.(19+1))"},
+		"MajorIn4.21":        {reason: "no update of the major version before pull request 1275", request: byImage(at("4.21.9"), "5.0.0"), want: precondition, message: "MajorVersionUpdate"},
+		"MajorIn4.22":        {reason: "4.22 can be updated to 5.0", request: byImage(at("4.22.9"), "5.0.0"), want: loaded},
+		"MajorIn4.22To5.1":   {reason: "4.22 cannot be updated to 5.1", request: byImage(at("4.22.9"), "5.1.0"), want: precondition, message: "or to 5.0 are supported"},
+		"RetargetIn4.16":     {reason: "measured from the last completed release before pull request 1094", request: byImage(notUpgradeable(toward("4.16.2", "4.15.3")), "4.16.3"), want: precondition},
+		"RetargetIn4.17":     {reason: "backported to some releases", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.17.3"), want: undetermined, message: "last completed"},
+		"NextMinorIn4.17":    {reason: "by both measures the next minor version is blocked", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.18.3"), want: precondition},
+		"RetargetIn4.18":     {reason: "a retarget within the minor version in progress is a warning", request: byImage(notUpgradeable(toward("4.18.2", "4.17.3")), "4.18.3"), want: loaded, message: "Retarget to 4.18.3 while a minor version update from 4.17.3 to 4.18.2 is in progress"},
+		"RetargetIn5.0":      {reason: "a retarget within the major version in progress is a warning", request: byImage(notUpgradeable(toward("5.0.2", "4.22.3")), "5.0.3"), want: loaded, message: "MajorVersionClusterUpdateInProgress"},
+		"PatchOverPatch":     {reason: "a retarget of a patch update has no warning", request: byImage(notUpgradeable(available(toward("4.18.6", "4.18.3"), "4.18.7")), "4.18.7"), want: loaded},
+		"OverridesIn4.21":    {reason: "patch updates are refused before pull request 1314", request: byImage(unmanaged(notUpgradeable(at("4.21.3"))), "4.21.9"), want: precondition, message: "ClusterVersionOverridesSet"},
+		"OverridesIn4.22":    {reason: "overrides are a warning", request: byImage(unmanaged(notUpgradeable(at("4.22.3"))), "4.22.9"), want: loaded, message: "Retarget from 4.22.3 to 4.22.9 is not blocked by ClusterVersionOverridesSet"},
+		"NextInProgress4.18": {reason: "4.6 to 4.7 to 4.8 of the enhancement for EUS", request: byImage(notUpgradeable(toward("4.19.2", "4.18.3")), "4.20.1"), want: precondition},
 	})
 }
 
@@ -49,64 +47,62 @@ func TestRollback(t *testing.T) {
 		reason  string
 		cluster *configv1.ClusterVersion
 		target  string
-		says    string
+		message string // a part of it
 		weight  cvo.Weight
 	}{
-		"Forward":   {reason: "not before the current target", cluster: at("4.18.3"), target: "4.18.9"},
-		"Same":      {reason: "nor is the same release", cluster: at("4.18.3"), target: "4.18.3"},
-		"Previous":  {reason: "the release before it", cluster: at("4.18.9", "4.18.3"), target: "4.18.3"},
-		"Older":     {reason: "one before that", cluster: at("4.18.9", "4.18.5", "4.18.3"), target: "4.18.3", says: "only supported rollback is to the cluster's previous version 4.18.5", weight: cvo.Blocking},
-		"Minor":     {reason: "across a minor version", cluster: at("4.18.9", "4.17.3"), target: "4.17.3", says: "change major or minor versions are not recommended", weight: cvo.Blocking},
-		"NoHistory": {reason: "nothing before it", cluster: at("4.18.9"), target: "4.18.3", says: "no previous Semantic Version", weight: cvo.Blocking},
-		"NotSemVer": {reason: "what is before it cannot be compared", cluster: unreadable, target: "4.18.3", says: "no previous Semantic Version", weight: cvo.Blocking},
-		"Image":     {reason: "the same version with another image is the previous release", cluster: reimaged, target: "4.18.8", says: "previous version 4.18.9", weight: cvo.Blocking},
-		"Current":   {reason: "an update may be what puts the current version right", cluster: at("custom"), target: "4.18.3", says: "", weight: cvo.Warning},
-		"Target":    {reason: "a target that is not SemVer", cluster: at("4.18.3"), target: "latest", says: "", weight: cvo.Blocking},
+		"Forward":   {reason: "a later release is no rollback", cluster: at("4.18.3"), target: "4.18.9"},
+		"Same":      {reason: "the same release is no rollback", cluster: at("4.18.3"), target: "4.18.3"},
+		"Previous":  {reason: "the previous release is allowed", cluster: at("4.18.9", "4.18.3"), target: "4.18.3"},
+		"Older":     {reason: "an earlier release than the previous one", cluster: at("4.18.9", "4.18.5", "4.18.3"), target: "4.18.3", message: "only supported rollback is to the cluster's previous version 4.18.5", weight: cvo.Blocking},
+		"Minor":     {reason: "the previous release in another minor version", cluster: at("4.18.9", "4.17.3"), target: "4.17.3", message: "change major or minor versions are not recommended", weight: cvo.Blocking},
+		"NoHistory": {reason: "the history has no previous release", cluster: at("4.18.9"), target: "4.18.3", message: "no previous Semantic Version", weight: cvo.Blocking},
+		"NotSemVer": {reason: "the previous release cannot be compared", cluster: unreadable, target: "4.18.3", message: "no previous Semantic Version", weight: cvo.Blocking},
+		"Image":     {reason: "the same version with another image is the previous release", cluster: reimaged, target: "4.18.8", message: "previous version 4.18.9", weight: cvo.Blocking},
+		"Current":   {reason: "an update may fix the current version", cluster: at("custom"), target: "4.18.3", message: "", weight: cvo.Warning},
+		"Target":    {reason: "a target that is not SemVer", cluster: at("4.18.3"), target: "latest", message: "", weight: cvo.Blocking},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objection := cvo.Rollback(tc.cluster, tc.target)
-			if objection == nil {
-				if tc.weight != "" {
-					t.Errorf("%s: no objection, want one that is %s", tc.reason, tc.weight)
-				}
-				return
+			violation := cvo.Rollback(tc.cluster, tc.target)
+			if got := weightOf(violation); got != tc.weight {
+				t.Errorf("%s: weight %q, want %q", tc.reason, got, tc.weight)
 			}
-			if objection.Weight != tc.weight || !strings.Contains(objection.Message, tc.says) {
-				t.Errorf("%s: %+v, want %s and %q", tc.reason, *objection, tc.weight, tc.says)
+			if violation != nil && !strings.Contains(violation.Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, violation.Message, tc.message)
 			}
 		})
 	}
 }
 
-func TestGiantHopIsARuleBeforeItIsAPrecondition(t *testing.T) {
+func TestGiantHop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, from, to string
 		want             cvo.Weight
 	}{
-		"Before":    {reason: "CVO does not look", from: "4.16.3", to: "4.18.1", want: cvo.Unchecked},
-		"Partly":    {reason: "some do", from: "4.18.3", to: "4.20.1", want: cvo.Uncertain},
-		"Since":     {reason: "all do", from: "4.20.3", to: "4.22.1", want: cvo.Blocking},
-		"In5":       {reason: "skip-level is blocked today", from: "5.0.3", to: "5.2.1", want: cvo.Blocking},
-		"Two":       {reason: "two major versions", from: "4.22.3", to: "6.0.0", want: cvo.Blocking},
-		"Next":      {reason: "one hop", from: "5.0.3", to: "5.1.1"},
-		"Back":      {reason: "a lower major version is no hop forward", from: "5.0.3", to: "4.22.1"},
-		"AnyTo5.0":  {reason: "any 4.y passes", from: "4.22.3", to: "5.0.9"},
-		"Candidate": {reason: "a release candidate is of its minor version", from: "4.20.0-rc.1", to: "4.21.0-rc.0"},
+		"Before":    {reason: "CVO does not check it yet", from: "4.16.3", to: "4.18.1", want: cvo.Unchecked},
+		"Partly":    {reason: "some releases check it", from: "4.18.3", to: "4.20.1", want: cvo.Uncertain},
+		"Since":     {reason: "all releases check it", from: "4.20.3", to: "4.22.1", want: cvo.Blocking},
+		"In5":       {reason: "CVO blocks skip-level updates", from: "5.0.3", to: "5.2.1", want: cvo.Blocking},
+		"Two":       {reason: "6.0 cannot be reached from 4.y", from: "4.22.3", to: "6.0.0", want: cvo.Blocking},
+		"Next":      {reason: "the next minor version is one hop", from: "5.0.3", to: "5.1.1"},
+		"Back":      {reason: "an earlier major version is no hop", from: "5.0.3", to: "4.22.1"},
+		"AnyTo5.0":  {reason: "5.0 can be reached from 4.22", from: "4.22.3", to: "5.0.9"},
+		"Candidate": {reason: "a release candidate belongs to its minor version", from: "4.20.0-rc.1", to: "4.21.0-rc.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objection := cvo.GiantHop(at(tc.from), tc.to)
-			if got := weightOf(objection); got != tc.want {
+			violation := cvo.GiantHop(at(tc.from), tc.to)
+			if got := weightOf(violation); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-func weightOf(objection *cvo.Objection) cvo.Weight {
-	if objection == nil {
+// weightOf is the weight of a violation, and empty for none.
+func weightOf(violation *cvo.Violation) cvo.Weight {
+	if violation == nil {
 		return ""
 	}
-	return objection.Weight
+	return violation.Weight
 }
 
 func TestCompletedVersion(t *testing.T) {
@@ -115,12 +111,12 @@ func TestCompletedVersion(t *testing.T) {
 		status configv1.ClusterVersionStatus
 		want   string
 	}{
-		"Completed": {reason: "the last that it completed", status: toward("4.7.3", "4.6.9", "4.6.1").Status, want: "4.6.9"},
+		"Completed": {reason: "the last completed release", status: toward("4.7.3", "4.6.9", "4.6.1").Status, want: "4.6.9"},
 		"Installing": {
-			reason: "else the one that it was installed with",
+			reason: "otherwise the first release in the history",
 			status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{Version: "4.7.3"}, {Version: "4.7.1"}}}, want: "4.7.1",
 		},
-		"Empty": {reason: "before CVO wrote anything"},
+		"Empty": {reason: "an empty history"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := cvo.CompletedVersion(tc.status); got != tc.want {
@@ -130,7 +126,7 @@ func TestCompletedVersion(t *testing.T) {
 	}
 }
 
-// FuzzJudge holds Judge to what every answer has to be, whatever is in a
+// FuzzJudge checks the rules for every answer, with any content of a
 // ClusterVersion.
 func FuzzJudge(f *testing.F) {
 	f.Add("4.18.3", "4.19.0", "4.17.1", "repository@sha256:0", "False", true)
@@ -140,13 +136,13 @@ func FuzzJudge(f *testing.F) {
 		cluster := with(toward(current, before), configv1.OperatorUpgradeable, configv1.ConditionStatus(upgradeable), "Reason", "message")
 		answer := cvo.Judge(cvo.Request{ClusterVersion: cluster, Version: target, Image: image, Force: force})
 		if answer.Reason == "" || answer.Message == "" {
-			t.Errorf("%+v does not say why", answer)
+			t.Errorf("%+v has no reason or no message", answer)
 		}
 		if (answer.Accepts == nil) != (answer.Reason == cvo.NotEvaluated) {
-			t.Errorf("%+v: only what is not evaluated is neither yes nor no", answer)
+			t.Errorf("%+v: Accepts is nil exactly where the reason is NotEvaluated", answer)
 		}
 		if answer.Accepts != nil && *answer.Accepts && !force && image != digest(current) && target != current {
-			t.Errorf("%+v: accepted although nobody knows the signature", answer)
+			t.Errorf("%+v: accepted although the signature is unknown", answer)
 		}
 	})
 }

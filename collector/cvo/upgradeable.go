@@ -8,20 +8,20 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Upgradeable is the precondition ClusterVersionUpgradeable. Of the condition
-// Upgradeable only False counts, and it keeps from leaving the minor version.
-// Absent, True and Unknown pass. It returns nil where CVO does not object.
-func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Objection {
+// Upgradeable is the precondition ClusterVersionUpgradeable: the condition
+// Upgradeable=False blocks updates to another minor version. Absent, True and
+// Unknown pass. It returns nil for no violation.
+func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Violation {
 	const name = "ClusterVersionUpgradeable"
 	condition := find(clusterVersion, configv1.OperatorUpgradeable)
 	if condition == nil || condition.Status != configv1.ConditionFalse {
 		return nil
 	}
-	versions, objection := parse(name, clusterVersion, target)
-	if objection != nil {
-		return objection
+	versions, violation := parse(name, clusterVersion, target)
+	if violation != nil {
+		return violation
 	}
-	blocked := &Objection{Precondition: name, Reason: condition.Reason, Message: condition.Message, Weight: Blocking}
+	blocked := &Violation{Precondition: name, Reason: condition.Reason, Message: condition.Message, Weight: Blocking}
 	if has, certain := fromDesired().in(versions.current); !has && measuredFromCompleted(clusterVersion, versions.target) {
 		if !certain && !versions.leavesMinor() {
 			blocked.Weight = Uncertain
@@ -39,34 +39,34 @@ func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Object
 	return versions.retarget(name, clusterVersion)
 }
 
-// leavesMinor is true for what lies ahead in another minor or major version.
+// leavesMinor is true for a later minor or major version.
 func (p pair) leavesMinor() bool { return minorOf(p.current).before(minorOf(p.target)) }
 
 // measuredFromCompleted is the comparison of CVO before it measured from
-// status.desired: any other minor version than that of the last completed
-// release is another one, ahead or behind.
+// status.desired: every other minor version than that of the last completed
+// release counts, later or earlier.
 func measuredFromCompleted(clusterVersion *configv1.ClusterVersion, target semver.Version) bool {
 	completed, err := semver.Parse(CompletedVersion(clusterVersion.Status))
 	return err == nil && minorOf(completed) != minorOf(target)
 }
 
-// overrides is the objection to a patch update while something is unmanaged.
-func (p pair) overrides(name string) *Objection {
-	objection := &Objection{
+// overrides is the violation by a patch update while objects are unmanaged.
+func (p pair) overrides(name string) *Violation {
+	violation := &Violation{
 		Precondition: name, Reason: "ClusterVersionOverridesSet", Weight: Warning,
 		Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides",
 			p.current, p.target),
 	}
 	if has, _ := patchDespiteOverrides().in(p.current); !has {
-		objection.Weight = Blocking
-		objection.Message = "Disabling ownership via cluster version overrides prevents upgrades. Please remove overrides before continuing."
+		violation.Weight = Blocking
+		violation.Message = "Disabling ownership via cluster version overrides prevents upgrades. Please remove overrides before continuing."
 	}
-	return objection
+	return violation
 }
 
-// retarget warns of a new target within the minor version of an update in
-// progress that came from another one.
-func (p pair) retarget(name string, clusterVersion *configv1.ClusterVersion) *Objection {
+// retarget warns of a new target within the minor version of an update that is in
+// progress from another one.
+func (p pair) retarget(name string, clusterVersion *configv1.ClusterVersion) *Violation {
 	progressing := find(clusterVersion, configv1.OperatorProgressing)
 	if progressing == nil || progressing.Status != configv1.ConditionTrue || minorOf(p.target) != minorOf(p.current) {
 		return nil
@@ -79,7 +79,7 @@ func (p pair) retarget(name string, clusterVersion *configv1.ClusterVersion) *Ob
 	if completed.Major < p.current.Major {
 		kind, word = "Major", "major"
 	}
-	return &Objection{
+	return &Violation{
 		Precondition: name, Reason: kind + "VersionClusterUpdateInProgress", Weight: Warning,
 		Message: fmt.Sprintf("Retarget to %s while a %s version update from %s to %s is in progress", p.target, word, completed, p.current),
 	}

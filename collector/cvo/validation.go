@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validate is CVO's validation of spec.desiredUpdate (lib/validation). Force
-// does not get past it. Conditions that an earlier request left behind do not
-// count: a new request takes its place.
+// validate is CVO's validation of spec.desiredUpdate (lib/validation). Force does
+// not bypass it. Conditions caused by an earlier request do not count, since the
+// new request replaces it.
 func validate(request Request) (answer Answer, done bool) {
 	path := field.NewPath("spec", "desiredUpdate", "version")
 	if request.Version == "" && request.Image == "" {
@@ -23,7 +23,7 @@ func validate(request Request) (answer Answer, done bool) {
 		return invalid(field.Invalid(path, request.Version, "must be a semantic version (1.2.3[-...])"), ""), true
 	}
 	if clusterVersion := request.ClusterVersion; clusterVersion.Status.ObservedGeneration < clusterVersion.Generation {
-		return unknown("the status of ClusterVersion is of generation %d and its spec of %d: CVO has not caught up yet",
+		return unknown("the status of ClusterVersion is of generation %d, but its spec is of generation %d: CVO has not processed the last change",
 			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
 	}
 	if request.Image != "" {
@@ -38,7 +38,8 @@ func validate(request Request) (answer Answer, done bool) {
 	return invalid(field.Invalid(path, request.Version, "when image is empty the update must be an available update"), request.whyNot()), true
 }
 
-// invalid words the condition Invalid of ClusterVersion (pkg/cvo/status.go).
+// invalid has the message of the condition Invalid of ClusterVersion
+// (pkg/cvo/status.go).
 func invalid(err *field.Error, why string) Answer {
 	return refuses("InvalidClusterVersion", "The cluster version is invalid: %s%s", err.Error(), why)
 }
@@ -54,14 +55,14 @@ func availableTo(status configv1.ClusterVersionStatus, version string) int {
 	return count
 }
 
-// past says whether a version was in the cluster before.
+// past reports whether the cluster ran a version before.
 func past(status configv1.ClusterVersionStatus, version string) bool {
-	return slices.ContainsFunc(status.History, func(entry configv1.UpdateHistory) bool {
-		return entry.Version == version && entry.Image != ""
+	return slices.ContainsFunc(status.History, func(update configv1.UpdateHistory) bool {
+		return update.Version == version && update.Image != ""
 	})
 }
 
-// imageOf finds the image that CVO takes for a version alone, or nothing.
+// imageOf is the image that CVO selects for a version alone; empty for none.
 func imageOf(request Request) string {
 	for _, release := range request.ClusterVersion.Status.AvailableUpdates {
 		if release.Version == request.Version && release.Image != "" {
@@ -74,16 +75,15 @@ func imageOf(request Request) string {
 	return ""
 }
 
-// acceptsRisks says whether this CVO knows of accepted risks at all: only with
-// the feature gate ClusterUpdateAcceptRisks does it publish the risks in
-// status.conditionalUpdateRisks. Without it the field spec.desiredUpdate.acceptRisks
-// is pruned.
+// acceptsRisks reports whether this CVO supports accepted risks: only with the
+// feature gate ClusterUpdateAcceptRisks does it publish the risks in
+// status.conditionalUpdateRisks. Without it the API server drops the field
+// spec.desiredUpdate.acceptRisks.
 func (r Request) acceptsRisks() bool { return len(r.ClusterVersion.Status.ConditionalUpdateRisks) > 0 }
 
-// becomesAvailable says whether CVO, having read the accepted risks of the
-// request, makes an available update of a conditional one. A risk that could
-// not be evaluated stays in the way even when it is accepted
-// (pkg/cvo/availableupdates.go).
+// becomesAvailable reports whether the accepted risks of the request turn the
+// conditional update into an available one. A risk that could not be evaluated
+// prevents that even when it is accepted (pkg/cvo/availableupdates.go).
 func (r Request) becomesAvailable() bool {
 	conditional := conditionalTo(r.ClusterVersion.Status, r.Version)
 	if !r.acceptsRisks() || conditional == nil || conditional.Release.Image == "" {
@@ -101,7 +101,7 @@ func (r Request) becomesAvailable() bool {
 	return len(conditional.RiskNames) > 0
 }
 
-// accepts says whether a risk is accepted, by the request or in the cluster.
+// accepts reports whether a risk is accepted, by the request or in the cluster.
 func (r Request) accepts(name string) bool {
 	if slices.Contains(r.AcceptRisks, name) {
 		return true
@@ -110,7 +110,7 @@ func (r Request) accepts(name string) bool {
 	return desired != nil && slices.ContainsFunc(desired.AcceptRisks, func(risk configv1.AcceptRisk) bool { return risk.Name == name })
 }
 
-// applies is what CVO found of a risk.
+// applies is the condition Applies of a risk.
 func (r Request) applies(name string) metav1.ConditionStatus {
 	for _, risk := range r.ClusterVersion.Status.ConditionalUpdateRisks {
 		if condition := meta.FindStatusCondition(risk.Conditions, "Applies"); risk.Name == name && condition != nil {
@@ -120,17 +120,17 @@ func (r Request) applies(name string) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// whyNot explains what CVO's own words leave open.
+// whyNot adds what CVO's own message lacks.
 func (r Request) whyNot() string {
 	if conditionalTo(r.ClusterVersion.Status, r.Version) == nil {
 		return ""
 	}
-	const ask = "it is a conditional update, and CVO takes one by version and image only"
+	const cause = "it is a conditional update, and CVO accepts one by version and image only"
 	if len(r.AcceptRisks) == 0 {
-		return fmt.Sprintf(" (%s)", ask)
+		return fmt.Sprintf(" (%s)", cause)
 	}
 	if !r.acceptsRisks() {
-		return fmt.Sprintf(" (%s; accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks)", ask)
+		return fmt.Sprintf(" (%s; accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks)", cause)
 	}
-	return fmt.Sprintf(" (%s, unless every risk that applies is accepted and none is left that could not be evaluated)", ask)
+	return fmt.Sprintf(" (%s, unless every risk that applies is accepted and every risk could be evaluated)", cause)
 }

@@ -1,6 +1,7 @@
-// Package fingerprint answers: what does a verdict rest on, and is it still so? A
-// preflight is about the cluster as it was; whatever the update starts from may
-// have changed since.
+// Package fingerprint answers: has the cluster changed since a verdict?
+//
+// A preflight judges the state of the cluster at one time; the state from which the
+// update starts may differ.
 package fingerprint
 
 import (
@@ -19,19 +20,20 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// MaxAge is how long a verdict holds when nothing ends it sooner. It is the
-// threshold that openshift/enhancements#363 suggests.
+// MaxAge bounds the validity of a verdict. It is the threshold that
+// openshift/enhancements#363 suggests.
 const MaxAge = 24 * time.Hour
 
-// Fingerprint is what a verdict rests on: the kind and name of each thing, as in
-// "Node worker-3", with its state.
+// Fingerprint is the state that a verdict depends on: the state of each object by its
+// kind and name, as in "Node worker-3".
 type Fingerprint map[string]string
 
-// unknown begins the keys of kinds that could not be read; their state is why.
+// unknown is the prefix of the keys of kinds that could not be read; their state is
+// the error.
 const unknown = "? "
 
-// Read looks at the cluster. What cannot be read is in the Fingerprint as not known,
-// and then nobody can say that it has not changed.
+// Read reads the fingerprint of the cluster. A kind that cannot be read is unknown in
+// it, and never compares as unchanged.
 func Read(ctx context.Context, cluster *snapshot.Cluster) Fingerprint {
 	f := Fingerprint{}
 	f.note("ClusterVersion", f.clusterVersion(ctx, cluster))
@@ -90,24 +92,23 @@ func (f Fingerprint) definitions(ctx context.Context, cluster *snapshot.Cluster)
 	return err
 }
 
-// Changes says what is different now, sorted; nothing means that the verdict
-// still rests on what it was made of. What could not be read, then or now, is
-// among it: not known is not unchanged.
+// Changes are the differences to the present fingerprint, sorted; none means that the
+// verdict still holds. A kind that could not be read, then or now, is a difference.
 func (f Fingerprint) Changes(now Fingerprint) []string {
 	var changes []string
 	for _, key := range slices.Sorted(maps.Keys(union(f, now))) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(key, unknown), " ")
-		blind := cmp.Or(now[unknown+kind], f[unknown+kind])
-		before, was := f[key]
-		after, is := now[key]
+		unread := cmp.Or(now[unknown+kind], f[unknown+kind])
+		before, existed := f[key]
+		after, exists := now[key]
 		switch {
 		case key == unknown+kind:
-			changes = append(changes, fmt.Sprintf("whether a %s has changed is not known: %s", kind, blind))
-		case blind != "":
-		case !was:
+			changes = append(changes, fmt.Sprintf("unknown whether a %s has changed: %s", kind, unread))
+		case unread != "":
+		case !existed:
 			changes = append(changes, key+" is new")
-		case !is:
-			changes = append(changes, key+" is gone")
+		case !exists:
+			changes = append(changes, key+" was deleted")
 		case before != after:
 			changes = append(changes, key+" has changed")
 		}

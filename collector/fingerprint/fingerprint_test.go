@@ -33,8 +33,7 @@ func operator(name, version string) *configv1.ClusterOperator {
 	}
 }
 
-// definition is a CustomResourceDefinition of which somebody changes the scope
-// of what is preserved: its generation is the server's to count.
+// definition is a CustomResourceDefinition, whose generation the API server sets.
 func definition(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -50,31 +49,31 @@ func definition(name string) *unstructured.Unstructured {
 	}}
 }
 
-func TestWhatEndsAVerdict(t *testing.T) {
+func TestChanges(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
 		before, after []runtime.Object
 		want          []string
 	}{
-		"nothing": {
-			reason: "what is the same is no change, in whatever order it is read",
+		"Same": {
+			reason: "equal objects are no change, in any order",
 			before: []runtime.Object{node("a", "v1.36.1"), node("b", "v1.36.1"), operator("etcd", "5.0.3")},
 			after:  []runtime.Object{operator("etcd", "5.0.3"), node("b", "v1.36.1"), node("a", "v1.36.1")},
 		},
-		"node": {
-			reason: "a check may look at every node",
+		"Node": {
+			reason: "checks depend on every node",
 			before: []runtime.Object{node("a", "v1.36.1"), node("b", "v1.36.1")},
 			after:  []runtime.Object{node("a", "v1.36.2"), node("c", "v1.36.1")},
-			want:   []string{"Node a has changed", "Node b is gone", "Node c is new"},
+			want:   []string{"Node a has changed", "Node b was deleted", "Node c is new"},
 		},
-		"operator": {
-			reason: "an operator that is another version may have migrated what it manages",
+		"Operator": {
+			reason: "an operator of another version may have migrated its resources",
 			before: []runtime.Object{operator("etcd", "5.0.3")},
 			after:  []runtime.Object{operator("etcd", "5.0.4")},
 			want:   []string{"ClusterOperator etcd has changed"},
 		},
-		"definition": {
-			reason: "the target may drop what is new",
+		"Definition": {
+			reason: "the target may drop a new API",
 			after:  []runtime.Object{definition("widgets")},
 			want:   []string{"CustomResourceDefinition widgets.example.com is new"},
 		},
@@ -89,39 +88,38 @@ func TestWhatEndsAVerdict(t *testing.T) {
 	}
 }
 
-// read is the basis while the server holds the objects.
+// read is the fingerprint while the server has the objects.
 func read(t *testing.T, objects []runtime.Object) fingerprint.Fingerprint {
 	t.Helper()
 	var found fingerprint.Fingerprint
 	t.Run("", func(t *testing.T) {
-		server.Hold(t, objects...)
-		found = fingerprint.Read(t.Context(), server.Snapshot(t))
+		server.Create(t, objects...)
+		found = fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
 	})
 	awaitRemoval(t, objects)
 	return found
 }
 
-// awaitRemoval returns when the server has none of the objects any more: it
-// finishes with a definition's instances before the definition goes.
+// awaitRemoval returns when the server has deleted the objects: it deletes the
+// instances of a definition before the definition.
 func awaitRemoval(t *testing.T, objects []runtime.Object) {
 	t.Helper()
 	for _, object := range objects {
-		held, ok := object.(*unstructured.Unstructured)
+		definition, ok := object.(*unstructured.Unstructured)
 		if !ok {
 			continue
 		}
-		name := "CustomResourceDefinition " + held.GetName()
+		name := "CustomResourceDefinition " + definition.GetName()
 		for {
-			if _, there := fingerprint.Read(t.Context(), server.Snapshot(t))[name]; !there {
+			if _, exists := fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)[name]; !exists {
 				break
 			}
 		}
 	}
 }
 
-// A definition that is deleted and made again, or changed, is another one,
-// whatever its name.
-func TestADefinitionMadeAgainIsAChange(t *testing.T) {
+// A definition that is deleted and created again is a change.
+func TestARecreatedDefinitionIsAChange(t *testing.T) {
 	before := read(t, []runtime.Object{definition("gadgets")})
 	after := read(t, []runtime.Object{definition("gadgets")})
 	want := []string{"CustomResourceDefinition gadgets.example.com has changed"}
@@ -130,20 +128,20 @@ func TestADefinitionMadeAgainIsAChange(t *testing.T) {
 	}
 }
 
-// What may not be read could have changed: that is never taken for unchanged.
-func TestNotKnownIsNotUnchanged(t *testing.T) {
-	known := fingerprint.Read(t.Context(), server.Snapshot(t))
-	blind := fingerprint.Read(t.Context(), server.Nobody().Snapshot(t))
+// A kind that cannot be read never compares as unchanged.
+func TestUnknownIsNotUnchanged(t *testing.T) {
+	known := fingerprint.Read(t.Context(), server.Snapshot(t).Cluster)
+	unread := fingerprint.Read(t.Context(), server.Unprivileged().Snapshot(t).Cluster)
 	for name, changes := range map[string][]string{
-		"then": blind.Changes(maps.Clone(known)), "now": known.Changes(blind), "both": blind.Changes(blind),
+		"Then": unread.Changes(maps.Clone(known)), "Now": known.Changes(unread), "Both": unread.Changes(unread),
 	} {
 		all := strings.Join(changes, "\n")
-		if strings.Contains(all, "is gone") || strings.Contains(all, "is new") {
-			t.Errorf("%s: what is not known is taken for a change:\n%s", name, all)
+		if strings.Contains(all, "was deleted") || strings.Contains(all, "is new") {
+			t.Errorf("%s: an unknown state is reported as a change:\n%s", name, all)
 		}
 		for _, kind := range []string{"ClusterVersion", "ClusterOperator", "Node", "CustomResourceDefinition"} {
-			if !strings.Contains(all, "whether a "+kind+" has changed is not known") {
-				t.Errorf("%s: that no %s is known is not said:\n%s", name, kind, all)
+			if !strings.Contains(all, "unknown whether a "+kind+" has changed") {
+				t.Errorf("%s: the unknown %s is not reported:\n%s", name, kind, all)
 			}
 		}
 	}

@@ -11,5 +11,5 @@ import (
 var server checktest.Server
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }

@@ -14,22 +14,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Acknowledgement is what the server keeps after Acknowledge.
+// maxDefined is the number of gates that an error lists.
+const maxDefined = 20
+
+// Acknowledgement is the result of Acknowledge.
 type Acknowledgement struct {
 	// Gate is the key of the gate in admin-gates.
 	Gate string
-	// Description is what the administrator thereby says was done.
+	// Description is the text of the gate: what the administrator acknowledges to
+	// have done.
 	Description string
-	// ConfigMap is the namespace and name of where it is kept.
+	// ConfigMap is the namespace and name of the ConfigMap with the
+	// acknowledgement.
 	ConfigMap string
 }
 
-// UnknownGateError names a gate that is not defined.
+// UnknownGateError is the error for a gate that is not defined.
 type UnknownGateError struct {
 	Gate string
-	// Defined are the gates that are.
+	// Defined are the gates of the cluster, sorted.
 	Defined []string
 }
 
@@ -38,20 +45,20 @@ func (e *UnknownGateError) Error() string {
 	if len(e.Defined) == 0 {
 		return fmt.Sprintf("there is no gate %q: no admin gates are defined on this cluster", e.Gate)
 	}
-	return fmt.Sprintf("there is no gate %q; the gates of this cluster are: %s", e.Gate, strings.Join(e.Defined, ", "))
+	return fmt.Sprintf("there is no gate %q; the gates of this cluster are: %s", e.Gate, words.List(e.Defined, maxDefined))
 }
 
-// AcknowledgeRequests are what Acknowledge asks of the API server: always, and
-// only where the ConfigMap of the acknowledgements is missing, or is where the
-// enhancement had it at first.
+// AcknowledgeRequests are the requests of Acknowledge to the API server: those
+// that it always makes, and those that it makes only where the ConfigMap of the
+// acknowledgements is missing or in its former location.
 func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes) {
-	about := func(verb, namespace, name string) authorizationv1.ResourceAttributes {
+	request := func(verb, namespace, name string) authorizationv1.ResourceAttributes {
 		return authorizationv1.ResourceAttributes{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}
 	}
-	for i, place := range places() {
-		always = append(always, about("get", place.gates, gatesName), about("get", place.acks, acksName))
-		rarely = append(rarely, about("create", place.acks, ""))
-		if patch := about("patch", place.acks, acksName); i == 0 {
+	for i, location := range locations() {
+		always = append(always, request("get", location.gates, gatesName), request("get", location.acks, acksName))
+		rarely = append(rarely, request("create", location.acks, ""))
+		if patch := request("patch", location.acks, acksName); i == 0 {
 			always = append(always, patch)
 		} else {
 			rarely = append(rarely, patch)
@@ -60,10 +67,10 @@ func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes)
 	return always, rarely
 }
 
-// Acknowledge opens one gate: it sets its key in admin-acks to "true", creating
-// the ConfigMap where it is missing, and reads back what the server kept. The
-// gate may be named by its key or by its risk name, AdminAck-<key>. The error
-// for one that is not defined is an *UnknownGateError.
+// Acknowledge opens one gate: it sets the gate's key in admin-acks to "true",
+// creates the ConfigMap where it is missing, and verifies what the API server
+// stored. The gate is named by its key or by its risk name, AdminAck-<key>. A
+// gate that is not defined is an *[UnknownGateError].
 func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string) (Acknowledgement, error) {
 	pairs, err := readPairs(ctx, func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
 		return configMaps.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -76,24 +83,25 @@ func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	for _, pair := range pairs {
 		text, ok := pair.gates.Data[key]
 		if ok {
-			done := Acknowledgement{
-				Gate: key, Description: strings.TrimSpace(text), ConfigMap: pair.place.acks + "/" + acksName,
+			acknowledged := Acknowledgement{
+				Gate: key, Description: strings.TrimSpace(text), ConfigMap: pair.location.acks + "/" + acksName,
 			}
-			return done, pair.acknowledge(ctx, configMaps, key)
+			return acknowledged, pair.acknowledge(ctx, configMaps, key)
 		}
-		defined = append(defined, slices.Sorted(maps.Keys(pair.gates.Data))...)
+		defined = slices.AppendSeq(defined, maps.Keys(pair.gates.Data))
 	}
+	slices.Sort(defined)
 	return Acknowledgement{}, &UnknownGateError{Gate: key, Defined: defined}
 }
 
 func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string) error {
-	kept, err := p.write(ctx, configMaps.ConfigMaps(p.place.acks), key)
+	stored, err := p.write(ctx, configMaps.ConfigMaps(p.location.acks), key)
 	if err != nil {
-		return fmt.Errorf("could not acknowledge %q in the ConfigMap %s/%s: %w", key, p.place.acks, acksName, err)
+		return fmt.Errorf("could not acknowledge %q in the ConfigMap %s/%s: %w", key, p.location.acks, acksName, err)
 	}
-	if kept.Data[key] != "true" {
-		return fmt.Errorf("the server did not keep the acknowledgement of %q in the ConfigMap %s/%s: it has %q",
-			key, p.place.acks, acksName, kept.Data[key])
+	if stored.Data[key] != "true" {
+		return fmt.Errorf("the API server did not store the acknowledgement of %q in the ConfigMap %s/%s: the value is %q",
+			key, p.location.acks, acksName, stored.Data[key])
 	}
 	return nil
 }
@@ -104,11 +112,11 @@ func (p pair) write(ctx context.Context, acks corev1client.ConfigMapInterface, k
 	if err != nil {
 		return nil, err
 	}
-	kept, err := acks.Patch(ctx, acksName, types.MergePatchType, patch, metav1.PatchOptions{})
+	stored, err := acks.Patch(ctx, acksName, types.MergePatchType, patch, metav1.PatchOptions{})
 	if !apierrors.IsNotFound(err) {
-		return kept, err
+		return stored, err
 	}
 	return acks.Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: acksName, Namespace: p.place.acks}, Data: data,
+		ObjectMeta: metav1.ObjectMeta{Name: acksName, Namespace: p.location.acks}, Data: data,
 	}, metav1.CreateOptions{})
 }

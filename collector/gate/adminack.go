@@ -11,191 +11,259 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
+
+// ReasonNothingToAcknowledge is reported when no gate requires an acknowledgement
+// before the cluster leaves its minor version.
+//
+// Cause: the ConfigMap admin-gates has no gate for the minor version.
+//
+// Remedy: none needed.
+const ReasonNothingToAcknowledge finding.Reason = "NothingToAcknowledge"
+
+// ReasonAdminAckRequired is reported when a gate is not acknowledged.
+//
+// Cause: the installed release requires an administrator to acknowledge that the
+// tasks in the message are done, such as moving clients to another API.
+//
+// Remedy: do what the message requires, then acknowledge the gate: `preflight ack
+// GATE`.
+const ReasonAdminAckRequired finding.Reason = "AdminAckRequired"
+
+// ReasonAdminAckWrongValue is reported when the acknowledgement of a gate has
+// another value than "true", which CVO ignores.
+//
+// Cause: the value in the ConfigMap admin-acks was set by hand, such as to "True".
+//
+// Remedy: do what the message requires, then acknowledge the gate: `preflight ack
+// GATE`.
+const ReasonAdminAckWrongValue finding.Reason = "AdminAckWrongValue"
+
+// ReasonAcknowledged is reported when a gate is acknowledged; the finding is
+// bypassed.
+//
+// Cause: an administrator acknowledged that the tasks in the message are done.
+//
+// Remedy: none needed.
+const ReasonAcknowledged finding.Reason = "Acknowledged"
+
+// ReasonInvalidGateName is reported when CVO cannot determine to which minor version
+// a gate applies. CVO then blocks every update to another minor version.
+//
+// Cause: the name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].
+//
+// Remedy: report the gate as a defect of the installed release, which defines it.
+const ReasonInvalidGateName finding.Reason = "InvalidGateName"
+
+// ReasonEmptyGate is reported when a gate has no description. CVO does not accept
+// an acknowledgement of such a gate.
+//
+// Cause: a defect of the installed release.
+//
+// Remedy: report the gate as a defect of the installed release, which defines it.
+const ReasonEmptyGate finding.Reason = "EmptyGate"
+
+// ReasonUnknownAck is reported when the ConfigMap admin-acks has an
+// acknowledgement for this minor version, and no gate has its name.
+//
+// Cause: most likely a misspelled name.
+//
+// Remedy: compare the name with those of the gates: `oc -n
+// openshift-config-managed get configmap admin-gates -o yaml`.
+const ReasonUnknownAck finding.Reason = "UnknownAck"
+
+// ReasonAdminGatesMissing is reported when the ConfigMap with the gates does not
+// exist. CVO then blocks every update to another minor version.
+//
+// Cause: the ConfigMap was deleted, and CVO, which creates it, does not run.
+//
+// Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
+const ReasonAdminGatesMissing finding.Reason = "AdminGatesMissing"
+
+// ReasonAdminAcksMissing is reported when the ConfigMap for the acknowledgements
+// does not exist. CVO then blocks every update to another minor version.
+//
+// Cause: the ConfigMap was deleted.
+//
+// Remedy: create the ConfigMap: `oc -n openshift-config create configmap
+// admin-acks`.
+const ReasonAdminAcksMissing finding.Reason = "AdminAcksMissing"
 
 const (
 	gatesName = "admin-gates"
 	acksName  = "admin-acks"
-	// maxDescription bounds what is quoted of a gate's description, in bytes.
+	// nameUnknown names the finding where the gates cannot be evaluated.
+	nameUnknown = "AdminAckUnknown"
+	reportGate  = "Report the gate as a defect of the installed release, which defines it."
+	// maxDescription bounds a gate's description in a message, in bytes.
 	maxDescription = 4096
 )
 
 // AdminAck is the gate that an administrator opens by acknowledging that the
-// tasks described in the admin-gates ConfigMap are done: one finding for each
-// gate that applies, or one that says that there is none. It concerns updates
-// that leave the current minor version. The rules are those of CVO
-// (pkg/risk/adminack); like it, the gate fails closed when either ConfigMap is
-// missing.
-func AdminAck(cluster *snapshot.Cluster, u update.Update) check.Check {
-	gate := adminAck{minor: fmt.Sprintf("%d.%d", u.From.Major, u.From.Minor)}
+// tasks described in the ConfigMap admin-gates are done: a finding
+// AdminAck-<gate> for each gate of the present minor version. It concerns updates
+// to another minor or major version.
+//
+// The rules are those of CVO (pkg/risk/adminack). Like CVO, the check blocks the
+// update when the ConfigMap admin-gates or admin-acks is missing.
+func AdminAck() check.Check {
 	return check.Check{
-		Title: "AdminAck", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			pairs, err := readPairs(ctx, cluster.ConfigMap)
+		Name: "AdminAck", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: adminAckReads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err
 			}
-			return gate.judgeAll(pairs), nil
+			return adminAck{minor: update.Line(s.Update.From)}.judgeAll(pairs), nil
 		},
 	}
 }
 
-// adminAck judges the gates of one minor version: the one that they have to
-// name to apply.
+// adminAckReads are both ConfigMaps, in every location.
+func adminAckReads() []access.Request {
+	var reads []access.Request
+	for _, location := range locations() {
+		reads = append(reads, check.Get("", "configmaps", location.gates, gatesName), check.Get("", "configmaps", location.acks, acksName))
+	}
+	return reads
+}
+
+// adminAck judges the gates that apply to one minor version.
 type adminAck struct{ minor string }
 
-func (a adminAck) judgeAll(pairs []pair) []preflight.Finding {
+func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	if len(pairs) == 0 {
-		return []preflight.Finding{gatesMissing()}
+		return []finding.Finding{gatesMissing()}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, pair := range pairs {
 		findings = append(findings, a.judge(pair)...)
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "NothingToAcknowledge",
-		Message: fmt.Sprintf("no admin ack is asked for to leave %s", a.minor),
-	}}
+	return []finding.Finding{finding.Pass(ReasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
 }
 
-func (a adminAck) judge(pair pair) []preflight.Finding {
+func (a adminAck) judge(pair pair) []finding.Finding {
 	if pair.acks == nil {
-		return []preflight.Finding{acksMissing(pair.place)}
+		return []finding.Finding{acksMissing(pair.location)}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.gates.Data)) {
-		gate := gate{key: key, text: pair.gates.Data[key], place: pair.place}
-		gate.ack, gate.answered = pair.acks.Data[key]
-		if finding, concerned := gate.judge(a.minor); concerned {
-			findings = append(findings, closed(finding, pair.place))
+		gate := adminGate{key: key, text: pair.gates.Data[key], location: pair.location}
+		gate.ack, gate.acked = pair.acks.Data[key]
+		if f, applies := gate.judge(a.minor); applies {
+			findings = append(findings, f)
 		}
 	}
 	return append(findings, a.unusedAcks(pair)...)
 }
 
-// closed completes a finding with what every closed admin gate shares.
-func closed(finding preflight.Finding, place place) preflight.Finding {
-	finding.Outcome = preflight.Fail
-	finding.Objects = []preflight.Object{
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.gates, Name: gatesName},
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: place.acks, Name: acksName},
-	}
-	return finding
+func gatesMissing() finding.Finding {
+	location := locations()[0]
+	return finding.Fail(ReasonAdminGatesMissing,
+		"the ConfigMap %s/%s does not exist, so it is unknown what has to be acknowledged; CVO blocks the update", location.gates, gatesName).
+		Named(nameUnknown).
+		Remedy("CVO creates the ConfigMap. Check that CVO is running, then run the preflight again.").
+		Do(check.CVOPods(), finding.Run("oc -n %s get configmap %s", location.gates, gatesName)).
+		About(location.objects()...)
 }
 
-func gatesMissing() preflight.Finding {
-	place := places()[0]
-	return closed(preflight.Finding{
-		Name: "AdminAckUnknown", Reason: "AdminGatesMissing",
-		Message: fmt.Sprintf("the ConfigMap %s/%s does not exist, so nobody can tell what has to be acknowledged; CVO blocks the update",
-			place.gates, gatesName),
-		Remediation: fmt.Sprintf("CVO brings it back by itself; see whether it is running: oc -n openshift-cluster-version get pods; then: oc -n %s get configmap %s",
-			place.gates, gatesName),
-	}, place)
+func acksMissing(location location) finding.Finding {
+	return finding.Fail(ReasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
+		Named(nameUnknown).
+		Remedy("Create the ConfigMap.").
+		Do(finding.Run("oc -n %s create configmap %s", location.acks, acksName)).
+		About(location.objects()...)
 }
 
-func acksMissing(place place) preflight.Finding {
-	return closed(preflight.Finding{
-		Name: "AdminAckUnknown", Reason: "AdminAcksMissing",
-		Message:     fmt.Sprintf("the ConfigMap %s/%s does not exist; CVO blocks the update", place.acks, acksName),
-		Remediation: fmt.Sprintf("Create it: oc -n %s create configmap %s", place.acks, acksName),
-	}, place)
-}
-
-// unusedAcks warns of acknowledgements for this version that no gate asks for:
-// most likely a slip of the pen. Those of other versions are history.
-func (a adminAck) unusedAcks(pair pair) []preflight.Finding {
-	var findings []preflight.Finding
+// unusedAcks warns of acknowledgements for this version that no gate requires,
+// most likely because of a misspelled name. Those of other versions are ignored.
+func (a adminAck) unusedAcks(pair pair) []finding.Finding {
+	var findings []finding.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.acks.Data)) {
-		_, asked := pair.gates.Data[key]
-		if minor, ok := minorOf(key); asked || (ok && minor != a.minor) {
+		_, required := pair.gates.Data[key]
+		if minor, ok := minorOf(key); required || (ok && minor != a.minor) {
 			continue
 		}
-		findings = append(findings, preflight.Finding{
-			Name: "AdminAckUnused", Outcome: preflight.Warn, Reason: "UnknownAck",
-			Message:     fmt.Sprintf("the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.place.acks, acksName, key),
-			Remediation: "Compare it with the names of the gates: oc -n " + pair.place.gates + " get configmap " + gatesName + " -o yaml",
-			Objects:     []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: pair.place.acks, Name: acksName}},
-		})
+		findings = append(findings, finding.Warn(ReasonUnknownAck,
+			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
+			Named("AdminAckUnused").
+			Remedy("Compare the acknowledgement with the names of the gates.").
+			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
+			About(configMap(pair.location.acks, acksName)))
 	}
 	return findings
 }
 
-// gate is one entry of admin-gates with its acknowledgement.
-type gate struct {
+// adminGate is one entry of admin-gates with its acknowledgement.
+type adminGate struct {
 	key, text string
-	place     place
+	location  location
 	ack       string
-	answered  bool
+	acked     bool
 }
 
-// gateKey is the form of a gate's name in CVO (pkg/risk/adminack/adminack.go).
-// Like there it is not anchored at the end.
-const gateKey = `^ack-([4-5][.][0-9]{1,})-[^-]`
+// gateKey is the form of a gate's name in CVO (pkg/risk/adminack/adminack.go),
+// where it is not anchored at the end either.
+var gateKey = regexp.MustCompile(`^ack-([4-5][.][0-9]{1,})-[^-]`)
 
-// judge says what is wrong with a gate, and whether it concerns a cluster at
-// the minor version given. The outcome is filled in by the caller, but for an
-// acknowledged gate, which is marked as bypassed.
-func (g gate) judge(current string) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: "AdminAck-" + strings.ReplaceAll(g.key, "_", "-")}
+// judge returns the finding of a gate; false when the gate does not apply to a
+// cluster at this minor version. An acknowledged gate is a bypassed failure.
+func (g adminGate) judge(current string) (finding.Finding, bool) {
 	minor, ok := minorOf(g.key)
+	if ok && minor != current {
+		return finding.Finding{}, false
+	}
+	return g.finding(ok).
+		Named("AdminAck-" + strings.ReplaceAll(g.key, "_", "-")).
+		About(g.location.objects()...).
+		Documented(urlIn(g.text)), true
+}
+
+func (g adminGate) finding(validName bool) finding.Finding {
 	switch {
-	case !ok:
-		finding.Reason = "InvalidGateName"
-		finding.Message = fmt.Sprintf("the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.place.gates, gatesName, gateKey)
-		finding.Remediation = "Report it: the release that is installed brought this gate."
-	case minor != current:
-		return preflight.Finding{}, false
+	case !validName:
+		return finding.Fail(ReasonInvalidGateName,
+			"the gate %q in ConfigMap %s/%s has an invalid name: it must match %s", g.key, g.location.gates, gatesName, gateKey).
+			Remedy(reportGate)
 	case g.text == "":
-		finding.Reason = "EmptyGate"
-		finding.Message = fmt.Sprintf("the gate %q in ConfigMap %s/%s does not say what to acknowledge; CVO does not take an acknowledgement for it",
-			g.key, g.place.gates, gatesName)
-		finding.Remediation = "Report it: the release that is installed brought this gate."
+		return finding.Fail(ReasonEmptyGate,
+			"the gate %q in ConfigMap %s/%s has no description; CVO does not accept an acknowledgement for it", g.key, g.location.gates, gatesName).
+			Remedy(reportGate)
 	case g.ack == "true":
-		finding.Reason = "Acknowledged"
-		finding.Message = g.description()
-		finding.Bypass = &preflight.Bypass{By: "AdminAck", Detail: g.place.acks + "/" + acksName}
-	case g.answered:
-		finding.Reason = "AdminAckWrongValue"
-		finding.Message = fmt.Sprintf("the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, g.ack, g.description())
-		finding.Remediation = g.remedy()
-	default:
-		finding.Reason = "AdminAckRequired"
-		finding.Message = g.description()
-		finding.Remediation = g.remedy()
+		return finding.Fail(ReasonAcknowledged, "%s", g.description()).
+			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
+	case g.acked:
+		return g.required(finding.Fail(ReasonAdminAckWrongValue,
+			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Line(g.ack, maxDescription), g.description()))
 	}
-	finding.URL = urlIn(g.text)
-	return finding, true
+	return g.required(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
 }
 
-func (g gate) description() string {
-	text := strings.TrimSpace(g.text)
-	if len(text) > maxDescription {
-		return strings.ToValidUTF8(text[:maxDescription], "") + " [...]"
-	}
-	return text
+func (g adminGate) description() string { return words.Lines(g.text, maxDescription) }
+
+// required adds the remedy of a gate that is not acknowledged.
+func (g adminGate) required(f finding.Finding) finding.Finding {
+	return f.Remedy("Do what the message requires, then acknowledge the gate.").
+		Do(finding.Acknowledge(g.key),
+			finding.Run("oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'", g.location.acks, acksName, g.key))
 }
 
-func (g gate) remedy() string {
-	return fmt.Sprintf("Do what the message asks for, then acknowledge it:\noc preflight ack %s\n"+
-		"which is the same as: oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'",
-		g.key, g.place.acks, acksName, g.key)
-}
+var httpsURL = regexp.MustCompile(`https://[^[:space:]]+`)
 
-func urlIn(text string) string {
-	return regexp.MustCompile(`https://[^[:space:]]+`).FindString(text)
-}
+func urlIn(text string) string { return httpsURL.FindString(text) }
 
 // minorOf returns the minor version that a gate applies to, if its name is valid.
 func minorOf(key string) (string, bool) {
-	match := regexp.MustCompile(gateKey).FindStringSubmatch(key)
+	match := gateKey.FindStringSubmatch(key)
 	if match == nil {
 		return "", false
 	}
@@ -206,53 +274,62 @@ func minorOf(key string) (string, bool) {
 	return major + "." + minor, true
 }
 
-// place is where a pair of ConfigMaps is found: the namespaces of both.
-type place struct{ gates, acks string }
+// location is the namespaces of a pair of ConfigMaps.
+type location struct{ gates, acks string }
 
-// places are where CVO has its ConfigMaps, then where the enhancement
-// upgrades-blocking-on-ack had them at first.
-func places() []place {
-	return []place{
+// objects are both ConfigMaps.
+func (l location) objects() []finding.Object {
+	return []finding.Object{configMap(l.gates, gatesName), configMap(l.acks, acksName)}
+}
+
+func configMap(namespace, name string) finding.Object {
+	return finding.Object{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: name}
+}
+
+// locations are where CVO has its ConfigMaps, then where the first version of the
+// enhancement upgrades-blocking-on-ack had them.
+func locations() []location {
+	return []location{
 		{gates: "openshift-config-managed", acks: "openshift-config"},
 		{gates: "openshift-cluster-version", acks: "openshift-cluster-version"},
 	}
 }
 
-// pair is what was found in a place. acks is nil when that ConfigMap is
+// pair is the ConfigMaps of one location. acks is nil when that ConfigMap is
 // missing.
 type pair struct {
-	place       place
+	location    location
 	gates, acks *corev1.ConfigMap
 }
 
 // getter reads one ConfigMap.
 type getter func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 
-// readPairs returns a pair for every place where gates are defined.
+// readPairs returns a pair for every location in which gates are defined.
 func readPairs(ctx context.Context, get getter) ([]pair, error) {
 	var pairs []pair
-	for _, place := range places() {
-		gates, err := read(ctx, get, place.gates, gatesName)
+	for _, location := range locations() {
+		gates, err := read(ctx, get, location.gates, gatesName)
 		if err != nil {
 			return nil, err
 		}
 		if gates == nil {
 			continue
 		}
-		acks, err := read(ctx, get, place.acks, acksName)
+		acks, err := read(ctx, get, location.acks, acksName)
 		if err != nil {
 			return nil, err
 		}
-		pairs = append(pairs, pair{place: place, gates: gates, acks: acks})
+		pairs = append(pairs, pair{location: location, gates: gates, acks: acks})
 	}
 	return pairs, nil
 }
 
-// read returns nil where the ConfigMap does not exist.
+// read returns nil for a ConfigMap that does not exist.
 func read(ctx context.Context, get getter, namespace, name string) (*corev1.ConfigMap, error) {
 	configMap, err := get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // missing is an answer here, and the callers judge it
+		return nil, nil //nolint:nilnil // the callers judge a missing ConfigMap
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not read the ConfigMap %s/%s: %w", namespace, name, err)

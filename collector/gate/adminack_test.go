@@ -17,7 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// The places of the ConfigMaps, spelled as namespace/name.
+// The ConfigMaps, as namespace/name.
 const (
 	gates    = "openshift-config-managed/admin-gates"
 	acks     = "openshift-config/admin-acks"
@@ -25,15 +25,15 @@ const (
 	oldAcks  = "openshift-cluster-version/admin-acks"
 )
 
-// said is what a table compares of a finding.
-type said struct {
+// ackResult is what a table compares of a finding.
+type ackResult struct {
 	Outcome preflight.Outcome
 	Reason  string
 	Blocks  bool
 	Acked   bool
 }
 
-var required = said{Outcome: preflight.Fail, Reason: "AdminAckRequired", Blocks: true}
+var required = ackResult{Outcome: preflight.Fail, Reason: "AdminAckRequired", Blocks: true}
 
 func TestAdminAck(t *testing.T) {
 	const key = "ack-4.18-api-removals-in-4.19"
@@ -43,108 +43,108 @@ func TestAdminAck(t *testing.T) {
 		from   string
 		to     string
 		maps   map[string]map[string]string
-		want   map[string]said
+		want   map[string]ackResult
 	}{
 		"NotAcknowledged": {
-			reason: "a gate without acknowledgement is shut",
+			reason: "a gate without an acknowledgement blocks",
 			maps:   map[string]map[string]string{gates: text, acks: {}},
-			want:   map[string]said{"AdminAck-" + key: required},
+			want:   map[string]ackResult{"AdminAck-" + key: required},
 		},
 		"Acknowledged": {
-			reason: "exactly \"true\" opens it, and the report keeps it, marked",
+			reason: "exactly \"true\" acknowledges a gate; the finding is kept, and bypassed",
 			maps:   map[string]map[string]string{gates: text, acks: {key: "true"}},
-			want:   map[string]said{"AdminAck-" + key: {preflight.Fail, "Acknowledged", true, true}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "Acknowledged", true, true}},
 		},
 		"True": {
-			reason: "CVO compares letter by letter, so True does not count",
+			reason: "CVO compares the value exactly, so True does not count",
 			maps:   map[string]map[string]string{gates: text, acks: {key: "True"}},
-			want:   map[string]said{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
 		},
 		"TrailingSpace": {
-			reason: "nor does a trailing space",
+			reason: "a value with a trailing space does not count",
 			maps:   map[string]map[string]string{gates: text, acks: {key: "true "}},
-			want:   map[string]said{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "AdminAckWrongValue", true, false}},
 		},
 		"OtherVersion": {
 			reason: "a gate of another minor version does not apply",
 			maps:   map[string]map[string]string{gates: {"ack-4.17-x": "old"}, acks: {}},
-			want:   map[string]said{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
+			want:   map[string]ackResult{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
 		},
 		"SimilarVersion": {
 			reason: "4.1 is not a prefix of 4.18",
 			maps:   map[string]map[string]string{gates: {"ack-4.1-x": "old", "ack-4.180-x": "far"}, acks: {}},
-			want:   map[string]said{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
+			want:   map[string]ackResult{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
 		},
 		"InvalidName": {
-			reason: "a gate whose name is invalid shuts every version, acknowledged or not",
+			reason: "a gate with an invalid name blocks every minor version, acknowledged or not",
 			maps:   map[string]map[string]string{gates: {"ack-4.x-foo": "text"}, acks: {"ack-4.x-foo": "true"}},
-			want:   map[string]said{"AdminAck-ack-4.x-foo": {preflight.Fail, "InvalidGateName", true, false}},
+			want:   map[string]ackResult{"AdminAck-ack-4.x-foo": {preflight.Fail, "InvalidGateName", true, false}},
 		},
 		"LeadingZero": {
 			reason: "4.08 is not a version",
 			maps:   map[string]map[string]string{gates: {"ack-4.08-x": "text"}, acks: {}},
-			want:   map[string]said{"AdminAck-ack-4.08-x": {preflight.Fail, "InvalidGateName", true, false}},
+			want:   map[string]ackResult{"AdminAck-ack-4.08-x": {preflight.Fail, "InvalidGateName", true, false}},
 		},
 		"EmptyText": {
-			reason: "nobody can acknowledge what is not said",
+			reason: "a gate without a description cannot be acknowledged",
 			maps:   map[string]map[string]string{gates: {key: ""}, acks: {key: "true"}},
-			want:   map[string]said{"AdminAck-" + key: {preflight.Fail, "EmptyGate", true, false}},
+			want:   map[string]ackResult{"AdminAck-" + key: {preflight.Fail, "EmptyGate", true, false}},
 		},
 		"GatesMissing": {
-			reason: "without gates nobody can tell, and CVO blocks",
+			reason: "without admin-gates the gates are unknown, and CVO blocks",
 			maps:   map[string]map[string]string{acks: {}},
-			want:   map[string]said{"AdminAckUnknown": {preflight.Fail, "AdminGatesMissing", true, false}},
+			want:   map[string]ackResult{"AdminAckUnknown": {preflight.Fail, "AdminGatesMissing", true, false}},
 		},
 		"AcksMissing": {
-			reason: "CVO blocks without admin-acks even where there are no gates",
+			reason: "without admin-acks CVO blocks even where no gate is defined",
 			maps:   map[string]map[string]string{gates: {}},
-			want:   map[string]said{"AdminAckUnknown": {preflight.Fail, "AdminAcksMissing", true, false}},
+			want:   map[string]ackResult{"AdminAckUnknown": {preflight.Fail, "AdminAcksMissing", true, false}},
 		},
 		"UnknownAck": {
-			reason: "an acknowledgement for this version that no gate asks for is most likely a slip of the pen",
+			reason: "an acknowledgement for this version without a gate is most likely misspelled",
 			maps:   map[string]map[string]string{gates: text, acks: {"ack-4.18-api-removal-in-4.19": "true"}},
-			want: map[string]said{
+			want: map[string]ackResult{
 				"AdminAck-" + key: required,
 				"AdminAckUnused":  {Outcome: preflight.Warn, Reason: "UnknownAck"},
 			},
 		},
 		"OldAck": {
-			reason: "an acknowledgement of an earlier version is history",
+			reason: "an acknowledgement for an earlier version is ignored",
 			maps:   map[string]map[string]string{gates: {}, acks: {"ack-4.17-x": "true"}},
-			want:   map[string]said{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
+			want:   map[string]ackResult{"AdminAck": {Outcome: preflight.Pass, Reason: "NothingToAcknowledge"}},
 		},
-		"PlaceOfTheEnhancement": {
-			reason: "gates in openshift-cluster-version are asked for too",
+		"FormerLocation": {
+			reason: "gates in openshift-cluster-version count too",
 			maps:   map[string]map[string]string{oldGates: text, oldAcks: {}},
-			want:   map[string]said{"AdminAck-" + key: required},
+			want:   map[string]ackResult{"AdminAck-" + key: required},
 		},
-		"AckInTheOtherPlace": {
-			reason: "an acknowledgement counts for the gates of its own place only",
+		"AckInOtherLocation": {
+			reason: "an acknowledgement counts only for the gates of its own location",
 			maps:   map[string]map[string]string{oldGates: text, oldAcks: {}, gates: {}, acks: {key: "true"}},
-			want: map[string]said{
+			want: map[string]ackResult{
 				"AdminAck-" + key: required,
 				"AdminAckUnused":  {Outcome: preflight.Warn, Reason: "UnknownAck"},
 			},
 		},
 		"Patch": {
-			reason: "patch updates ask for no acknowledgement",
+			reason: "patch updates require no acknowledgement",
 			to:     "4.18.9",
 			maps:   map[string]map[string]string{gates: text, acks: {}},
-			want:   map[string]said{"AdminAck": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
+			want:   map[string]ackResult{"AdminAck": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
 		},
 		"Major": {
-			reason: "leaving 4.23 for 5.0 leaves the minor version",
+			reason: "an update from 4.23 to 5.0 leaves the minor version",
 			from:   "4.23.1", to: "5.0.0",
 			maps: map[string]map[string]string{gates: {"ack-4.23-x": "text"}, acks: {}},
-			want: map[string]said{"AdminAck-ack-4.23-x": required},
+			want: map[string]ackResult{"AdminAck-ack-4.23-x": required},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			serve(t, tc.maps)
-			findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, tc.from, tc.to)))
-			got := map[string]said{}
-			for _, finding := range findings {
-				got[finding.Name] = said{finding.Outcome, finding.Reason, finding.Blocks, finding.Bypass != nil}
+			createMaps(t, tc.maps)
+			findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			got := map[string]ackResult{}
+			for _, f := range findings {
+				got[f.Name] = ackResult{f.Outcome, f.Reason, f.Blocks, f.Bypass != nil}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -153,33 +153,31 @@ func TestAdminAck(t *testing.T) {
 	}
 }
 
-func TestAdminAckNamesWhatToDo(t *testing.T) {
+func TestAdminAckRemedy(t *testing.T) {
 	const key = "ack-4.18-x"
-	serve(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
-	findings := checktest.Ask(t, gate.AdminAck(server.Snapshot(t), parse(t, "", "")))
+	createMaps(t, map[string]map[string]string{gates: {key: "Do this: https://example.com/kb then that."}, acks: {}})
+	findings := checktest.Run(t, gate.AdminAck(), server.Snapshot(t), parse(t, "", ""))
 	if len(findings) != 1 {
 		t.Fatalf("findings %+v, want one", findings)
 	}
 	got := findings[0]
 	if got.URL != "https://example.com/kb" {
-		t.Errorf("URL %q, want the first one in the text of the gate", got.URL)
+		t.Errorf("URL %q, want the first URL in the text of the gate", got.URL)
 	}
-	for _, want := range []string{"oc preflight ack " + key, "oc -n openshift-config patch configmap admin-acks"} {
-		if !strings.Contains(got.Remediation, want) {
-			t.Errorf("remediation %q does not have the command %q", got.Remediation, want)
-		}
-	}
+	contains(t, "remedy", checktest.Remedies(findings), []string{
+		"Acknowledge " + key, `Run oc -n openshift-config patch configmap admin-acks --type merge --patch '{"data":{"ack-4.18-x":"true"}}'`,
+	})
 	if diff := cmp.Diff([]string{"4.19.0"}, got.BlockedTargets); diff != "" {
 		t.Errorf("blocked targets: -want +got:\n%s", diff)
 	}
 }
 
-func TestAdminAckUnreadableIsNoAnswer(t *testing.T) {
-	serve(t, map[string]map[string]string{gates: {}, acks: {}})
-	findings := checktest.Ask(t, gate.AdminAck(server.Nobody().Snapshot(t), parse(t, "", "")))
-	want := map[string]checktest.Said{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
-	if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
-		t.Errorf("for one who may not read: -want +got:\n%s", diff)
+func TestAdminAckForbidden(t *testing.T) {
+	createMaps(t, map[string]map[string]string{gates: {}, acks: {}})
+	findings := checktest.Run(t, gate.AdminAck(), server.Unprivileged().Snapshot(t), parse(t, "", ""))
+	want := map[string]checktest.Result{"AdminAck": {Outcome: preflight.Unknown, Reason: "Forbidden"}}
+	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
+		t.Errorf("without permission to read: -want +got:\n%s", diff)
 	}
 	if message := findings[0].Message; !strings.Contains(message, gates) {
 		t.Errorf("the message %q does not name %s", message, gates)
@@ -192,71 +190,72 @@ func TestAcknowledge(t *testing.T) {
 		maps   map[string]map[string]string
 		gate   string
 		where  string
-		bad    string
+		bad    string // a part of the error
 	}{
-		"Key":      {reason: "by its key", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {"other": "true"}}, gate: "ack-4.18-x", where: acks},
-		"RiskName": {reason: "by the name in the report", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "AdminAck-ack-4.18-x", where: acks},
-		"Missing":  {reason: "creates admin-acks where it is missing", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: acks},
-		"OldPlace": {reason: "next to the gate", maps: map[string]map[string]string{oldGates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: oldAcks},
-		"Unknown":  {reason: "names the gates there are", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "ack-4.18-y", bad: "ack-4.18-x"},
-		"None":     {reason: "says that there are none", maps: nil, gate: "ack-4.18-y", bad: "no admin gates"},
+		"Key":      {reason: "a gate is named by its key", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {"other": "true"}}, gate: "ack-4.18-x", where: acks},
+		"RiskName": {reason: "a gate is named by the name of its finding", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "AdminAck-ack-4.18-x", where: acks},
+		"Missing":  {reason: "a missing admin-acks is created", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: acks},
+		"Former":   {reason: "the acknowledgement is stored in the location of the gate", maps: map[string]map[string]string{oldGates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: oldAcks},
+		"Unknown":  {reason: "the error lists the defined gates", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "ack-4.18-y", bad: "ack-4.18-x"},
+		"None":     {reason: "the error reports that no gate is defined", maps: nil, gate: "ack-4.18-y", bad: "no admin gates"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := serve(t, tc.maps)
-			done, err := gate.Acknowledge(t.Context(), client.CoreV1(), tc.gate)
+			client := createMaps(t, tc.maps)
+			acknowledged, err := gate.Acknowledge(t.Context(), client.CoreV1(), tc.gate)
 			if tc.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.bad) {
-					t.Errorf("%s: error %v, want one that says %q", tc.reason, err, tc.bad)
+					t.Errorf("%s: error %v, want %q in it", tc.reason, err, tc.bad)
 				}
 				return
 			}
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if done.ConfigMap != tc.where || done.Gate != "ack-4.18-x" {
-				t.Errorf("%s: acknowledged %q in %q, want ack-4.18-x in %q", tc.reason, done.Gate, done.ConfigMap, tc.where)
+			if acknowledged.ConfigMap != tc.where || acknowledged.Gate != "ack-4.18-x" {
+				t.Errorf("%s: acknowledged %q in %q, want ack-4.18-x in %q", tc.reason, acknowledged.Gate, acknowledged.ConfigMap, tc.where)
 			}
 			namespace, configMap, _ := strings.Cut(tc.where, "/")
-			kept, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), configMap, metav1.GetOptions{})
+			stored, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), configMap, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if kept.Data["ack-4.18-x"] != "true" {
-				t.Errorf("%s: the server has %v", tc.reason, kept.Data)
+			if stored.Data["ack-4.18-x"] != "true" {
+				t.Errorf("%s: the server stored %v", tc.reason, stored.Data)
 			}
-			if tc.maps[acks]["other"] != kept.Data["other"] {
-				t.Errorf("%s: another acknowledgement was lost: %v", tc.reason, kept.Data)
+			if tc.maps[acks]["other"] != stored.Data["other"] {
+				t.Errorf("%s: another acknowledgement was lost: %v", tc.reason, stored.Data)
 			}
 		})
 	}
 }
 
+// parse is an update, from 4.18.3 to 4.19.0 where a version is empty.
 func parse(t *testing.T, from, to string) update.Update {
 	t.Helper()
-	return checktest.Update(t, either(from, "4.18.3"), either(to, "4.19.0"))
+	return checktest.Update(t, or(from, "4.18.3"), or(to, "4.19.0"))
 }
 
-// either is what is given, or else what is usual.
-func either(given, usual string) string {
-	if given == "" {
-		return usual
+// or is the value, or the default where it is empty.
+func or(value, byDefault string) string {
+	if value == "" {
+		return byDefault
 	}
-	return given
+	return value
 }
 
-// serve makes the cluster hold exactly these ConfigMaps, until the test ends.
-func serve(t *testing.T, maps map[string]map[string]string) kubernetes.Interface {
+// createMaps creates exactly these ConfigMaps, until the test ends.
+func createMaps(t *testing.T, maps map[string]map[string]string) kubernetes.Interface {
 	t.Helper()
-	for _, place := range []string{gates, acks, oldGates, oldAcks} {
-		namespace, name, _ := strings.Cut(place, "/")
-		if data, ok := maps[place]; ok {
-			server.Hold(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
+	for _, path := range []string{gates, acks, oldGates, oldAcks} {
+		namespace, name, _ := strings.Cut(path, "/")
+		if data, ok := maps[path]; ok {
+			server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})
 		}
 	}
 	client := kubernetes.NewForConfigOrDie(config)
-	t.Cleanup(func() { // an acknowledgement may have created one
-		for _, place := range []string{acks, oldAcks} {
-			namespace, name, _ := strings.Cut(place, "/")
+	t.Cleanup(func() { // an acknowledgement may have created a ConfigMap
+		for _, path := range []string{acks, oldAcks} {
+			namespace, name, _ := strings.Cut(path, "/")
 			err := client.CoreV1().ConfigMaps(namespace).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Error(err)

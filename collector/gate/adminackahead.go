@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,68 +11,80 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// maxAhead bounds how many gates to come are described.
+// ReasonNothingAhead is reported when the target release brings no gate that an
+// administrator has to acknowledge before a later update.
+//
+// Cause: the release has no admin gates, or they are acknowledged already.
+//
+// Remedy: none needed.
+const ReasonNothingAhead finding.Reason = "NothingAhead"
+
+// ReasonAcksAhead is reported when the target release brings gates that block
+// later updates until they are acknowledged.
+//
+// Cause: a later release removes or changes something that has to be prepared.
+//
+// Remedy: plan the tasks in the message. Once the cluster runs the release and
+// they are done, acknowledge each gate: `preflight ack GATE`.
+const ReasonAcksAhead finding.Reason = "AcksAhead"
+
+// maxAhead bounds the gates that are described.
 const maxAhead = 20
 
-// AdminAckAhead foretells which admin acks are asked for after this update, or,
-// where it goes more than one minor version, on the way: those of the gates in
-// the target's payload, by key. They are not in the way of this update, but are
-// tasks for whoever plans the next. What is acknowledged already is left out.
-func AdminAckAhead(cluster *snapshot.Cluster, u update.Update, gates map[string]string) check.Check {
+// AdminAckAhead lists the admin acknowledgements that are required after this
+// update or, where it spans more than one minor version, on the way. It compares
+// the gates of the target's payload, by key, with the ConfigMap admin-acks;
+// acknowledged gates are left out. It concerns every update, and warns at most:
+// the gates do not block this update.
+func AdminAckAhead(gates map[string]string) check.Check {
 	return check.Check{
-		Title: "AdminAckAhead", Kind: preflight.SourceGate, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+		Name: "AdminAckAhead", Kind: finding.SourceGate,
+		Reads: adminAckReads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			acked := map[string]string{}
-			// Whatever is wrong with the ConfigMap, AdminAck tells of it.
-			if acks, err := cluster.ConfigMap(ctx, places()[0].acks, acksName); err == nil {
+			// AdminAck reports a ConfigMap that cannot be read.
+			if acks, err := s.Cluster.ConfigMap(ctx, locations()[0].acks, acksName); err == nil {
 				acked = acks.Data
 			}
-			return []preflight.Finding{foretell(u, gates, acked)}, nil
+			return []finding.Finding{acksAhead(s.Update, gates, acked)}, nil
 		},
 	}
 }
 
-// foretell words what is to come.
-func foretell(u update.Update, gates, acked map[string]string) preflight.Finding {
-	var texts []string
+func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding {
+	var lines []string
 	url := ""
 	for _, key := range slices.Sorted(maps.Keys(gates)) {
-		when := asked(u, key)
-		if when == "" || acked[key] == "true" {
+		hop := hopOf(u, key)
+		if hop == "" || acked[key] == "true" {
 			continue
 		}
-		gate := gate{key: key, text: gates[key]}
-		texts = append(texts, fmt.Sprintf("%s, %s: %s", when, key, either(gate.description(), "(it does not say what for)")))
-		url = either(url, urlIn(gate.text))
+		gate := adminGate{key: key, text: gates[key]}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s", hop, key, cmp.Or(gate.description(), "(no description)")))
+		url = cmp.Or(url, urlIn(gate.text))
 	}
-	if len(texts) == 0 {
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "NothingAhead",
-			Message: fmt.Sprintf("release %s brings no admin gate that would have to be acknowledged later", u.To),
-		}
+	if len(lines) == 0 {
+		return finding.Pass(ReasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
 	}
-	if more := len(texts) - maxAhead; more > 0 {
-		texts = append(texts[:maxAhead], fmt.Sprintf("and %d more", more))
+	if more := len(lines) - maxAhead; more > 0 {
+		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))
 	}
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: "AcksAhead", URL: url,
-		Message: fmt.Sprintf("release %s brings admin gates; they do not block this update, but later ones:\n%s", u.To, strings.Join(texts, "\n")),
-		Remediation: "Plan what they ask for. The cluster has a gate once it runs the release; acknowledge it then: oc preflight ack GATE\n" +
-			"Patch updates ask for none.",
-	}
+	return finding.Warn(ReasonAcksAhead,
+		"release %s brings admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
+		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no acknowledgement.").
+		Documented(url)
 }
 
-// asked says at which hop a cluster that makes the update meets the gate; empty
-// means at none.
-func asked(u update.Update, key string) string {
+// hopOf is the hop of a later update at which the gate blocks a cluster that
+// makes this update; empty for none.
+func hopOf(u update.Update, key string) string {
 	minor, ok := minorOf(key)
 	if !ok {
-		return "at every update to another minor version, as its name is invalid"
+		return "at every update to another minor version, because its name is invalid"
 	}
 	at, err := semver.Parse(minor + ".0")
 	to := semver.Version{Major: u.To.Major, Minor: u.To.Minor}

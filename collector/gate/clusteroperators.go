@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,34 +9,52 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// ClusterOperators is the gate that an operator shuts with Upgradeable=False:
-// one finding for each. It keeps from leaving the minor version. By the API's
-// own words (ClusterOperator status.conditions, OperatorUpgradeable) what is
-// missing, True or Unknown does not: Unknown is a warning, but for the reason
-// NoData, with which operators say that they have nothing to say.
-func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
+//
+// Cause: the condition is True or absent, and absent means True.
+//
+// Remedy: none needed.
+const ReasonUpgradeable finding.Reason = "Upgradeable"
+
+// ReasonUnexplained is reported when a condition blocks the update, or warns of
+// it, without a reason.
+//
+// Cause: the operator or CVO set the condition without a reason.
+//
+// Remedy: read the condition: `oc get clusterversion version -o yaml` and `oc get
+// clusteroperator NAME -o yaml`.
+const ReasonUnexplained finding.Reason = "Unexplained"
+
+// ClusterOperators is the gate that an operator closes with the condition
+// Upgradeable=False: a finding ClusterOperatorUpgradeable-<name> for each, with
+// the operator's own reason. It concerns updates to another minor or major
+// version.
+//
+// By the API (ClusterOperator status.conditions, OperatorUpgradeable) an absent
+// condition, True and Unknown do not block. Unknown is a warning, except with the
+// reason NoData, which operators set while they have nothing to report.
+func ClusterOperators() check.Check {
 	return check.Check{
-		Title: "ClusterOperatorUpgradeable", Kind: preflight.SourceGate, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			var minor string
-			findings, err := onClusterVersion(cluster, u, func(s situation) []preflight.Finding {
+			findings, err := onClusterVersion(func(s situation) []finding.Finding {
 				minor = s.minor()
-				if s.move.LeavesMinor() {
+				if s.update.LeavesMinor() {
 					return nil
 				}
-				return s.notLeaving("Upgradeable=False of a ClusterOperator")
-			})(ctx)
+				return s.notConcerned("Upgradeable=False of a ClusterOperator")
+			})(ctx, s)
 			if err != nil || len(findings) > 0 {
 				return findings, err
 			}
-			operators, err := cluster.ClusterOperators(ctx)
+			operators, err := s.Cluster.ClusterOperators(ctx)
 			if apierrors.IsNotFound(err) {
-				return noClusterOperators(), nil
+				return []finding.Finding{check.APIMissing("ClusterOperators", configv1.GroupName)}, nil
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
@@ -45,44 +64,39 @@ func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
 	}
 }
 
-func judgeOperators(operators []configv1.ClusterOperator, minor string) []preflight.Finding {
-	var findings []preflight.Finding
+func judgeOperators(operators []configv1.ClusterOperator, minor string) []finding.Finding {
+	var findings []finding.Finding
 	for i := range operators {
-		if finding, ok := judgeOperator(&operators[i], minor); ok {
-			findings = append(findings, finding)
+		if f, ok := judgeOperator(&operators[i], minor); ok {
+			findings = append(findings, f)
 		}
 	}
 	if len(findings) > 0 {
-		return findings
+		return finding.Bounded(finding.Drafts(findings...))
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "Upgradeable",
-		Message: fmt.Sprintf("none of %s says Upgradeable=False", count(len(operators), "ClusterOperator")),
-	}}
+	return []finding.Finding{finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", count(len(operators), "ClusterOperator"))}
 }
 
-// judgeOperator judges one operator; false means that it has nothing against
-// the update.
-func judgeOperator(operator *configv1.ClusterOperator, minor string) (preflight.Finding, bool) {
+// judgeOperator judges one operator; false means that it does not block the
+// update and has no warning.
+func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
-	finding := preflight.Finding{
-		Name: "ClusterOperatorUpgradeable-" + operator.Name, Reason: either(condition.Reason, "Unexplained"),
-		Message: fmt.Sprintf("ClusterOperator %q says Upgradeable=%s: %s", operator.Name, condition.Status, either(condition.Message, "it does not say why")),
-		Objects: []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}},
-	}
+	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
+	reason := cmp.Or(finding.Reason(condition.Reason), ReasonUnexplained)
+	inspect := finding.Run("oc get clusteroperator %s -o yaml", operator.Name)
+	var f finding.Finding
 	switch {
 	case condition.Status == configv1.ConditionFalse:
-		finding.Outcome = preflight.Fail
-		finding.Message += fmt.Sprintf("\nThat blocks updates that leave %s, and none within it.", minor)
-		finding.Remediation = fmt.Sprintf("Do what the operator's message asks for, then see whether it is satisfied: oc get clusteroperator %s -o yaml. "+
-			"Accepting risks does not get past it, only --force does.", operator.Name)
-		return finding, true
+		f = finding.Fail(reason, "%s\nThis blocks updates to another minor version than %s.", message, minor).
+			Remedy("Do what the operator's message requires, then check the condition.").Do(inspect, finding.Force())
 	case condition.Status == configv1.ConditionUnknown && condition.Reason != "NoData":
-		finding.Outcome = preflight.Warn
-		finding.Remediation = fmt.Sprintf("CVO lets the update pass, but the operator could not tell whether it is safe; see why: oc get clusteroperator %s -o yaml", operator.Name)
-		return finding, true
+		f = finding.Warn(reason, "%s", message).
+			Remedy("CVO accepts the update, but the operator could not determine whether it is safe. Check the operator.").Do(inspect)
+	default:
+		return finding.Finding{}, false
 	}
-	return preflight.Finding{}, false
+	return f.Named("ClusterOperatorUpgradeable-" + operator.Name).
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operator.Name}), true
 }
 
 func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorStatusCondition {
@@ -92,14 +106,4 @@ func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorS
 		}
 	}
 	return configv1.ClusterOperatorStatusCondition{}
-}
-
-// noClusterOperators is for a cluster that has a ClusterVersion, but not the
-// API of the operators that it is made of.
-func noClusterOperators() []preflight.Finding {
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing",
-		Message:     "the cluster does not serve ClusterOperators, so nobody can tell what its operators have against the update",
-		Remediation: "See whether the API is there: oc get crd clusteroperators.config.openshift.io",
-	}}
 }

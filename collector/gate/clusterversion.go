@@ -1,101 +1,96 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// ReasonInvalidCurrentVersion is reported when the version of the cluster is not
+// a semantic version, so that it cannot be compared with the target.
+//
+// Cause: status.desired.version of ClusterVersion was set by a custom release.
+//
+// Remedy: check which release the cluster runs: `oc get clusterversion version -o
+// yaml`.
+const ReasonInvalidCurrentVersion finding.Reason = "InvalidCurrentVersion"
+
+// ReasonNotReported is reported when a condition of ClusterVersion is absent or
+// Unknown, so that a check of it is inconclusive.
+//
+// Cause: CVO does not run, or has not evaluated the condition yet.
+//
+// Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
+const ReasonNotReported finding.Reason = "NotReported"
+
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
 	version *configv1.ClusterVersion
-	// move is the update as CVO sees it: not from the last completed release but
-	// from status.desired, which is ahead of that while an update is in
+	// update is the update as CVO measures it: not from the last completed release
+	// but from status.desired, which is the newer release while an update is in
 	// progress.
-	move update.Update
+	update update.Update
 }
 
 // judgement judges a situation with at least one finding.
-type judgement func(situation) []preflight.Finding
+type judgement func(situation) []finding.Finding
 
-// onClusterVersion looks at the ClusterVersion, and at nothing else. Findings
-// without objects get it as theirs.
-func onClusterVersion(cluster *snapshot.Cluster, u update.Update, judge judgement) func(context.Context) ([]preflight.Finding, error) {
-	return func(ctx context.Context) ([]preflight.Finding, error) {
-		version, err := cluster.ClusterVersion(ctx)
+// onClusterVersion is the Run of a check that reads only the ClusterVersion.
+// Findings without objects are about the ClusterVersion.
+func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]finding.Finding, error) {
+	return func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		version, err := s.ClusterVersion(ctx)
 		if apierrors.IsNotFound(err) {
-			return noClusterVersion(ctx, cluster)
+			return s.WithoutClusterVersion(ctx)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+			return nil, err
 		}
-		var findings []preflight.Finding
 		desired, err := semver.Parse(version.Status.Desired.Version)
 		if err != nil {
-			findings = []preflight.Finding{{
-				Outcome: preflight.Unknown, Reason: "InvalidCurrentVersion",
-				Message:     fmt.Sprintf("ClusterVersion %q is at the version %q in status.desired, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err),
-				Remediation: "See what the cluster runs: oc get clusterversion version -o yaml. CVO itself only warns of this; --force goes on without an answer.",
-			}}
-		} else {
-			findings = judge(situation{version: version, move: update.Update{From: desired, To: u.To}})
+			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		for i := range findings {
-			if findings[i].Objects == nil {
-				findings[i].Objects = clusterVersionObject()
+		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}})
+		for i, f := range findings {
+			if f.Objects == nil {
+				findings[i] = f.About(check.ClusterVersionObject())
 			}
 		}
 		return findings, nil
 	}
 }
 
-// fresh refuses to judge a status that is older than the spec beside it.
-func fresh(judge judgement) judgement {
-	return func(s situation) []preflight.Finding {
-		observed, generation := s.version.Status.ObservedGeneration, s.version.Generation
-		if observed >= generation {
-			return judge(s)
+func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding {
+	return finding.Unknown(ReasonInvalidCurrentVersion,
+		"status.desired of ClusterVersion %q has the version %q, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err).
+		Remedy("Check which release the cluster runs. CVO itself only warns of such a version.").
+		Do(finding.Run("oc get clusterversion version -o yaml"), finding.Force()).
+		About(check.ClusterVersionObject())
+}
+
+// current judges only a status that is not older than the spec.
+func current(judge judgement) judgement {
+	return func(s situation) []finding.Finding {
+		if stale, ok := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation); ok {
+			return []finding.Finding{stale.Do(check.CVOPods())}
 		}
-		return []preflight.Finding{{
-			Outcome: preflight.Unknown, Reason: "StaleStatus",
-			Message: fmt.Sprintf("the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
-				s.version.Name, observed, generation),
-			Remediation: "Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods",
-		}}
+		return judge(s)
 	}
 }
 
-func noClusterVersion(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding, error) {
-	topology, err := cluster.Topology(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("there is no ClusterVersion \"version\", and could not read the Infrastructure \"cluster\": %w", err)
-	}
-	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "PlainKubernetes", Message: "this cluster has no ClusterVersion, so no CVO updates it",
-		}}, nil
-	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing", Objects: clusterVersionObject(),
-		Message:     "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster",
-		Remediation: "CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods",
-	}}, nil
-}
-
-func clusterVersionObject() []preflight.Object {
-	return []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: "version"}}
-}
-
-// condition returns a condition of ClusterVersion; its status is empty where it
-// has none.
+// condition returns a condition of ClusterVersion; its status is empty where
+// there is none.
 func (s situation) condition(kind configv1.ClusterStatusConditionType) configv1.ClusterOperatorStatusCondition {
 	for _, condition := range s.version.Status.Conditions {
 		if condition.Type == kind {
@@ -105,41 +100,42 @@ func (s situation) condition(kind configv1.ClusterStatusConditionType) configv1.
 	return configv1.ClusterOperatorStatusCondition{Type: kind}
 }
 
-// target is the version that is asked about.
-func (s situation) target() string { return s.move.To.String() }
+// target is the version of the target.
+func (s situation) target() string { return s.update.To.String() }
 
-// minor is the minor version that the cluster is at or on its way to.
-func (s situation) minor() string { return minorVersion(s.move.From) }
+// minor is the minor version that the cluster runs or is being updated to.
+func (s situation) minor() string { return update.Line(s.update.From) }
 
-func minorVersion(version semver.Version) string {
-	return fmt.Sprintf("%d.%d", version.Major, version.Minor)
-}
-
-// notLeaving is the answer of a check that keeps only from leaving the minor
+// notConcerned is the result of a check that blocks only updates to another minor
 // version.
-func (s situation) notLeaving(what string) []preflight.Finding {
-	return []preflight.Finding{{
-		Outcome: preflight.Skipped, Reason: "NotConcerned",
-		Message: fmt.Sprintf("%s does not block updates within %s, such as %s", what, s.minor(), s.target()),
-	}}
+func (s situation) notConcerned(condition string) []finding.Finding {
+	return []finding.Finding{finding.Skipped(check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition, s.minor(), s.target())}
 }
 
-// refused is the finding of an objection of CVO, with what gets past it.
-func refused(objection *cvo.Objection, remediation string) preflight.Finding {
-	finding := preflight.Finding{
-		Outcome: preflight.Fail, Reason: objection.Reason, Message: objection.Message, Remediation: remediation,
-	}
-	switch objection.Weight {
+// violated is the finding of a precondition of CVO that the update violates, with
+// CVO's own reason, and its message followed by notes.
+func violated(violation cvo.Violation, notes ...string) finding.Finding {
+	outcome := preflight.Fail
+	switch violation.Weight {
 	case cvo.Blocking:
 	case cvo.Unchecked:
-		finding.Message += " The CVO of this cluster does not check that by itself yet."
+		notes = append([]string{"The CVO of this cluster does not check this yet."}, notes...)
 	case cvo.Warning:
-		finding.Outcome = preflight.Warn
+		outcome = preflight.Warn
 	case cvo.Uncertain:
-		finding.Outcome = preflight.Unknown
+		outcome = preflight.Unknown
 	}
-	if finding.Reason == "" {
-		finding.Reason = "Unexplained"
+	message := strings.Join(append([]string{violation.Message}, notes...), " ")
+	return finding.New(outcome, cmp.Or(finding.Reason(violation.Reason), ReasonUnexplained), "%s", message)
+}
+
+// orAbsent is the status of a condition.
+func orAbsent(status configv1.ConditionStatus) string { return cmp.Or(string(status), "absent") }
+
+// count is a number of objects with their kind.
+func count(number int, kind string) string {
+	if number == 1 {
+		return "1 " + kind
 	}
-	return finding
+	return fmt.Sprintf("%d %ss", number, kind)
 }

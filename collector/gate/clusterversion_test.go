@@ -10,19 +10,17 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// constructor is that of any check.
-type constructor func(*snapshot.Cluster, update.Update) check.Check
+// constructor makes a check.
+type constructor func() check.Check
 
 // pullSpec is the image of a release.
 func pullSpec(version string) string { return "quay.io/release@sha256:" + version }
 
-// at is a healthy cluster that completed an update to a version, from others
-// before it, newest first.
+// at is a healthy cluster that completed an update to a version, after updates to
+// others, newest first.
 func at(version string, before ...string) *configv1.ClusterVersion {
 	now := metav1.Now()
 	cluster := &configv1.ClusterVersion{
@@ -43,8 +41,8 @@ func at(version string, before ...string) *configv1.ClusterVersion {
 	return with(cluster, "Failing", configv1.ConditionFalse, "", "")
 }
 
-// toward is a cluster on its way to a version, which gave up those in between
-// for the next one.
+// toward is a cluster that is being updated to the last of the attempts, after the
+// others were retargeted.
 func toward(completed string, attempts ...string) *configv1.ClusterVersion {
 	target := attempts[len(attempts)-1]
 	cluster := at(completed)
@@ -89,59 +87,57 @@ func available(cluster *configv1.ClusterVersion, images ...configv1.Release) *co
 	return cluster
 }
 
-// row is one cluster, one target, and what a check says of it. Message and
-// Remedy are parts of what the findings say, all together.
+// row is one cluster, one target, and the results of a check. Message and remedy
+// are parts of the messages and remedies of all findings.
 type row struct {
 	reason  string
 	cluster *configv1.ClusterVersion
 	to      string
-	want    map[string]checktest.Said
+	want    map[string]checktest.Result
 	message []string
 	remedy  []string
 }
 
-// try asks the check of each row, on the real API server.
+// try runs the check on each row, on the real API server.
 func try(t *testing.T, make constructor, rows map[string]row) {
 	t.Helper()
 	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.cluster)
+			server.Create(t, tc.cluster)
 			from := tc.cluster.Status.History[len(tc.cluster.Status.History)-1].Version
-			findings := checktest.Ask(t, make(server.Snapshot(t), checktest.Update(t, from, tc.to)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			findings := checktest.Run(t, make(), server.Snapshot(t), checktest.Update(t, from, tc.to))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s\nin full: %+v", tc.reason, diff, findings)
 			}
-			var message, remedy string
-			for _, finding := range findings {
-				message, remedy = message+finding.Message+"\n", remedy+finding.Remediation+"\n"
-				blocks := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-				if finding.Blocks != blocks || (blocks && !cmp.Equal(finding.BlockedTargets, []string{tc.to})) {
-					t.Errorf("%s: %s is %s, blocks %v %v", tc.reason, finding.Name, finding.Outcome, finding.Blocks, finding.BlockedTargets)
+			for _, f := range findings {
+				blocks := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+				if f.Blocks != blocks || (blocks && !cmp.Equal(f.BlockedTargets, []string{tc.to})) {
+					t.Errorf("%s: %s is %s, blocks %v %v", tc.reason, f.Name, f.Outcome, f.Blocks, f.BlockedTargets)
 				}
-				if len(finding.Objects) == 0 && finding.Outcome != preflight.Pass && finding.Reason != "NotConcerned" {
-					t.Errorf("%s: %s names no object", tc.reason, finding.Name)
+				if len(f.Objects) == 0 && f.Outcome != preflight.Pass && f.Reason != "NotConcerned" {
+					t.Errorf("%s: %s names no object", tc.reason, f.Name)
 				}
 			}
-			contains(t, tc.reason+": message", message, tc.message)
-			contains(t, tc.reason+": remediation", remedy, tc.remedy)
+			contains(t, tc.reason+": message", checktest.Messages(findings), tc.message)
+			contains(t, tc.reason+": remedy", checktest.Remedies(findings), tc.remedy)
 		})
 	}
 }
 
-// one is what a single finding says.
-func one(name string, outcome preflight.Outcome, reason string) map[string]checktest.Said {
-	return map[string]checktest.Said{name: {Outcome: outcome, Reason: reason}}
+// one is the result of a single finding.
+func one(name string, outcome preflight.Outcome, reason string) map[string]checktest.Result {
+	return map[string]checktest.Result{name: {Outcome: outcome, Reason: reason}}
 }
 
-// onVersion are the checks of the ClusterVersion, and whether they need its
-// status to be current.
+// onVersion are the checks of the ClusterVersion; current is true for those that
+// need a current status.
 func onVersion() map[string]struct {
 	constructor
-	fresh bool
+	current bool
 } {
 	return map[string]struct {
 		constructor
-		fresh bool
+		current bool
 	}{
 		"ClusterOperatorUpgradeable": {gate.ClusterOperators, false},
 		"ResourceDeletionInProgress": {gate.Deletion, true},
@@ -156,16 +152,16 @@ func onVersion() map[string]struct {
 	}
 }
 
-func TestStaleStatusIsNoAnswer(t *testing.T) {
+func TestStaleStatusIsInconclusive(t *testing.T) {
 	stale := at("4.18.3")
 	stale.Status.ObservedGeneration = 0
-	server.Hold(t, stale)
+	server.Create(t, stale)
 	cluster := server.Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
-		isStale := checktest.Summary(findings)[name].Reason == "StaleStatus"
-		if isStale != check.fresh {
-			t.Errorf("%s of a status of generation 0 beside a spec of generation 1: %+v", name, findings)
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
+		isStale := checktest.Results(findings)[name].Reason == "StaleStatus"
+		if isStale != check.current {
+			t.Errorf("%s with a status of generation 0 and a spec of generation 1: %+v", name, findings)
 		}
 		if isStale {
 			contains(t, name, findings[0].Message, []string{"generation 0", "generation 1"})
@@ -173,47 +169,41 @@ func TestStaleStatusIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestForbiddenClusterVersionIsNoAnswer(t *testing.T) {
-	server.Hold(t, at("4.18.3"))
-	cluster := server.Nobody().Snapshot(t)
+func TestForbiddenClusterVersionIsInconclusive(t *testing.T) {
+	server.Create(t, at("4.18.3"))
+	cluster := server.Unprivileged().Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
-		if diff := cmp.Diff(one(name, preflight.Unknown, "Forbidden"), checktest.Summary(findings)); diff != "" {
-			t.Errorf("for one who may not read: -want +got:\n%s", diff)
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "Forbidden"), checktest.Results(findings)); diff != "" {
+			t.Errorf("without permission to read: -want +got:\n%s", diff)
 		}
 	}
 }
 
 func TestMissingClusterVersion(t *testing.T) {
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
-		if diff := cmp.Diff(one(name, preflight.Skipped, "PlainKubernetes"), checktest.Summary(findings)); diff != "" {
+		findings := checktest.Run(t, check.constructor(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
+		if diff := cmp.Diff(one(name, preflight.Skipped, "PlainKubernetes"), checktest.Results(findings)); diff != "" {
 			t.Errorf("without OpenShift's Infrastructure: -want +got:\n%s", diff)
 		}
 	}
-	server.Hold(t, &configv1.Infrastructure{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
-		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
-			CPUPartitioning: configv1.CPUPartitioningNone,
-		},
-	})
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0")))
-		if diff := cmp.Diff(one(name, preflight.Unknown, "APIMissing"), checktest.Summary(findings)); diff != "" {
+		findings := checktest.Run(t, check.constructor(), server.Snapshot(t), checktest.Update(t, "4.18.3", "4.19.0"))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "APIMissing"), checktest.Results(findings)); diff != "" {
 			t.Errorf("on OpenShift: -want +got:\n%s", diff)
 		}
 	}
 }
 
-func TestUnparsableCurrentVersionIsNoAnswer(t *testing.T) {
+func TestInvalidCurrentVersionIsInconclusive(t *testing.T) {
 	broken := at("4.18.3")
 	broken.Status.Desired.Version = "nightly"
-	server.Hold(t, broken)
+	server.Create(t, broken)
 	cluster := server.Snapshot(t)
 	for name, check := range onVersion() {
-		findings := checktest.Ask(t, check.constructor(cluster, checktest.Update(t, "4.18.3", "4.19.0")))
-		if diff := cmp.Diff(one(name, preflight.Unknown, "InvalidCurrentVersion"), checktest.Summary(findings)); diff != "" {
+		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
+		if diff := cmp.Diff(one(name, preflight.Unknown, "InvalidCurrentVersion"), checktest.Results(findings)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}

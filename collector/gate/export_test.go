@@ -1,6 +1,6 @@
 package gate
 
-// What reads text that others wrote, for fuzzing.
+// The parsers of external text, for fuzzing.
 var (
 	MaxOpenShift = maxOpenShift
 	KubeletMinor = kubeletMinor

@@ -1,51 +1,64 @@
 package gate
 
 import (
-	"fmt"
+	"cmp"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Failing is a cluster that CVO cannot bring to where it should be already. CVO
-// does not refuse to update it, `oc adm upgrade` does. It may be accepted by
-// name, with that of `oc adm upgrade recommend`: the target may be the remedy.
-// While an update is in progress it is a warning only, since another target in
-// the same minor version is then most likely meant as the remedy.
-func Failing(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonAsExpected is reported when CVO reconciles the current release without
+// failing.
+//
+// Cause: the condition Failing of ClusterVersion is False.
+//
+// Remedy: none needed.
+const ReasonAsExpected finding.Reason = "AsExpected"
+
+// ReasonFailing is reported when CVO fails to reconcile the current release and
+// gives no reason of its own.
+//
+// Cause: the condition Failing of ClusterVersion is True.
+//
+// Remedy: fix what the message names: `oc adm upgrade`.
+const ReasonFailing finding.Reason = "Failing"
+
+// Failing is the condition Failing of ClusterVersion: CVO cannot reconcile the
+// current release. The finding has CVO's own reason. It concerns every update.
+//
+// CVO does not refuse to update such a cluster, `oc adm upgrade` does. The finding
+// may be accepted by name, as with `oc adm upgrade recommend`, since the target
+// may have the fix. While an update is in progress it is a warning for another
+// target in the same minor version, which is most likely meant as the fix.
+func Failing() check.Check {
 	return check.Check{
-		Title: "Failing", Kind: preflight.SourceRisk, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeFailing)),
+		Name: "Failing", Kind: finding.SourceRisk,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeFailing)),
 	}
 }
 
-func judgeFailing(s situation) []preflight.Finding {
+func judgeFailing(s situation) []finding.Finding {
 	condition := s.condition("Failing")
 	switch condition.Status {
 	case configv1.ConditionFalse:
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("CVO reconciles %s without failing", s.move.From),
-		}}
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "CVO reconciles %s without failing", s.update.From)}
 	case configv1.ConditionTrue:
-		finding := preflight.Finding{
-			Outcome: preflight.Fail, Reason: either(condition.Reason, "Failing"),
-			Message:     fmt.Sprintf("CVO fails to reconcile %s: %s", s.move.From, either(condition.Message, "it does not say why")),
-			Remediation: "Put right what the message names: oc adm upgrade. Where the target is the remedy, accept the risk: --accept Failing; oc then asks for --allow-upgrade-with-warnings.",
+		outcome := preflight.Fail
+		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.update.LeavesMinor() {
+			outcome = preflight.Warn
 		}
-		if s.condition(configv1.OperatorProgressing).Status == configv1.ConditionTrue && !s.move.LeavesMinor() {
-			finding.Outcome = preflight.Warn
-		}
-		return []preflight.Finding{finding}
+		return []finding.Finding{finding.New(outcome, cmp.Or(finding.Reason(condition.Reason), ReasonFailing),
+			"CVO fails to reconcile %s: %s", s.update.From, cmp.Or(condition.Message, "no message")).
+			Remedy("Fix what the message names. If the target has the fix, accept the risk; \"oc adm upgrade\" then requires --allow-upgrade-with-warnings.").
+			Do(finding.Run("oc adm upgrade"), finding.Accept("Failing"))}
 	case configv1.ConditionUnknown:
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: either(condition.Reason, "NotReported"),
-		Message:     fmt.Sprintf("the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), either(condition.Message, "nobody can tell whether CVO fails")),
-		Remediation: "See whether CVO is running: oc -n openshift-cluster-version get pods. Or accept the risk: --accept Failing",
-	}}
+	return []finding.Finding{finding.Unknown(cmp.Or(finding.Reason(condition.Reason), ReasonNotReported),
+		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), cmp.Or(condition.Message, "unknown whether CVO fails")).
+		Remedy("Check that CVO is running, or accept the risk.").
+		Do(check.CVOPods(), finding.Accept("Failing"))}
 }

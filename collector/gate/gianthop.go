@@ -6,49 +6,56 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// GiantHop is CVO's precondition against more than one minor version at a time.
-// Of the major versions only 5.0 can be reached, from 4.y. A CVO that does not
-// have the precondition yet does not make such an update a good one: the rule is
-// that of the Kubernetes API server.
-func GiantHop(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonOneHop is reported when the update does not skip a minor version.
+//
+// Cause: the target is in the same or the next minor version.
+//
+// Remedy: none needed.
+const ReasonOneHop finding.Reason = "OneHop"
+
+// GiantHop is CVO's precondition ClusterVersionGiantHop: an update spans at most
+// one minor version, and of the major versions only 5.0 can be reached, from 4.y.
+// The finding has CVO's own reason. It concerns every update.
+//
+// The rule is that of the Kubernetes API server, so it is applied where the CVO of
+// the cluster does not have the precondition yet.
+func GiantHop() check.Check {
 	return check.Check{
-		Title: "ClusterVersionGiantHop", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeGiantHop)),
+		Name: "ClusterVersionGiantHop", Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeGiantHop)),
 	}
 }
 
-func judgeGiantHop(s situation) []preflight.Finding {
-	if objection := cvo.GiantHop(s.version, s.target()); objection != nil {
-		finding := refused(objection, s.hops())
-		finding.Message += " What stands in the way of the later hops shows only when they are next: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be looked at hop by hop."
-		if objection.Weight == cvo.Uncertain {
-			finding.Outcome = preflight.Fail
-			finding.Message += " Some releases of the CVO of this minor version do not check that by themselves yet."
-		}
-		return []preflight.Finding{finding}
+func judgeGiantHop(s situation) []finding.Finding {
+	found := cvo.GiantHop(s.version, s.target())
+	if found == nil {
+		return []finding.Finding{finding.Pass(ReasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "OneHop",
-		Message: fmt.Sprintf("from %s to %s is one hop", s.move.From, s.move.To),
-	}}
+	violation := *found
+	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be checked hop by hop."}
+	if violation.Weight == cvo.Uncertain {
+		violation.Weight = cvo.Blocking
+		notes = append(notes, "Some releases of the CVO of this minor version do not check this yet.")
+	}
+	return []finding.Finding{violated(violation, notes...).
+		Remedy("%s A forced update over several minor versions is neither tested nor supported.", s.hops()).
+		Do(finding.Targets(), finding.Force())}
 }
 
-// hops says how to get to the target one minor version at a time.
+// hops is the way to the target, one minor version at a time.
 func (s situation) hops() string {
 	const most = 10
-	from, to := s.move.From, s.move.To
-	text := "Go by way of the minor versions between, and run the preflight before each hop: oc preflight targets. "
-	if to.Major == from.Major && to.Minor-from.Minor <= most {
-		var minors []string
-		for minor := from.Minor + 1; minor <= to.Minor; minor++ {
-			minors = append(minors, fmt.Sprintf("%d.%d", to.Major, minor))
-		}
-		text = fmt.Sprintf("Update to %s, one after the other, and run the preflight before each: oc preflight targets. ", strings.Join(minors, ", then "))
+	from, to := s.update.From, s.update.To
+	if to.Major != from.Major || to.Minor-from.Minor > most {
+		return "Update through the minor versions between, and run the preflight before each hop."
 	}
-	return text + "Only --force gets past it, and such an update is neither tested nor supported."
+	var minors []string
+	for minor := from.Minor + 1; minor <= to.Minor; minor++ {
+		minors = append(minors, fmt.Sprintf("%d.%d", to.Major, minor))
+	}
+	return fmt.Sprintf("Update to %s, and run the preflight before each hop.", strings.Join(minors, ", then "))
 }

@@ -8,65 +8,143 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// kubeletSkewTitle is the condition of the cluster-kube-apiserver-operator
-// (KASO) that it adds to Upgradeable. A pool's findings have its name appended.
-const kubeletSkewTitle = "KubeletMinorVersionUpgradeable"
-
-// KubeletSkew is the gate that keeps the API server from leaving kubelets
-// behind that it does not support any longer: a finding for each
-// MachineConfigPool that does, or will at a later hop. It concerns updates that
-// leave the current minor version; patch updates keep the API server's.
+// ReasonKubeletMinorVersionsSynced is reported when all kubelets have the minor
+// version of the API server.
 //
-// The rules are those of KASO (pkg/operator/kubeletversionskewcontroller), but
-// for the API server of the target. Where KASO cannot tell, CVO lets the update
-// pass; here that is Unknown.
-func KubeletSkew(cluster *snapshot.Cluster, u update.Update) check.Check {
+// Cause: all nodes are up to date.
+//
+// Remedy: none needed.
+const ReasonKubeletMinorVersionsSynced finding.Reason = "KubeletMinorVersionsSynced"
+
+// ReasonKubeletMinorVersionSupportedNextUpgrade is reported when kubelets are
+// older than the API server, and the API server of the target supports them.
+//
+// Cause: nodes were not updated with the last update, or no MachineConfigPool
+// updates them. A warning means that a later update is blocked until they are.
+//
+// Remedy: update the nodes before the release that the message names: `oc describe
+// machineconfigpool NAME`.
+const ReasonKubeletMinorVersionSupportedNextUpgrade finding.Reason = "KubeletMinorVersionSupportedNextUpgrade"
+
+// ReasonKubeletMinorVersionUnsupportedNextUpgrade is reported when the API server
+// of the target does not support kubelets of the cluster.
+//
+// Cause: the pool of these nodes is paused, degraded or still updating, or no
+// MachineConfigPool updates them.
+//
+// Remedy: update the nodes first: `oc describe machineconfigpool NAME`.
+const ReasonKubeletMinorVersionUnsupportedNextUpgrade finding.Reason = "KubeletMinorVersionUnsupportedNextUpgrade"
+
+// ReasonKubeletMinorVersionUnsupported is reported when not even the present API
+// server supports kubelets of the cluster.
+//
+// Cause: nodes missed several updates.
+//
+// Remedy: update the nodes first: `oc describe machineconfigpool NAME`.
+const ReasonKubeletMinorVersionUnsupported finding.Reason = "KubeletMinorVersionUnsupported"
+
+// ReasonKubeletMinorVersionAhead is reported when kubelets are newer than the API
+// server, which no release supports.
+//
+// Cause: a rollback or a failed update left the nodes ahead.
+//
+// Remedy: check the history of updates: `oc get clusterversion version -o yaml`.
+const ReasonKubeletMinorVersionAhead finding.Reason = "KubeletMinorVersionAhead"
+
+// ReasonKubeletVersionUnknown is reported when the version of a kubelet is not
+// like v1.31.4.
+//
+// Cause: the kubelet has never run, or is a custom build.
+//
+// Remedy: check the node, and remove it if it no longer exists: `oc describe node
+// NAME`.
+const ReasonKubeletVersionUnknown finding.Reason = "KubeletVersionUnknown"
+
+// ReasonUnknownKubernetesVersion is reported when the Kubernetes version of a
+// release is unknown.
+//
+// Cause: the release is newer than this preflight.
+//
+// Remedy: use a preflight that is as new as the target.
+const ReasonUnknownKubernetesVersion finding.Reason = "UnknownKubernetesVersion"
+
+// ReasonNoNodes is reported when the cluster has no nodes.
+//
+// Cause: a hosted cluster can be scaled to zero.
+//
+// Remedy: none needed.
+const ReasonNoNodes finding.Reason = "NoNodes"
+
+const (
+	// kubeletSkewName is the condition that the cluster-kube-apiserver-operator
+	// (KASO) adds to Upgradeable. The findings of a pool append its name.
+	kubeletSkewName = "KubeletMinorVersionUpgradeable"
+	// maxKubeletVersion bounds a kubelet's version in a message, in bytes.
+	maxKubeletVersion = 40
+	// waitForPool is a command that ends when a pool is up to date.
+	waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
+	// unpausePool is the command that lets a pool update its nodes.
+	unpausePool = `oc patch machineconfigpool %s --type merge --patch '{"spec":{"paused":false}}'`
+)
+
+// KubeletSkew is the gate that keeps the API server from no longer supporting
+// kubelets of the cluster: a finding KubeletMinorVersionUpgradeable-<pool> for each
+// MachineConfigPool with kubelets that the target, or a later release, does not
+// support. It concerns updates to another minor or major version; patch updates
+// keep the minor version of the API server.
+//
+// The rules are those of KASO (pkg/operator/kubeletversionskewcontroller), applied
+// to the API server of the target. Where KASO reports Unknown, CVO accepts the
+// update; here the check is inconclusive.
+func KubeletSkew() check.Check {
 	return check.Check{
-		Title: kubeletSkewTitle, Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			if skipped, err := noPools(ctx, cluster); skipped != nil || err != nil {
+		Name: kubeletSkewName, Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(check.ReadsClusterVersion(), check.List("", "nodes"), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			version, err := cluster.ClusterVersion(ctx)
+			version, err := s.ClusterVersion(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+				return nil, err
 			}
-			skew, known := newKubeletSkew(u, version.Status.Desired.Version)
+			skew, known := newKubeletSkew(s.Update, version.Status.Desired.Version)
 			if !known {
-				return []preflight.Finding{unknownKubernetes(u)}, nil
+				return []finding.Finding{unknownKubernetes(s.Update)}, nil
 			}
-			kubelets, err := cluster.Kubelets(ctx)
+			kubelets, err := s.Cluster.Kubelets(ctx)
 			if err != nil && kubelets == nil {
 				return nil, err
 			}
 			findings := skew.judge(kubelets)
 			if err != nil {
-				findings = slices.DeleteFunc(findings, func(f preflight.Finding) bool { return f.Outcome == preflight.Pass })
+				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
 			}
 			return findings, err
 		},
 	}
 }
 
-func unknownKubernetes(u update.Update) preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "UnknownKubernetesVersion",
-		Message: fmt.Sprintf("it is not known here which Kubernetes, or which limit of kubelets, OpenShift %s or %s has", update.Line(u.From), update.Line(u.To)),
-		Remediation: fmt.Sprintf("Use an oc-preflight that is as new as the target. To compare by hand: oc get nodes; oc adm release info %s",
-			u.To),
-	}
+func unknownKubernetes(u update.Update) finding.Finding {
+	return finding.Unknown(ReasonUnknownKubernetesVersion,
+		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From), update.Line(u.To)).
+		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
+		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
 }
 
-// supportedSkew is how many minor versions a kubelet may be behind the API
-// server of an OpenShift release: what lets every second release of 4, and two
-// of three of 5, go by without a reboot.
+// supportedSkew is how many minor versions a kubelet may be older than the API
+// server of an OpenShift release: every second release of 4, and two of three of
+// 5, can be skipped without a reboot.
 func supportedSkew(release semver.Version) (minors uint64, known bool) {
 	switch release.Major {
 	case 4:
@@ -87,11 +165,12 @@ func oldestKubelet(release semver.Version) (minor uint64, known bool) {
 // kubeletSkew judges kubelets by the limits of one update. All minors are those
 // of Kubernetes.
 type kubeletSkew struct {
-	u update.Update
-	// now is the API server's, and newest is what it may be already where an
-	// update is in progress.
+	update update.Update
+	// now is the minor of the API server; newest is the one that it may have
+	// already while an update is in progress.
 	now, newest uint64
-	// oldest is what the target supports, oldestNow what the cluster does.
+	// oldest is the oldest kubelet that the target supports, oldestNow the oldest
+	// that the cluster supports.
 	oldest, oldestNow uint64
 }
 
@@ -101,15 +180,15 @@ func newKubeletSkew(u update.Update, desired string) (kubeletSkew, bool) {
 	oldest, limit := oldestKubelet(u.To)
 	newest := now
 	if release, err := semver.Parse(desired); err == nil {
-		underway, _ := update.Kubernetes(release)
-		newest = max(newest, underway)
+		inProgress, _ := update.Kubernetes(release)
+		newest = max(newest, inProgress)
 	}
-	return kubeletSkew{u: u, now: now, newest: newest, oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
+	return kubeletSkew{update: u, now: now, newest: newest, oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
 }
 
-func (k kubeletSkew) judge(groups []snapshot.Kubelets) []preflight.Finding {
+func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 	var unreadable, ahead []snapshot.Kubelets
-	pools := map[string]*laggards{}
+	pools := map[string]*poolKubelets{}
 	for _, group := range groups {
 		minor, ok := kubeletMinor(group.Version)
 		switch {
@@ -119,52 +198,51 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []preflight.Finding {
 			ahead = append(ahead, group)
 		default:
 			if pools[group.Pool] == nil {
-				pools[group.Pool] = &laggards{pool: group.Pool, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
+				pools[group.Pool] = &poolKubelets{pool: group.Pool, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
 			}
 			pools[group.Pool].add(minor, group)
 		}
 	}
-	findings := k.unclear(unreadable, ahead)
+	findings := k.incomparable(unreadable, ahead)
 	total := map[uint64]int{}
 	for _, pool := range sortedPools(pools) {
-		if finding, told := k.judgePool(pool); told {
-			findings = append(findings, finding)
+		if f, ok := k.judgePool(pool); ok {
+			findings = append(findings, f)
 		}
 		for minor, count := range pool.count {
 			total[minor] += count
 		}
 	}
 	if len(findings) == 0 {
-		return []preflight.Finding{k.pass(total)}
+		return []finding.Finding{k.pass(total)}
 	}
-	return bounded(findings)
+	return finding.Bounded(finding.Drafts(findings...))
 }
 
-// unclear are the findings about kubelets that cannot be compared.
-func (k kubeletSkew) unclear(unreadable, ahead []snapshot.Kubelets) []preflight.Finding {
-	var findings []preflight.Finding
+// incomparable are the findings about kubelets that cannot be compared.
+func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []finding.Finding {
+	var findings []finding.Finding
 	if len(unreadable) > 0 {
-		findings = append(findings, preflight.Finding{
-			Name: "KubeletVersionUnknown", Outcome: preflight.Unknown, Reason: "KubeletVersionUnknown",
-			Message:     "the version of the kubelet cannot be read: " + listKubelets(unreadable) + "; CVO lets the update pass",
-			Remediation: "See whether these kubelets run, and remove nodes that are gone: oc describe node " + unreadable[0].Nodes[0],
-			Objects:     nodeObjects(unreadable),
-		})
+		findings = append(findings, finding.Unknown(ReasonKubeletVersionUnknown,
+			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
+			Named("KubeletVersionUnknown").
+			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
+			Do(finding.Run("oc describe node %s", strings.Join(unreadable[0].Nodes, " "))).
+			About(nodeObjects(unreadable)...))
 	}
 	if len(ahead) > 0 {
-		findings = append(findings, preflight.Finding{
-			Name: "KubeletMinorVersionAhead", Outcome: preflight.Unknown, Reason: "KubeletMinorVersionAhead",
-			Message: fmt.Sprintf("kubelets are newer than the API server of %s (Kubernetes 1.%d), which is supported at no skew: %s; CVO lets the update pass",
-				update.Line(k.u.From), k.newest, listKubelets(ahead)),
-			Remediation: "Find out whether a rollback or another update left them so: oc get clusterversion version -o yaml; oc get machineconfigpools",
-			Objects:     nodeObjects(ahead),
-		})
+		findings = append(findings, finding.Unknown(ReasonKubeletMinorVersionAhead,
+			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.update.From), k.newest, listKubelets(ahead)).
+			Named("KubeletMinorVersionAhead").
+			Remedy("Check whether a rollback or another update left the nodes ahead.").
+			Do(finding.Run("oc get clusterversion version -o yaml"), finding.Run("oc get machineconfigpools")).
+			About(nodeObjects(ahead)...))
 	}
 	return findings
 }
 
-// laggards are the kubelets of one pool.
-type laggards struct {
+// poolKubelets are the kubelets of one pool, or of no pool.
+type poolKubelets struct {
 	pool   string
 	paused bool
 	oldest uint64
@@ -172,54 +250,61 @@ type laggards struct {
 	groups []snapshot.Kubelets
 }
 
-func (l *laggards) add(minor uint64, group snapshot.Kubelets) {
-	l.oldest = min(l.oldest, minor)
-	l.count[minor] += group.Count
-	l.groups = append(l.groups, group)
+func (p *poolKubelets) add(minor uint64, group snapshot.Kubelets) {
+	p.oldest = min(p.oldest, minor)
+	p.count[minor] += group.Count
+	p.groups = append(p.groups, group)
 }
 
-func sortedPools(pools map[string]*laggards) []*laggards {
-	var sorted []*laggards
+func sortedPools(pools map[string]*poolKubelets) []*poolKubelets {
+	var sorted []*poolKubelets
 	for _, pool := range pools {
 		sorted = append(sorted, pool)
 	}
-	slices.SortFunc(sorted, func(a, b *laggards) int { return cmp.Compare(a.pool, b.pool) })
+	slices.SortFunc(sorted, func(a, b *poolKubelets) int { return cmp.Compare(a.pool, b.pool) })
 	return sorted
 }
 
-// judgePool says nothing of a pool that this update brings along.
-func (k kubeletSkew) judgePool(pool *laggards) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: kubeletSkewTitle, Objects: pool.objects(), Remediation: pool.remedy()}
+// judgePool returns the finding of a pool; false for a pool that this update
+// brings up to date.
+func (k kubeletSkew) judgePool(pool *poolKubelets) (finding.Finding, bool) {
+	f, ok := k.skewOf(pool)
+	if !ok {
+		return finding.Finding{}, false
+	}
+	name := kubeletSkewName
 	if pool.pool != "" {
-		finding.Name += "-" + pool.pool
+		name += "-" + pool.pool
 	}
-	if pool.oldest < k.oldest {
-		finding.Outcome, finding.Reason = preflight.Fail, "KubeletMinorVersionUnsupportedNextUpgrade"
-		if pool.oldest < k.oldestNow {
-			finding.Reason = "KubeletMinorVersionUnsupported"
-		}
-		finding.Message = fmt.Sprintf("%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
-			pool, update.Line(k.u.To), k.oldest, update.Line(k.u.From))
-		return finding, true
-	}
-	hop, oldest := k.hop(pool.oldest)
-	next, _ := update.Next(k.u.To)
-	atLimit := pool.oldest == k.oldest || hop == update.Line(next)
-	if !pool.paused && (!atLimit || (pool.pool != "" && pool.oldest >= k.now)) {
-		return preflight.Finding{}, false
-	}
-	finding.Outcome, finding.Reason = preflight.Warn, "KubeletMinorVersionSupportedNextUpgrade"
-	if pool.paused {
-		finding.Reason = "PoolPaused"
-	}
-	finding.Message = fmt.Sprintf("%s, which %s supports; %s", pool, update.Line(k.u.To), pool.deadline(hop, oldest))
-	return finding, true
+	return pool.remedy(f).Named(name).About(pool.objects()...), true
 }
 
-// hop is the first release after the target that does not support a kubelet,
-// and the oldest one that it does; empty where none that is known does not.
+func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
+	if pool.oldest < k.oldest {
+		reason := ReasonKubeletMinorVersionUnsupportedNextUpgrade
+		if pool.oldest < k.oldestNow {
+			reason = ReasonKubeletMinorVersionUnsupported
+		}
+		return finding.Fail(reason, "%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
+			pool, update.Line(k.update.To), k.oldest, update.Line(k.update.From)), true
+	}
+	hop, oldest := k.hop(pool.oldest)
+	next, _ := update.Next(k.update.To)
+	atLimit := pool.oldest == k.oldest || hop == update.Line(next)
+	if !pool.paused && (!atLimit || (pool.pool != "" && pool.oldest >= k.now)) {
+		return finding.Finding{}, false
+	}
+	reason := ReasonKubeletMinorVersionSupportedNextUpgrade
+	if pool.paused {
+		reason = ReasonPoolPaused
+	}
+	return finding.Warn(reason, "%s, which %s supports; %s", pool, update.Line(k.update.To), pool.deadline(hop, oldest)), true
+}
+
+// hop is the first release after the target that does not support a kubelet, and
+// the oldest kubelet that it supports; empty where no known release is.
 func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
-	for hop, known := update.Next(k.u.To); known; hop, known = update.Next(hop) {
+	for hop, known := update.Next(k.update.To); known; hop, known = update.Next(hop) {
 		if oldest, limit := oldestKubelet(hop); limit && minor < oldest {
 			return update.Line(hop), oldest
 		}
@@ -227,74 +312,71 @@ func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
 	return "", 0
 }
 
-func (l *laggards) deadline(hop string, oldest uint64) string {
-	what := "they have to be updated"
-	if l.paused {
-		what = "the pool has to be unpaused, and its nodes updated,"
+func (p *poolKubelets) deadline(hop string, oldest uint64) string {
+	task := "they have to be updated"
+	if p.paused {
+		task = "the pool has to be unpaused, and its nodes updated,"
 	}
 	if hop == "" {
-		return what + " some time: which later release does not support them is not known yet"
+		return task + " later; the first release that does not support them is unknown"
 	}
-	return fmt.Sprintf("%s before the update to %s, which supports kubelets from 1.%d on", what, hop, oldest)
+	return fmt.Sprintf("%s before the update to %s, which supports kubelets from 1.%d on", task, hop, oldest)
 }
 
-// String says what the kubelets are and whose.
-func (l *laggards) String() string {
+// String is the pool and its kubelets.
+func (p *poolKubelets) String() string {
 	owner := "nodes that no MachineConfigPool updates"
-	if l.pool != "" {
-		owner = fmt.Sprintf("MachineConfigPool %q", l.pool)
+	if p.pool != "" {
+		owner = fmt.Sprintf("MachineConfigPool %q", p.pool)
 	}
-	if l.paused {
+	if p.paused {
 		owner += " (paused)"
 	}
-	return fmt.Sprintf("%s: %s", owner, listKubelets(l.groups))
+	return fmt.Sprintf("%s: %s", owner, listKubelets(p.groups))
 }
 
-func (l *laggards) remedy() string {
+func (p *poolKubelets) remedy(f finding.Finding) finding.Finding {
 	switch {
-	case l.pool == "":
-		return "Update these nodes by the means that installed them, or remove them: oc get nodes -o wide"
-	case l.paused:
-		return fmt.Sprintf("Unpause the pool, and wait until its nodes are updated:\n"+
-			"oc patch machineconfigpool %s --type merge --patch '{\"spec\":{\"paused\":false}}'\n"+
-			"oc wait machineconfigpool %s --for condition=Updated --timeout=-1s", l.pool, l.pool)
+	case p.pool == "":
+		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Run("oc get nodes -o wide"))
+	case p.paused:
+		return f.Remedy("Unpause the pool, and wait until its nodes are updated.").
+			Do(finding.Run(unpausePool, p.pool), finding.Run(waitForPool, p.pool))
 	}
-	return fmt.Sprintf("See what keeps the nodes from being updated, and wait until they are: oc describe machineconfigpool %s", l.pool)
+	return f.Remedy("Check what keeps the nodes from being updated, and wait until they are.").
+		Do(finding.Run("oc describe machineconfigpool %s", p.pool), finding.Run(waitForPool, p.pool))
 }
 
-func (l *laggards) objects() []preflight.Object {
-	nodes := nodeObjects(l.groups)
-	if l.pool == "" {
+func (p *poolKubelets) objects() []finding.Object {
+	nodes := nodeObjects(p.groups)
+	if p.pool == "" {
 		return nodes
 	}
-	pool := preflight.Object{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: l.pool}
-	return append([]preflight.Object{pool}, nodes...)
+	return append([]finding.Object{poolObject(p.pool)}, nodes...)
 }
 
-func (k kubeletSkew) pass(count map[uint64]int) preflight.Finding {
+func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 	total, oldest := 0, k.newest
 	for minor, nodes := range count {
 		total += nodes
 		oldest = min(oldest, minor)
 	}
 	if total == 0 {
-		return preflight.Finding{Outcome: preflight.Pass, Reason: "NoNodes", Message: "the cluster has no nodes"}
+		return finding.Pass(ReasonNoNodes, "the cluster has no nodes")
 	}
-	finding := preflight.Finding{
-		Outcome: preflight.Pass, Reason: "KubeletMinorVersionSupportedNextUpgrade",
-		Message: fmt.Sprintf("the API server of %s supports all %d kubelets, the oldest of which is 1.%d: it supports them from 1.%d on",
-			update.Line(k.u.To), total, oldest, k.oldest),
-	}
+	deadline := ""
 	if hop, _ := k.hop(oldest); hop != "" {
-		finding.Message += "; they have to follow before the update to " + hop
+		deadline = "; they have to be updated before the update to " + hop
 	}
+	reason := ReasonKubeletMinorVersionSupportedNextUpgrade
 	if oldest >= k.now {
-		finding.Reason = "KubeletMinorVersionsSynced"
+		reason = ReasonKubeletMinorVersionsSynced
 	}
-	return finding
+	return finding.Pass(reason, "the API server of %s supports all %d kubelets: the oldest is 1.%d, and it supports kubelets from 1.%d on%s",
+		update.Line(k.update.To), total, oldest, k.oldest, deadline)
 }
 
-// kubeletMinor reads the y of v1.y.z.
+// kubeletMinor parses the y of v1.y.z.
 func kubeletMinor(version string) (uint64, bool) {
 	parsed, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	return parsed.Minor, err == nil && parsed.Major == 1
@@ -305,30 +387,23 @@ func listKubelets(groups []snapshot.Kubelets) string {
 	const most = 5
 	var texts []string
 	for _, group := range groups {
-		version := fmt.Sprintf("%q", short(group.Version, 40))
+		version := fmt.Sprintf("%q", words.Line(group.Version, maxKubeletVersion))
 		if minor, ok := kubeletMinor(group.Version); ok {
-			version = fmt.Sprintf("1.%d (%s)", minor, short(group.Version, 40))
+			version = fmt.Sprintf("1.%d (%s)", minor, words.Line(group.Version, maxKubeletVersion))
 		}
-		nodes := strings.Join(group.Nodes, ", ")
-		if more := group.Count - len(group.Nodes); more > 0 {
-			nodes += fmt.Sprintf(" and %d more", more)
-		}
-		texts = append(texts, fmt.Sprintf("kubelet %s on %s", version, nodes))
+		texts = append(texts, fmt.Sprintf("kubelet %s on %s", version, words.ListOf(group.Nodes, group.Count)))
 	}
-	if len(texts) <= most {
-		return strings.Join(texts, "; ")
-	}
-	return fmt.Sprintf("%s; and %d other versions", strings.Join(texts[:most], "; "), len(texts)-most)
+	return words.Clauses(texts, most)
 }
 
 // nodeObjects are the first nodes of the first groups.
-func nodeObjects(groups []snapshot.Kubelets) []preflight.Object {
+func nodeObjects(groups []snapshot.Kubelets) []finding.Object {
 	const most = 10
-	var objects []preflight.Object
+	var objects []finding.Object
 	for _, group := range groups {
 		for _, node := range group.Nodes {
 			if len(objects) < most {
-				objects = append(objects, preflight.Object{APIVersion: "v1", Kind: "Node", Name: node})
+				objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: node})
 			}
 		}
 	}

@@ -11,31 +11,84 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxPoolMessage bounds what is quoted of a pool's condition, in bytes.
+// ReasonPoolsUpdated is reported when no MachineConfigPool is degraded, updating
+// or paused.
+//
+// Cause: all pools are up to date.
+//
+// Remedy: none needed.
+const ReasonPoolsUpdated finding.Reason = "PoolsUpdated"
+
+// ReasonDegradedPool is reported when a MachineConfigPool is degraded.
+//
+// Cause: the machine-config-operator could not apply a configuration to a node of
+// the pool; the message has the conditions of the pool.
+//
+// Remedy: fix what the message names: `oc describe machineconfigpool NAME`.
+const ReasonDegradedPool finding.Reason = "DegradedPool"
+
+// ReasonInterruptedBuild is reported when the build of the operating system image
+// of a MachineConfigPool was interrupted.
+//
+// Cause: the build was canceled, or its pod was deleted.
+//
+// Remedy: check what interrupted the build, and start it again: `oc get
+// machineosbuilds`.
+const ReasonInterruptedBuild finding.Reason = "InterruptedBuild"
+
+// ReasonNoDegradedCondition is reported when a MachineConfigPool has no condition
+// Degraded, or one that is neither True nor False.
+//
+// Cause: the machine-config-controller has not evaluated the pool yet, or does not
+// run.
+//
+// Remedy: wait until the controller has evaluated the pool: `oc describe
+// machineconfigpool NAME`.
+const ReasonNoDegradedCondition finding.Reason = "NoDegradedCondition"
+
+// ReasonPoolPaused is reported when a MachineConfigPool is paused, so that its
+// nodes keep their kubelets.
+//
+// Cause: an administrator paused the pool, for example to skip a reboot.
+//
+// Remedy: unpause the pool before the release that the message names: `oc patch
+// machineconfigpool NAME --type merge --patch '{"spec":{"paused":false}}'`.
+const ReasonPoolPaused finding.Reason = "PoolPaused"
+
+// ReasonPoolUpdating is reported while the nodes of a MachineConfigPool are being
+// updated.
+//
+// Cause: an earlier update or a change of the configuration is in progress.
+//
+// Remedy: wait until the pool is updated: `oc wait machineconfigpool NAME --for
+// condition=Updated --timeout=-1s`.
+const ReasonPoolUpdating finding.Reason = "PoolUpdating"
+
+// maxPoolMessage bounds a pool's conditions in a message, in bytes.
 const maxPoolMessage = 1024
 
-// MachineConfigPools is the gate that is shut while a pool of nodes is
-// degraded, or the build of its image was interrupted
-// (machine-config-operator pkg/operator/status.go): a finding
-// MachineConfigPool-<name> for each pool of which there is something to say. It
-// concerns updates that leave the current minor version. A pool that is
-// updating or paused does not stand in the way of this update; KubeletSkew says
+// MachineConfigPools is the gate that is closed while a pool of nodes is degraded,
+// or the build of its image was interrupted (machine-config-operator
+// pkg/operator/status.go): a finding MachineConfigPool-<name> for each pool that
+// blocks or has a warning. It concerns updates to another minor or major version.
+// A pool that is updating or paused does not block this update; KubeletSkew reports
 // when it will.
-func MachineConfigPools(cluster *snapshot.Cluster, u update.Update) check.Check {
+func MachineConfigPools() check.Check {
 	return check.Check{
-		Title: "MachineConfigPool", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			if skipped, err := noPools(ctx, cluster); skipped != nil || err != nil {
+		Name: "MachineConfigPool", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(check.ReadsTopology(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			pools, err := cluster.MachineConfigPools(ctx)
+			pools, err := s.Cluster.MachineConfigPools(ctx)
 			if apierrors.IsNotFound(err) {
-				return apiMissing("MachineConfigPools", machineconfigurationv1.GroupName), nil
+				return []finding.Finding{check.APIMissing("MachineConfigPools", machineconfigurationv1.GroupName)}, nil
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
@@ -45,92 +98,72 @@ func MachineConfigPools(cluster *snapshot.Cluster, u update.Update) check.Check 
 	}
 }
 
-func judgePools(pools []machineconfigurationv1.MachineConfigPool) []preflight.Finding {
-	var findings []preflight.Finding
+func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+	var findings []finding.Finding
 	for i := range pools {
-		if finding := judgePool(&pools[i]); finding.Outcome != preflight.Pass {
-			finding.Name = "MachineConfigPool-" + pools[i].Name
-			finding.Objects = []preflight.Object{{
-				APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: pools[i].Name,
-			}}
-			findings = append(findings, finding)
+		if f, ok := judgePool(&pools[i]); ok {
+			findings = append(findings, f.Named("MachineConfigPool-"+pools[i].Name).About(poolObject(pools[i].Name)))
 		}
 	}
 	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "PoolsUpdated",
-			Message: fmt.Sprintf("none of the %d MachineConfigPools is degraded, updating or paused", len(pools)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
 	}
-	return bounded(findings)
+	return finding.Bounded(finding.Drafts(findings...))
 }
 
-// judgePool says the worst of a pool.
-func judgePool(pool *machineconfigurationv1.MachineConfigPool) preflight.Finding {
-	const wait = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
-	degraded, told := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
-	interrupted, _ := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
-	updating, _ := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
-	describe := "oc describe machineconfigpool " + pool.Name
+func poolObject(name string) finding.Object {
+	return finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: name}
+}
+
+// judgePool returns the worst finding of a pool; false for a pool without one.
+func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding, bool) {
+	degraded := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
+	interrupted := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
+	updating := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
+	describe := finding.Run("oc describe machineconfigpool %s", pool.Name)
+	if stale, ok := check.Stale(poolObject(pool.Name), pool.Status.ObservedGeneration, pool.Generation); ok {
+		return stale.Do(finding.Run("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller")), true
+	}
 	switch {
-	case pool.Status.ObservedGeneration < pool.Generation:
-		return preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "StaleStatus",
-			Message: fmt.Sprintf("the status of MachineConfigPool %q is of generation %d, and the pool is at %d: it may be degraded since",
-				pool.Name, pool.Status.ObservedGeneration, pool.Generation),
-			Remediation: "See whether the controller runs: oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller",
-		}
 	case degraded.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Fail, Reason: "DegradedPool",
-			Message: fmt.Sprintf("MachineConfigPool %q is degraded%s; this does not block patch updates",
-				pool.Name, explain(degraded, degradedBy(pool))),
-			Remediation: "Put right what the pool complains about: " + describe,
-		}
+		return finding.Fail(ReasonDegradedPool,
+			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).
+			Remedy("Fix what the conditions of the pool name.").Do(describe), true
 	case interrupted.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Fail, Reason: "InterruptedBuild",
-			Message: fmt.Sprintf("the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates",
-				pool.Name, explain(interrupted, nil)),
-			Remediation: "See what interrupted it, and let it be built again: oc get machineosbuilds; " + describe,
-		}
-	case !told || degraded.Status != corev1.ConditionFalse:
-		return preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "NoDegradedCondition",
-			Message:     fmt.Sprintf("MachineConfigPool %q does not say whether it is degraded%s", pool.Name, explain(degraded, nil)),
-			Remediation: "Wait until its controller has looked at it: " + describe,
-		}
+		return finding.Fail(ReasonInterruptedBuild,
+			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
+			Remedy("Check what interrupted the build, and start it again.").Do(finding.Run("oc get machineosbuilds"), describe), true
+	case degraded.Status != corev1.ConditionFalse:
+		return finding.Unknown(ReasonNoDegradedCondition,
+			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).
+			Remedy("Wait until the controller has evaluated the pool.").Do(describe), true
 	case pool.Spec.Paused:
-		return preflight.Finding{
-			Outcome: preflight.Warn, Reason: "PoolPaused",
-			Message: fmt.Sprintf("MachineConfigPool %q is paused: its %d nodes stay as they are, %d of them up to date; see %s for how long that may last",
-				pool.Name, pool.Status.MachineCount, pool.Status.UpdatedMachineCount, kubeletSkewTitle),
-			Remediation: fmt.Sprintf("Unpause it when its nodes may be updated: oc patch machineconfigpool %s --type merge --patch '{\"spec\":{\"paused\":false}}'", pool.Name),
-		}
+		return finding.Warn(ReasonPoolPaused,
+			"MachineConfigPool %q is paused: %d of its %d nodes are up to date, the others are not updated; see %s for when they have to be",
+			pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount, kubeletSkewName).
+			Remedy("Unpause the pool when its nodes may be updated.").Do(finding.Run(unpausePool, pool.Name)), true
 	case updating.Status == corev1.ConditionTrue:
-		return preflight.Finding{
-			Outcome: preflight.Warn, Reason: "PoolUpdating",
-			Message: fmt.Sprintf("MachineConfigPool %q is updating: %d of %d nodes are up to date",
-				pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount),
-			Remediation: "Wait until it is done: " + fmt.Sprintf(wait, pool.Name),
-		}
+		return finding.Warn(ReasonPoolUpdating,
+			"MachineConfigPool %q is updating: %d of %d nodes are up to date", pool.Name, pool.Status.UpdatedMachineCount, pool.Status.MachineCount).
+			Remedy("Wait until the pool is updated.").Do(finding.Run(waitForPool, pool.Name)), true
 	}
-	return preflight.Finding{Outcome: preflight.Pass}
+	return finding.Finding{}, false
 }
 
+// poolCondition returns a condition; its status is empty where there is none.
 func poolCondition(
 	pool *machineconfigurationv1.MachineConfigPool, kind machineconfigurationv1.MachineConfigPoolConditionType,
-) (machineconfigurationv1.MachineConfigPoolCondition, bool) {
+) machineconfigurationv1.MachineConfigPoolCondition {
 	for _, condition := range pool.Status.Conditions {
 		if condition.Type == kind {
-			return condition, true
+			return condition
 		}
 	}
-	return machineconfigurationv1.MachineConfigPoolCondition{}, false
+	return machineconfigurationv1.MachineConfigPoolCondition{}
 }
 
-// degradedBy are the conditions that Degraded sums up: they say of which node,
-// and why.
+// degradedBy are the conditions that Degraded summarizes: they name the node and
+// the cause.
 func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigurationv1.MachineConfigPoolCondition {
 	return slices.DeleteFunc(slices.Clone(pool.Status.Conditions), func(condition machineconfigurationv1.MachineConfigPoolCondition) bool {
 		return condition.Status != corev1.ConditionTrue || condition.Type == machineconfigurationv1.MachineConfigPoolDegraded ||
@@ -138,7 +171,8 @@ func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigu
 	})
 }
 
-// explain is what a condition says, and what those say that it sums up.
+// explain is the message of a condition, with those of the conditions that it
+// summarizes.
 func explain(
 	condition machineconfigurationv1.MachineConfigPoolCondition, causes []machineconfigurationv1.MachineConfigPoolCondition,
 ) string {
@@ -152,5 +186,5 @@ func explain(
 	if len(texts) == 0 {
 		return ""
 	}
-	return ": " + short(strings.Join(texts, "; "), maxPoolMessage)
+	return ": " + words.Lines(strings.Join(texts, "; "), maxPoolMessage)
 }

@@ -15,8 +15,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// conditions are a pool's: those named are True, and Degraded is False where it
-// is not. The status is of the pool's first generation.
+// conditions sets the status of a pool: these conditions are True, and otherwise
+// Degraded is False. The status is of the first generation.
 func conditions(pool *machineconfigurationv1.MachineConfigPool, isTrue ...machineconfigurationv1.MachineConfigPoolConditionType) *machineconfigurationv1.MachineConfigPool {
 	pool.Status = machineconfigurationv1.MachineConfigPoolStatus{ObservedGeneration: 1, MachineCount: 3, UpdatedMachineCount: 1}
 	status := map[machineconfigurationv1.MachineConfigPoolConditionType]corev1.ConditionStatus{
@@ -37,97 +37,95 @@ func TestMachineConfigPools(t *testing.T) {
 	const name = "MachineConfigPool-worker"
 	stale := conditions(pool("worker"))
 	stale.Status.ObservedGeneration = 0
-	silent := conditions(pool("worker"))
-	silent.Status.Conditions = nil
-	unsure := conditions(pool("worker"))
-	unsure.Status.Conditions[0].Status = corev1.ConditionUnknown
+	unreported := conditions(pool("worker"))
+	unreported.Status.Conditions = nil
+	undetermined := conditions(pool("worker"))
+	undetermined.Status.Conditions[0].Status = corev1.ConditionUnknown
 	for test, tc := range map[string]struct {
-		reason string
-		to     string
-		pool   *machineconfigurationv1.MachineConfigPool
-		says   string
-		name   string
-		want   checktest.Said
+		reason  string
+		to      string
+		pool    *machineconfigurationv1.MachineConfigPool
+		message string // a part of it
+		name    string
+		want    checktest.Result
 	}{
 		"Updated": {
-			reason: "nothing is in the way", pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolUpdated), says: "none of the 1 ",
-			name: "MachineConfigPool", want: checktest.Said{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
+			reason: "the pool is up to date", pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolUpdated), message: "none of the 1 ",
+			name: "MachineConfigPool", want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
 		},
 		"Degraded": {
-			reason: "the machine-config-operator says Upgradeable=False, and the condition below says why",
-			pool:   conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded, machineconfigurationv1.MachineConfigPoolNodeDegraded),
-			says:   "because of Degraded; NodeDegraded: because of NodeDegraded; this does not block patch updates",
-			want:   checktest.Said{Outcome: preflight.Fail, Reason: "DegradedPool"},
+			reason:  "the machine-config-operator reports Upgradeable=False; the other condition has the cause",
+			pool:    conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded, machineconfigurationv1.MachineConfigPoolNodeDegraded),
+			message: "because of Degraded; NodeDegraded: because of NodeDegraded; this does not block patch updates",
+			want:    checktest.Result{Outcome: preflight.Fail, Reason: "DegradedPool"},
 		},
 		"DegradedAndPaused": {
-			reason: "the worst is said",
+			reason: "the worst finding is reported",
 			pool:   conditions(paused("worker"), machineconfigurationv1.MachineConfigPoolDegraded),
-			want:   checktest.Said{Outcome: preflight.Fail, Reason: "DegradedPool"},
+			want:   checktest.Result{Outcome: preflight.Fail, Reason: "DegradedPool"},
 		},
 		"BuildInterrupted": {
-			reason: "so does a build that was interrupted",
+			reason: "the machine-config-operator reports Upgradeable=False for an interrupted build",
 			pool:   conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolBuildInterrupted),
-			want:   checktest.Said{Outcome: preflight.Fail, Reason: "InterruptedBuild"},
+			want:   checktest.Result{Outcome: preflight.Fail, Reason: "InterruptedBuild"},
 		},
 		"Updating": {
-			reason: "since 4.19 an update of the nodes does not block", says: "1 of 3 nodes",
+			reason: "since 4.19 an update of the nodes does not block", message: "1 of 3 nodes",
 			pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolUpdating),
-			want: checktest.Said{Outcome: preflight.Warn, Reason: "PoolUpdating"},
+			want: checktest.Result{Outcome: preflight.Warn, Reason: "PoolUpdating"},
 		},
 		"Paused": {
-			reason: "a paused pool blocks nothing by itself", says: "see KubeletMinorVersionUpgradeable",
+			reason: "a paused pool blocks nothing by itself", message: "see KubeletMinorVersionUpgradeable",
 			pool: conditions(paused("worker"), machineconfigurationv1.MachineConfigPoolUpdating),
-			want: checktest.Said{Outcome: preflight.Warn, Reason: "PoolPaused"},
+			want: checktest.Result{Outcome: preflight.Warn, Reason: "PoolPaused"},
 		},
 		"Stale": {
-			reason: "a status of before the last change tells nothing", says: "of generation 0, and the pool is at 1",
-			pool: stale, want: checktest.Said{Outcome: preflight.Unknown, Reason: "StaleStatus"},
+			reason: "the status is older than the last change", message: "of generation 0, but its spec is of generation 1",
+			pool: stale, want: checktest.Result{Outcome: preflight.Unknown, Reason: "StaleStatus"},
 		},
-		"Silent": {
-			reason: "a pool without conditions is not known to be well",
-			pool:   silent, want: checktest.Said{Outcome: preflight.Unknown, Reason: "NoDegradedCondition"},
+		"Unreported": {
+			reason: "a pool without conditions is inconclusive",
+			pool:   unreported, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NoDegradedCondition"},
 		},
-		"Unsure": {
-			reason: "nor is one that does not know",
-			pool:   unsure, want: checktest.Said{Outcome: preflight.Unknown, Reason: "NoDegradedCondition"},
+		"Undetermined": {
+			reason: "a pool with Degraded=Unknown is inconclusive",
+			pool:   undetermined, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NoDegradedCondition"},
 		},
 		"Patch": {
 			reason: "Upgradeable=False does not block patch updates", to: "4.18.9",
 			pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded),
-			name: "MachineConfigPool", want: checktest.Said{Outcome: preflight.Skipped, Reason: "NotConcerned"},
+			name: "MachineConfigPool", want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"},
 		},
 	} {
 		t.Run(test, func(t *testing.T) {
-			server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode), tc.pool)
-			findings := checktest.Ask(t, gate.MachineConfigPools(server.Snapshot(t), parse(t, "", tc.to)))
-			if diff := cmp.Diff(map[string]checktest.Said{either(tc.name, name): tc.want}, checktest.Summary(findings)); diff != "" {
+			server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode), tc.pool)
+			findings := checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), parse(t, "", tc.to))
+			if diff := cmp.Diff(map[string]checktest.Result{or(tc.name, name): tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
-			}
+			contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
 
-func TestMachineConfigPoolsUnreadable(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+func TestMachineConfigPoolsUnread(t *testing.T) {
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
-		want   checktest.Said
+		want   checktest.Result
 	}{
-		"Forbidden":  {reason: "who may not look cannot tell", server: server.Nobody(), want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"}},
-		"APIMissing": {reason: "OpenShift has it", server: server.Answering(map[string]checktest.Answer{poolsPath: checktest.NotServed}), want: checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"}},
+		"Forbidden":  {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}},
+		"APIMissing": {reason: "every OpenShift cluster has the API", server: server.Responding(map[string]checktest.Response{poolsPath: checktest.NotServed}), want: checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"}},
 		"Malformed": {
-			reason: "a pool that is no pool", want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
-			server: server.Answering(map[string]checktest.Answer{poolsPath: checktest.Says(`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
+			reason: "a pool that cannot be decoded", want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
+			server: server.Responding(map[string]checktest.Response{poolsPath: checktest.Body(`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
 				{"kind":"MachineConfigPool","apiVersion":"machineconfiguration.openshift.io/v1","metadata":{"name":"x"},"status":{"conditions":"none"}}]}`)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, gate.MachineConfigPools(tc.server.Snapshot(t), parse(t, "", "")))
-			if diff := cmp.Diff(map[string]checktest.Said{"MachineConfigPool": tc.want}, checktest.Summary(findings)); diff != "" {
+			findings := checktest.Run(t, gate.MachineConfigPools(), tc.server.Snapshot(t), parse(t, "", ""))
+			if diff := cmp.Diff(map[string]checktest.Result{"MachineConfigPool": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -135,7 +133,7 @@ func TestMachineConfigPoolsUnreadable(t *testing.T) {
 }
 
 func TestManyMachineConfigPools(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	var pools []*machineconfigurationv1.MachineConfigPool
 	for i := range 2000 {
 		pool := conditions(paused(fmt.Sprintf("pool-%d", i)))
@@ -145,10 +143,10 @@ func TestManyMachineConfigPools(t *testing.T) {
 		pool.APIVersion, pool.Kind = "machineconfiguration.openshift.io/v1", "MachineConfigPool"
 		pools = append(pools, pool)
 	}
-	many := server.Answering(map[string]checktest.Answer{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
-	findings := checktest.Ask(t, gate.MachineConfigPools(many.Snapshot(t), parse(t, "", "")))
+	many := server.Responding(map[string]checktest.Response{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
+	findings := checktest.Run(t, gate.MachineConfigPools(), many.Snapshot(t), parse(t, "", ""))
 	first, last := findings[0], findings[len(findings)-1]
 	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn || !strings.Contains(last.Message, "1950 more") {
-		t.Errorf("%d findings, from %s to %q; want 50 with the degraded one first, and the count of the others", len(findings), first.Name, last.Message)
+		t.Errorf("%d findings, from %s to %q; want 50 with the degraded pool first, and the count of the others", len(findings), first.Name, last.Message)
 	}
 }

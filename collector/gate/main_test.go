@@ -3,19 +3,43 @@ package gate_test
 import (
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// server is the API server that the tests of this package share, config
-// reaches it.
+// server is the API server that the tests of this package share, and config its
+// configuration.
 var (
 	server checktest.Server
 	config *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
+}
+
+// infrastructure makes the cluster an OpenShift cluster with this topology.
+func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
+	return &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
+		},
+	}
+}
+
+// desiring is the ClusterVersion of a cluster that runs a version, or is being
+// updated to it.
+func desiring(version string) *configv1.ClusterVersion {
+	return &configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8"},
+		Status: configv1.ClusterVersionStatus{
+			Desired: configv1.Release{Version: version, Image: "quay.io/x"}, VersionHash: "0", AvailableUpdates: []configv1.Release{},
+		},
+	}
 }

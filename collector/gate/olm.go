@@ -15,130 +15,155 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+// ReasonIncompatibleOperatorsInstalled is reported when an operator installed by
+// OLM does not support the target.
+//
+// Cause: the property olm.maxOpenShiftVersion of the operator is lower than the
+// target.
+//
+// Remedy: update the operator to a version that supports the target, or remove it:
+// `oc -n NAMESPACE get subscriptions.operators.coreos.com`.
+const ReasonIncompatibleOperatorsInstalled finding.Reason = "IncompatibleOperatorsInstalled"
+
+// ReasonInvalidMaxOpenShiftVersion is reported when the property
+// olm.maxOpenShiftVersion of an operator is invalid. OLM then blocks updates to
+// another minor version.
+//
+// Cause: a defect of the operator's bundle.
+//
+// Remedy: update the operator to a version with a valid property, or remove it:
+// `oc -n NAMESPACE get subscriptions.operators.coreos.com`.
+const ReasonInvalidMaxOpenShiftVersion finding.Reason = "InvalidMaxOpenShiftVersion"
+
+// ReasonOperatorsCompatible is reported when all operators installed by OLM
+// support the target.
+//
+// Cause: no property olm.maxOpenShiftVersion is lower than the target.
+//
+// Remedy: none needed.
+const ReasonOperatorsCompatible finding.Reason = "OperatorsCompatible"
+
+// ReasonCapabilityDisabled is reported when the cluster does not have OLM.
+//
+// Cause: the capability OperatorLifecycleManager is not enabled.
+//
+// Remedy: none needed.
+const ReasonCapabilityDisabled finding.Reason = "CapabilityDisabled"
 
 const (
 	olmGroup = "operators.coreos.com"
 	// propertiesAnnotation has the properties of an installed operator's bundle.
 	propertiesAnnotation = "operatorframework.io/properties"
 	maxOpenShiftProperty = "olm.maxOpenShiftVersion"
+	// maxProperty bounds the value of a property in a message, in bytes.
+	maxProperty = 200
 )
 
-// IncompatibleOperators is the gate that installed operators shut which do not
+// IncompatibleOperators is the gate that installed operators close which do not
 // support the target: a finding IncompatibleOperator-<namespace>.<name> for each
-// ClusterServiceVersion whose property olm.maxOpenShiftVersion is below it, or
-// cannot be read. An operator without that property supports every release. It
-// concerns updates that leave the current minor version: operators that support
-// 4.18 support every 4.18.z.
+// ClusterServiceVersion whose property olm.maxOpenShiftVersion is lower, or
+// invalid. An operator without that property supports every release. It concerns
+// updates to another minor or major version: an operator that supports 4.18
+// supports every 4.18.z.
 //
 // The rules are those of OLM (operator-lifecycle-manager
-// pkg/controller/operators/openshift), but for the target instead of the next
+// pkg/controller/operators/openshift), applied to the target instead of the next
 // minor version.
-func IncompatibleOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
+func IncompatibleOperators() check.Check {
 	return check.Check{
-		Title: "IncompatibleOperator", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			operators, err := cluster.ClusterServiceVersions(ctx)
+		Name: "IncompatibleOperator", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(check.ReadsClusterVersion(), check.List(olmGroup, "clusterserviceversions")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			operators, err := s.Cluster.ClusterServiceVersions(ctx)
 			if apierrors.IsNotFound(err) {
-				return noOLM(ctx, cluster)
+				return withoutOLM(ctx, s)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterServiceVersions: %w", err)
 			}
-			return judgeInstalled(operators, u), nil
+			return judgeInstalled(operators, s.Update), nil
 		},
 	}
 }
 
-// noOLM is the answer where there are no ClusterServiceVersions: OLM is an
+// withoutOLM is the result on a cluster without ClusterServiceVersions: OLM is an
 // optional part of OpenShift.
-func noOLM(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding, error) {
-	topology, err := cluster.Topology(ctx)
+func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+		return nil, err
 	}
 	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{plainKubernetes()}, nil
+		return []finding.Finding{check.PlainKubernetes("ClusterServiceVersions")}, nil
 	}
-	version, err := cluster.ClusterVersion(ctx)
+	version, err := s.ClusterVersion(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+		return nil, err
 	}
 	capabilities := version.Status.Capabilities
 	if slices.Contains(capabilities.KnownCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) &&
 		!slices.Contains(capabilities.EnabledCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "CapabilityDisabled",
-			Message: "the capability OperatorLifecycleManager is not enabled on this cluster, so it has no operators of OLM",
-		}}, nil
+		return []finding.Finding{finding.Skipped(ReasonCapabilityDisabled,
+			"the capability OperatorLifecycleManager is not enabled on this cluster, so OLM has installed no operators")}, nil
 	}
-	return apiMissing("ClusterServiceVersions", olmGroup), nil
+	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil
 }
 
-func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) []preflight.Finding {
-	var findings []preflight.Finding
-	limited, looked := 0, 0
+func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) []finding.Finding {
+	var drafts []finding.Draft
+	limited, judged := 0, 0
 	for i := range operators {
 		operator := &operators[i]
 		if copied(operator) {
 			continue
 		}
-		looked++
+		judged++
 		newest, found, err := maxOpenShift(operator.Annotations[propertiesAnnotation])
 		if found {
 			limited++
 		}
 		switch {
 		case err != nil:
-			findings = append(findings, ofOperator(operator, preflight.Finding{
-				Outcome: preflight.Unknown, Reason: "InvalidMaxOpenShiftVersion",
-				Message: fmt.Sprintf("operator %s in namespace %s has an invalid property %s, so nobody can tell whether it supports %s, and OLM blocks minor updates: %v",
-					operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(u.To), err),
-			}))
+			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, u, err) }})
 		case found && later(u.To, newest):
-			findings = append(findings, ofOperator(operator, preflight.Finding{
-				Outcome: preflight.Fail, Reason: "IncompatibleOperatorsInstalled",
-				Message: fmt.Sprintf("operator %s in namespace %s supports OpenShift up to %s, which %s is beyond; this does not block updates within %s",
-					operator.Name, operator.Namespace, update.Line(newest), update.Line(u.To), update.Line(u.From)),
-			}))
+			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return incompatible(operator, u, newest) }})
 		}
 	}
-	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "OperatorsCompatible",
-			Message: fmt.Sprintf("%d operators are installed by OLM; %d of them name the newest OpenShift that they support, and all of these support %s",
-				looked, limited, update.Line(u.To)),
-		}}
+	if len(drafts) == 0 {
+		return []finding.Finding{finding.Pass(ReasonOperatorsCompatible,
+			"OLM has installed %s; %d of them have the property %s, and all of these support %s", count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(u.To))}
 	}
-	return bounded(findings)
+	return finding.Bounded(drafts)
 }
 
-// ofOperator completes a finding with what all have that are about an operator.
-func ofOperator(operator *metav1.PartialObjectMetadata, finding preflight.Finding) preflight.Finding {
-	finding.Name = riskName("IncompatibleOperator", operator.Namespace+"."+operator.Name)
-	finding.Remediation = fmt.Sprintf("Update the operator to a version that supports the target, or remove it:\n"+
-		"oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)
-	finding.Objects = []preflight.Object{{
-		APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name,
-	}}
-	return finding
+func invalidLimit(operator *metav1.PartialObjectMetadata, u update.Update, err error) finding.Finding {
+	return ofOperator(operator, finding.Unknown(ReasonInvalidMaxOpenShiftVersion,
+		"operator %s in namespace %s has an invalid property %s, so it is unknown whether it supports %s, and OLM blocks minor updates: %v",
+		operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(u.To), err))
 }
 
-// riskName makes a name that obeys ClusterVersion's rule for risks of the name
-// of an object: what is neither letter, digit, dot nor dash becomes a dash.
-func riskName(title, object string) string {
-	return title + "-" + strings.Map(func(r rune) rune {
-		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-", r) {
-			return r
-		}
-		return '-'
-	}, object)
+func incompatible(operator *metav1.PartialObjectMetadata, u update.Update, newest semver.Version) finding.Finding {
+	return ofOperator(operator, finding.Fail(ReasonIncompatibleOperatorsInstalled,
+		"operator %s in namespace %s supports OpenShift up to %s, and not %s; this does not block updates within %s",
+		operator.Name, operator.Namespace, update.Line(newest), update.Line(u.To), update.Line(u.From)))
 }
 
-// copied is true for what OLM made of another namespace's operator.
+// ofOperator adds what all findings about an operator have in common.
+func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
+	return f.Named(finding.NameOf("IncompatibleOperator", operator.Namespace+"."+operator.Name)).
+		Remedy("Update the operator to a version that supports the target, or remove it.").
+		Do(finding.Run("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)).
+		About(finding.Object{APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name})
+}
+
+// copied is true for a copy that OLM made of another namespace's operator.
 func copied(operator *metav1.PartialObjectMetadata) bool {
 	_, labelled := operator.Labels["olm.copiedFrom"]
 	home, ok := operator.Annotations["olm.operatorNamespace"]
@@ -146,7 +171,7 @@ func copied(operator *metav1.PartialObjectMetadata) bool {
 }
 
 // later compares the minor versions of two releases. 4.23 and 5.0 have the same
-// Kubernetes, and OLM takes them for the same.
+// Kubernetes, and OLM treats them as equal.
 func later(release, than semver.Version) bool {
 	release, than = major5(release), major5(than)
 	return cmp.Or(cmp.Compare(release.Major, than.Major), cmp.Compare(release.Minor, than.Minor)) > 0
@@ -160,8 +185,8 @@ func major5(release semver.Version) semver.Version {
 	return release
 }
 
-// maxOpenShift reads the newest OpenShift, X.Y, that an operator supports from
-// its properties; it is false where they do not say.
+// maxOpenShift parses the newest OpenShift, X.Y, that an operator supports from
+// its properties; it is false where no property limits it.
 func maxOpenShift(annotation string) (newest semver.Version, found bool, err error) {
 	if annotation == "" {
 		return semver.Version{}, false, nil
@@ -178,7 +203,7 @@ func maxOpenShift(annotation string) (newest semver.Version, found bool, err err
 	var values []string
 	for _, property := range list.Properties {
 		if property.Type == maxOpenShiftProperty {
-			values = append(values, string(property.Value))
+			values = append(values, words.Line(string(property.Value), maxProperty))
 		}
 	}
 	switch len(values) {
@@ -188,10 +213,10 @@ func maxOpenShift(annotation string) (newest semver.Version, found bool, err err
 		newest, err = parseMaxOpenShift(values[0])
 		return newest, true, err
 	}
-	return semver.Version{}, true, fmt.Errorf("it is there %d times (%s), and only one is allowed", len(values), short(someOf(values, 5), 200))
+	return semver.Version{}, true, fmt.Errorf("the property occurs %d times (%s), and only one is allowed", len(values), words.List(values, 5))
 }
 
-// parseMaxOpenShift takes X.Y, whatever number of quotes is around it.
+// parseMaxOpenShift parses X.Y in any number of quotes.
 func parseMaxOpenShift(value string) (semver.Version, error) {
 	text := strings.Trim(value, `"`)
 	if text == "" {
@@ -199,10 +224,10 @@ func parseMaxOpenShift(value string) (semver.Version, error) {
 	}
 	version, err := semver.ParseTolerant(text)
 	if err != nil {
-		return semver.Version{}, fmt.Errorf("its value %q is not a version: %w", short(text, 200), err)
+		return semver.Version{}, fmt.Errorf("its value %q is not a version: %w", text, err)
 	}
 	if minor := (semver.Version{Major: version.Major, Minor: version.Minor}); !version.EQ(minor) {
-		return semver.Version{}, fmt.Errorf("its value %q is more than a minor version; %s would be one", short(text, 200), update.Line(minor))
+		return semver.Version{}, fmt.Errorf("its value %q is more than a minor version, such as %s", text, update.Line(minor))
 	}
 	return version, nil
 }

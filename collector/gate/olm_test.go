@@ -21,8 +21,8 @@ const (
 	operatorsCRD  = "testdata/clusterserviceversions.crd.yaml"
 )
 
-// csv is an installed one, with a properties annotation if that is not
-// empty.
+// csv is an installed ClusterServiceVersion, with a properties annotation unless
+// it is empty.
 func csv(name, properties string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
@@ -44,7 +44,7 @@ func supports(newest string) string {
 
 func TestIncompatibleOperators(t *testing.T) {
 	const name = "IncompatibleOperator-operators.etcd.v1.2.3"
-	type results = map[string]checktest.Said
+	type results = map[string]checktest.Result
 	pass := results{"IncompatibleOperator": {Outcome: preflight.Pass, Reason: "OperatorsCompatible"}}
 	fails := results{name: {Outcome: preflight.Fail, Reason: "IncompatibleOperatorsInstalled"}}
 	invalid := results{name: {Outcome: preflight.Unknown, Reason: "InvalidMaxOpenShiftVersion"}}
@@ -53,72 +53,68 @@ func TestIncompatibleOperators(t *testing.T) {
 	annotations := annotated.GetAnnotations()
 	annotations["olm.operatorNamespace"] = "elsewhere"
 	annotated.SetAnnotations(annotations)
-	server.Serve(t, operatorsCRD)
+	server.Define(t, operatorsCRD)
 	for test, tc := range map[string]struct {
 		reason     string
 		from, to   string
 		properties string
 		object     runtime.Object
-		says       string
+		message    string // a part of it
 		want       results
 	}{
-		"NoLimit":      {reason: "an operator that names none supports every release", says: "1 operators are installed by OLM; 0 of them", want: pass},
-		"NoneOfOurs":   {reason: "other properties are no limit", properties: `{"properties":[{"type":"olm.gvk","value":{}}]}`, want: pass},
-		"Supported":    {reason: "4.19 is what it supports", properties: supports("4.19"), says: "1 of them name", want: pass},
-		"SupportsMore": {reason: "4.20 is more than 4.19, and 4.9 is less", properties: supports("4.20"), want: pass},
-		"SupportsLess": {reason: "versions are not compared as text", properties: supports("4.9"), want: fails},
+		"NoLimit":       {reason: "an operator without a limit supports every release", message: "OLM has installed 1 operator; 0 of them", want: pass},
+		"OtherProperty": {reason: "other properties are no limit", properties: `{"properties":[{"type":"olm.gvk","value":{}}]}`, want: pass},
+		"Supported":     {reason: "4.19 is supported", properties: supports("4.19"), message: "1 of them have", want: pass},
+		"SupportsMore":  {reason: "4.20 is later than 4.19", properties: supports("4.20"), want: pass},
+		"SupportsLess":  {reason: "4.9 is earlier than 4.19, although not as text", properties: supports("4.9"), want: fails},
 		"Exceeded": {
-			reason: "4.19 is beyond 4.18", properties: supports("4.18"), want: fails,
-			says: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, which 4.19 is beyond; this does not block updates within 4.18",
+			reason: "4.19 is later than 4.18", properties: supports("4.18"), want: fails,
+			message: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, and not 4.19; this does not block updates within 4.18",
 		},
 		"Patch": {
-			reason: "4.18 is compatible with 4.18.5", to: "4.18.5", properties: supports("4.18"),
+			reason: "a patch update stays in 4.18", to: "4.18.5", properties: supports("4.18"),
 			want: results{"IncompatibleOperator": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
 		},
-		"LateInTheMinor":  {reason: "4.19 is compatible with 4.19.5", to: "4.19.5", properties: supports("4.19"), want: pass},
-		"423Supports5":    {reason: "4.23 and 5.0 are the same to OLM", from: "4.22.0", to: "5.0.0", properties: supports("4.23"), want: pass},
-		"5Supports423":    {reason: "both ways", from: "4.22.0", to: "4.23.0", properties: supports("5.0"), want: pass},
-		"422To5":          {reason: "4.22 is not", from: "4.22.0", to: "5.0.0", properties: supports("4.22"), want: fails},
-		"423To51":         {reason: "nor is 5.1", from: "5.0.0", to: "5.1.0", properties: supports("4.23"), want: fails},
-		"SkipLevel":       {reason: "the target counts, not the next minor version", from: "5.0.0", to: "5.2.0", properties: supports("5.1"), want: fails},
+		"LateInTheMinor":  {reason: "4.19 includes 4.19.5", to: "4.19.5", properties: supports("4.19"), want: pass},
+		"423Supports5":    {reason: "OLM treats 4.23 and 5.0 as equal", from: "4.22.0", to: "5.0.0", properties: supports("4.23"), want: pass},
+		"5Supports423":    {reason: "OLM treats 5.0 and 4.23 as equal", from: "4.22.0", to: "4.23.0", properties: supports("5.0"), want: pass},
+		"422To5":          {reason: "4.22 is earlier than 5.0", from: "4.22.0", to: "5.0.0", properties: supports("4.22"), want: fails},
+		"423To51":         {reason: "4.23 is earlier than 5.1", from: "5.0.0", to: "5.1.0", properties: supports("4.23"), want: fails},
+		"SkipLevel":       {reason: "the target is compared, not the next minor version", from: "5.0.0", to: "5.2.0", properties: supports("5.1"), want: fails},
 		"Number":          {reason: "the value may be a JSON number", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":4.18}]}`, want: fails},
-		"Quotes":          {reason: "quotes in quotes do not count", properties: supports(`4.18`), want: fails},
-		"Twice":           {reason: "one only", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.18"},{"type":"olm.maxOpenShiftVersion","value":"4.20"}]}`, says: `it is there 2 times ("4.18", "4.20")`, want: invalid},
-		"PatchVersion":    {reason: "X.Y only", properties: supports("4.18.3"), says: `"4.18.3" is more than a minor version; 4.18 would be one`, want: invalid},
-		"Word":            {reason: "no version at all", properties: supports("latest"), says: `"latest" is not a version`, want: invalid},
-		"Empty":           {reason: "an empty value is not version 0", properties: supports(""), says: "its value is empty", want: invalid},
-		"Null":            {reason: "nor is null", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":null}]}`, want: invalid},
-		"NotJSON":         {reason: "the annotation cannot be read", properties: `{"properties":`, says: "is not a list of properties", want: invalid},
-		"CopiedLabel":     {reason: "what OLM copied is judged where it is at home", object: labelled, says: "0 operators are installed", want: pass},
-		"CopiedNamespace": {reason: "older OLM tells by an annotation alone", object: annotated, says: "0 operators are installed", want: pass},
+		"Quotes":          {reason: "the quotes of JSON are no part of the value", properties: supports(`4.18`), want: fails},
+		"Twice":           {reason: "only one value is allowed", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.18"},{"type":"olm.maxOpenShiftVersion","value":"4.20"}]}`, message: `the property occurs 2 times ("4.18", "4.20")`, want: invalid},
+		"PatchVersion":    {reason: "only X.Y is allowed", properties: supports("4.18.3"), message: `"4.18.3" is more than a minor version, such as 4.18`, want: invalid},
+		"Word":            {reason: "the value is no version", properties: supports("latest"), message: `"latest" is not a version`, want: invalid},
+		"Empty":           {reason: "an empty value is not version 0", properties: supports(""), message: "its value is empty", want: invalid},
+		"Null":            {reason: "null is not version 0", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":null}]}`, want: invalid},
+		"NotJSON":         {reason: "the annotation is no JSON", properties: `{"properties":`, message: "is not a list of properties", want: invalid},
+		"CopiedLabel":     {reason: "a copy is judged in its original namespace", object: labelled, message: "OLM has installed 0 operators", want: pass},
+		"CopiedNamespace": {reason: "older OLM marks a copy only by an annotation", object: annotated, message: "OLM has installed 0 operators", want: pass},
 	} {
 		t.Run(test, func(t *testing.T) {
 			if tc.object == nil {
 				tc.object = csv("etcd.v1.2.3", tc.properties)
 			}
-			server.Hold(t, tc.object)
-			findings := checktest.Ask(t, gate.IncompatibleOperators(server.Snapshot(t), parse(t, tc.from, tc.to)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.object)
+			findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
-			}
+			contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
 
-func TestIncompatibleOperatorsNamesWhatToDo(t *testing.T) {
-	server.Serve(t, operatorsCRD)
-	server.Hold(t, csv("etcd.v1.2.3", supports("4.18")))
-	got := checktest.Ask(t, gate.IncompatibleOperators(server.Snapshot(t), parse(t, "", "")))[0]
+func TestIncompatibleOperatorsRemedy(t *testing.T) {
+	server.Define(t, operatorsCRD)
+	server.Create(t, csv("etcd.v1.2.3", supports("4.18")))
+	findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), parse(t, "", ""))
 	want := []preflight.Object{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators", Name: "etcd.v1.2.3"}}
-	if diff := cmp.Diff(want, got.Objects); diff != "" {
+	if diff := cmp.Diff(want, findings[0].Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
-	if !strings.Contains(got.Remediation, "oc -n operators get subscriptions.operators.coreos.com") {
-		t.Errorf("remediation %q does not lead to the subscription", got.Remediation)
-	}
+	contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc -n operators get subscriptions.operators.coreos.com"})
 }
 
 func TestWithoutOLM(t *testing.T) {
@@ -130,52 +126,52 @@ func TestWithoutOLM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
-		want    checktest.Said
+		want    checktest.Result
 	}{
 		"Disabled": {
 			reason: "the capability is not enabled", objects: []runtime.Object{openshift, disabled},
-			want: checktest.Said{Outcome: preflight.Skipped, Reason: "CapabilityDisabled"},
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "CapabilityDisabled"},
 		},
 		"Enabled": {
-			reason: "the API should be there", objects: []runtime.Object{openshift, enabled},
-			want: checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"},
+			reason: "the capability is enabled, so the API is missing", objects: []runtime.Object{openshift, enabled},
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"},
 		},
 		"NotOptional": {
 			reason: "before 4.15 OLM was no capability", objects: []runtime.Object{openshift, desiring("4.14.3")},
-			want: checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"},
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"},
 		},
 		"PlainKubernetes": {
-			reason: "there is no OpenShift to be compatible with",
-			want:   checktest.Said{Outcome: preflight.Skipped, Reason: "PlainKubernetes"},
+			reason: "the cluster is not OpenShift",
+			want:   checktest.Result{Outcome: preflight.Skipped, Reason: "PlainKubernetes"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
-			without := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed})
-			findings := checktest.Ask(t, gate.IncompatibleOperators(without.Snapshot(t), parse(t, "", "")))
-			if diff := cmp.Diff(map[string]checktest.Said{"IncompatibleOperator": tc.want}, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.objects...)
+			without := server.Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed})
+			findings := checktest.Run(t, gate.IncompatibleOperators(), without.Snapshot(t), parse(t, "", ""))
+			if diff := cmp.Diff(map[string]checktest.Result{"IncompatibleOperator": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-func TestIncompatibleOperatorsUnreadable(t *testing.T) {
-	server.Serve(t, operatorsCRD)
+func TestIncompatibleOperatorsUnread(t *testing.T) {
+	server.Define(t, operatorsCRD)
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
-		want   checktest.Said
+		want   checktest.Result
 	}{
-		"Forbidden": {reason: "who may not look cannot tell", server: server.Nobody(), want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"}},
+		"Forbidden": {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}},
 		"Malformed": {
-			reason: "an answer that is no list", server: server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Says(`{"items":{}}`)}),
-			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
+			reason: "a response that is no list", server: server.Responding(map[string]checktest.Response{operatorsPath: checktest.Body(`{"items":{}}`)}),
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, gate.IncompatibleOperators(tc.server.Snapshot(t), parse(t, "", "")))
-			if diff := cmp.Diff(map[string]checktest.Said{"IncompatibleOperator": tc.want}, checktest.Summary(findings)); diff != "" {
+			findings := checktest.Run(t, gate.IncompatibleOperators(), tc.server.Snapshot(t), parse(t, "", ""))
+			if diff := cmp.Diff(map[string]checktest.Result{"IncompatibleOperator": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -189,8 +185,8 @@ func TestManyIncompatibleOperators(t *testing.T) {
 			Namespace: fmt.Sprintf("ns-%d", i), Name: "x", Annotations: map[string]string{"operatorframework.io/properties": supports("4.18")},
 		}})
 	}
-	many := server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
-	findings := checktest.Ask(t, gate.IncompatibleOperators(many.Snapshot(t), parse(t, "", "")))
+	many := server.Responding(map[string]checktest.Response{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
+	findings := checktest.Run(t, gate.IncompatibleOperators(), many.Snapshot(t), parse(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "1150 more") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
@@ -207,7 +203,7 @@ func FuzzMaxOpenShift(f *testing.F) {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 		if found && err == nil && (newest.Patch != 0 || len(newest.Pre) > 0) {
-			t.Errorf("%q is taken for %s, which is no minor version", annotation, newest)
+			t.Errorf("%q is parsed as %s, which is no minor version", annotation, newest)
 		}
 	})
 }

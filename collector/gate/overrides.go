@@ -1,77 +1,80 @@
 package gate
 
 import (
-	"fmt"
-	"strings"
+	"cmp"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Overrides is the gate that is shut while spec.overrides of ClusterVersion
-// makes something unmanaged: an update would leave that behind. It keeps from
-// leaving the minor version; up to 4.21 CVO refuses patch updates too. It reads
-// the spec, so a status that lags behind does not matter.
-func Overrides(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonClusterVersionOverridesSet is reported when spec.overrides of
+// ClusterVersion makes objects unmanaged, so that an update does not include them.
+//
+// Cause: an administrator set the overrides.
+//
+// Remedy: remove the overrides; CVO then reverts changes of these objects: `oc
+// patch clusterversion version --type json --patch
+// '[{"op":"remove","path":"/spec/overrides"}]'`.
+const ReasonClusterVersionOverridesSet finding.Reason = "ClusterVersionOverridesSet"
+
+// ReasonNothingUnmanaged is reported when CVO manages all objects of the release.
+//
+// Cause: spec.overrides of ClusterVersion makes nothing unmanaged.
+//
+// Remedy: none needed.
+const ReasonNothingUnmanaged finding.Reason = "NothingUnmanaged"
+
+// maxOverrides bounds the objects that a message and a finding name.
+const maxOverrides = 10
+
+// Overrides is the gate that is closed while spec.overrides of ClusterVersion
+// makes objects unmanaged (CVO pkg/risk/overrides): an update does not include
+// them. It blocks updates to another minor or major version, and up to 4.21 also
+// patch updates; otherwise it warns. It reads only the spec, so it does not depend
+// on a current status.
+func Overrides() check.Check {
 	return check.Check{
-		Title: "ClusterVersionOverrides", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, judgeOverrides),
+		Name: "ClusterVersionOverrides", Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(judgeOverrides),
 	}
 }
 
-func judgeOverrides(s situation) []preflight.Finding {
+func judgeOverrides(s situation) []finding.Finding {
 	var names []string
-	objects := clusterVersionObject()
+	objects := []finding.Object{check.ClusterVersionObject()}
 	for _, override := range s.version.Spec.Overrides {
 		if !override.Unmanaged {
 			continue
 		}
-		object := preflight.Object{APIVersion: either(override.Group, "v1"), Kind: override.Kind, Namespace: override.Namespace, Name: override.Name}
-		objects = append(objects, object)
-		names = append(names, object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+		object := finding.Object{APIVersion: cmp.Or(override.Group, "v1"), Kind: override.Kind, Namespace: override.Namespace, Name: override.Name}
+		names = append(names, check.Describe(object))
+		if len(names) <= maxOverrides {
+			objects = append(objects, object)
+		}
 	}
 	if len(names) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "NothingUnmanaged",
-			Message: "spec.overrides of ClusterVersion leaves everything managed",
-		}}
+		return []finding.Finding{finding.Pass(ReasonNothingUnmanaged, "spec.overrides of ClusterVersion makes nothing unmanaged")}
 	}
-	finding := preflight.Finding{
-		Outcome: preflight.Fail, Reason: "ClusterVersionOverridesSet", Objects: objects,
-		Message: fmt.Sprintf("spec.overrides of ClusterVersion makes %s unmanaged (%s), and what is not managed is not updated",
-			count(len(names), "object"), few(names)),
-		Remediation: "Have them managed again; CVO then overwrites what was changed by hand: " +
-			`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'` +
-			". Accepting risks does not get past it, only --force does.",
-	}
+	outcome, effect := s.overridesBlock()
+	return []finding.Finding{finding.New(outcome, ReasonClusterVersionOverridesSet,
+		"spec.overrides of ClusterVersion makes %s unmanaged (%s), so an update does not include them; this %s", count(len(names), "object"), words.List(names, maxOverrides), effect).
+		Remedy("Remove the overrides. CVO then reverts changes of these objects.").
+		Do(finding.Run(`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'`), finding.Force()).
+		About(objects...)}
+}
+
+// overridesBlock is the effect of overrides on the update.
+func (s situation) overridesBlock() (preflight.Outcome, string) {
 	switch {
-	case s.move.LeavesMinor():
-		finding.Message += fmt.Sprintf("; that blocks updates that leave %s", s.minor())
-	case s.move.Kind() == update.Patch && cvo.OverridesBlockPatches(s.move.From.String()):
-		finding.Message += fmt.Sprintf("; up to 4.21 CVO refuses updates within %s for that too", s.minor())
-	default:
-		finding.Outcome = preflight.Warn
-		finding.Message += fmt.Sprintf("; that does not block updates within %s, such as %s", s.minor(), s.target())
+	case s.update.LeavesMinor():
+		return preflight.Fail, "blocks updates that leave " + s.minor()
+	case s.update.Kind() == update.Patch && cvo.OverridesBlockPatches(s.update.From.String()):
+		return preflight.Fail, "also blocks updates within " + s.minor() + ", since CVO refuses them up to 4.21"
 	}
-	return []preflight.Finding{finding}
-}
-
-// few lists the first names, and how many there are besides.
-func few(names []string) string {
-	const most = 10
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// count says how many of a thing there are.
-func count(number int, thing string) string {
-	if number == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", number, thing)
+	return preflight.Warn, "does not block updates within " + s.minor() + ", such as " + s.target()
 }

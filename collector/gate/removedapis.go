@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,126 +11,172 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// RemovedAPIs is the gate that keeps the clients of an API from losing it: a
-// finding RemovedAPI-<resource.version.group> for each API in use that the
-// target's Kubernetes removes, which blocks, or that a later one does, which is
-// good to know (enhancement eus-upgrades-mvp: inform far ahead, block what is
-// imminent). It concerns updates that leave the current minor version: others
-// remove no API.
+// ReasonRemovedAPIInUse is reported when clients use an API that the target does
+// not have.
 //
-// Use is what APIRequestCounts tell of the last 24 hours, but for the requests
-// of Kubernetes' own controllers, which ask for every API that there is. On
-// other clusters than OpenShift it is what the API server's metrics tell.
-func RemovedAPIs(cluster *snapshot.Cluster, u update.Update) check.Check {
+// Cause: the Kubernetes version of the target, or one before it, removes the API.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonRemovedAPIInUse finding.Reason = "RemovedAPIInUse"
+
+// ReasonAPIRemovalAhead is reported when clients use an API that a release after
+// the target removes.
+//
+// Cause: the API is deprecated.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonAPIRemovalAhead finding.Reason = "APIRemovalAhead"
+
+// ReasonRemovedAPIsNotInUse is reported when no client uses an API that the
+// target or a later release removes.
+//
+// Cause: all clients use APIs that the target has.
+//
+// Remedy: none needed.
+const ReasonRemovedAPIsNotInUse finding.Reason = "RemovedAPIsNotInUse"
+
+// ReasonUnknownClients is reported when the cluster counts requests to an API that
+// the target removes, and names no client except Kubernetes' own controllers.
+//
+// Cause: the cluster names only the clients with most requests.
+//
+// Remedy: let the cluster name more clients, and run the preflight again after
+// some hours: `oc patch apirequestcount NAME --type merge --patch
+// '{"spec":{"numberOfUsersToReport":100}}'`.
+const ReasonUnknownClients finding.Reason = "UnknownClients"
+
+// ReasonUnknownRelease is reported when the release that removes an API is not a
+// release of Kubernetes, such as 1.32.
+//
+// Cause: a defect of the API server that serves the API.
+//
+// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
+// NAME -o yaml`.
+const ReasonUnknownRelease finding.Reason = "UnknownRelease"
+
+// deprecationGuide lists the APIs that Kubernetes removes.
+const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
+
+// RemovedAPIs is the gate that keeps clients from losing an API: a finding
+// RemovedAPI-<resource.version.group> for each API in use that the target's
+// Kubernetes removes, which blocks, or that a later one removes, which is a warning
+// (enhancement eus-upgrades-mvp). It concerns updates to another minor or major
+// version; others remove no API.
+//
+// Use is measured by the APIRequestCounts of the last 24 hours, without the
+// requests of Kubernetes' own controllers, which read every API. On clusters without
+// APIRequestCounts it is measured by the metrics of the API server.
+func RemovedAPIs() check.Check {
 	return check.Check{
-		Title: "RemovedAPI", Kind: preflight.SourceGate, Update: u, Concerns: update.Update.LeavesMinor,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			uses, err := cluster.APIUses(ctx)
+		Name: "RemovedAPI", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Reads: append(check.ReadsTopology(), check.List(apiserverv1.GroupName, "apirequestcounts")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			uses, err := s.Cluster.APIUses(ctx)
 			if apierrors.IsNotFound(err) {
-				return fromMetrics(ctx, cluster, u)
+				return fromMetrics(ctx, s)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
 			}
-			return newRemovals(u).judgeUses(uses), nil
+			return newRemovals(s.Update).judgeUses(uses), nil
 		},
 	}
 }
 
-// fromMetrics is for a cluster that does not count requests.
-func fromMetrics(ctx context.Context, cluster *snapshot.Cluster, u update.Update) ([]preflight.Finding, error) {
-	topology, err := cluster.Topology(ctx)
+// fromMetrics is for a cluster without APIRequestCounts.
+func fromMetrics(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+		return nil, err
 	}
 	if topology == snapshot.SelfManaged {
-		return apiMissing("APIRequestCounts", apiserverv1.GroupName), nil
+		return []finding.Finding{check.APIMissing("APIRequestCounts", apiserverv1.GroupName)}, nil
 	}
-	deprecated, err := cluster.DeprecatedAPIs(ctx)
+	deprecated, err := s.Cluster.DeprecatedAPIs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the API server's metrics at /metrics: %w", err)
 	}
-	return newRemovals(u).judgeDeprecated(deprecated), nil
+	return newRemovals(s.Update).judgeDeprecated(deprecated), nil
 }
 
 // removals judges the removal of APIs by one update.
 type removals struct {
-	u update.Update
-	// from and to are the minors of Kubernetes; from is 0 where it is not known.
+	update update.Update
+	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
 	from, to uint64
-	known    bool
+	// known is true when to is.
+	known bool
 }
 
 func newRemovals(u update.Update) removals {
 	from, _ := update.Kubernetes(u.From)
 	to, known := update.Kubernetes(u.To)
-	return removals{u: u, from: from, to: to, known: known}
+	return removals{update: u, from: from, to: to, known: known}
 }
 
-func (r removals) judgeUses(uses []snapshot.APIUse) []preflight.Finding {
-	var found []removal
-	var quiet []string
+func (r removals) judgeUses(uses []snapshot.APIUse) []finding.Finding {
+	var drafts []finding.Draft
+	var unused []string
 	for _, use := range uses {
 		clients := clientsOf(use)
 		if !clients.any() {
 			if use.Requests > 0 {
-				quiet = append(quiet, use.Name)
+				unused = append(unused, use.Name)
 			}
 			continue
 		}
-		removal := r.classify(use.Name, use.RemovedInRelease)
-		removal.clients = clients
-		if len(clients.named) == 0 && removal.outcome == preflight.Fail {
-			removal.outcome, removal.reason = preflight.Unknown, "UnknownClients" // Kubernetes' own controllers, perhaps
+		api := r.classify(use.Name, use.RemovedInRelease)
+		api.clients = clients
+		if len(clients.named) == 0 && api.outcome == preflight.Fail {
+			api.outcome, api.reason = preflight.Unknown, ReasonUnknownClients // perhaps Kubernetes' own controllers
 		}
-		found = append(found, removal)
+		if api.outcome != "" {
+			drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.countedUse(api) }})
+		}
 	}
-	findings := r.tell(found)
-	if len(findings) > 0 {
-		return findings
+	if len(drafts) > 0 {
+		return finding.Bounded(drafts)
 	}
-	pass := fmt.Sprintf("in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known",
-		update.Line(r.u.To), len(uses))
-	if len(quiet) > 0 {
-		pass += ". Only Kubernetes' own controllers, which look at every API, asked for " + someOf(quiet, 5)
+	note := ""
+	if len(unused) > 0 {
+		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
-	return []preflight.Finding{{Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse", Message: pass}}
+	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
+		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.update.To), len(uses), note)}
 }
 
-func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []preflight.Finding {
-	var found []removal
-	for _, api := range deprecated {
-		found = append(found, r.classify(api.Name, api.RemovedInRelease))
+func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding.Finding {
+	var drafts []finding.Draft
+	for _, deprecated := range deprecated {
+		if api := r.classify(deprecated.Name, deprecated.RemovedInRelease); api.outcome != "" {
+			drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.measuredUse(api) }})
+		}
 	}
-	findings := r.tell(found)
-	for i := range findings {
-		findings[i].Objects = nil
-		findings[i].Remediation = "Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
-			"The metric is that of one API server since it started: kubectl get --raw /metrics"
+	if len(drafts) > 0 {
+		return finding.Bounded(drafts)
 	}
-	if len(findings) > 0 {
-		return findings
-	}
-	return []preflight.Finding{{
-		Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse",
-		Message: fmt.Sprintf("since the API server that answered started, it was asked for no API that %s or a later release removes", update.Line(r.u.To)),
-	}}
+	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
+		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.update.To))}
 }
 
-// removal is that of one API in use.
+// removal is the removal of one API in use.
 type removal struct {
-	// name is the API's, removed the release that removes it.
+	// name is that of the API, removed the release that removes it.
 	name, removed string
 	minor         uint64
 	clients       clients
 	// outcome is empty where the removal does not concern the update.
 	outcome preflight.Outcome
-	reason  string
+	reason  finding.Reason
 }
 
 // classify compares the removal of an API with the update. It does not concern
@@ -141,71 +186,65 @@ func (r removals) classify(name, removed string) removal {
 	found := removal{name: name, removed: removed, minor: minor}
 	switch {
 	case !ok:
-		found.outcome, found.reason = preflight.Unknown, "UnknownRelease"
+		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
 	case minor <= r.from:
 	case !r.known:
-		found.outcome, found.reason = preflight.Unknown, "UnknownKubernetesVersion"
+		found.outcome, found.reason = preflight.Unknown, ReasonUnknownKubernetesVersion
 	case minor <= r.to:
-		found.outcome, found.reason = preflight.Fail, "RemovedAPIInUse"
+		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
 	default:
-		found.outcome, found.reason = preflight.Warn, "APIRemovalAhead"
+		found.outcome, found.reason = preflight.Warn, ReasonAPIRemovalAhead
 	}
 	return found
 }
 
-// tell makes findings of the removals that concern the update. Those that are
-// only counted have no text: there may be thousands, for hundreds of targets.
-func (r removals) tell(found []removal) []preflight.Finding {
-	found = slices.DeleteFunc(found, func(api removal) bool { return api.outcome == "" })
-	slices.SortStableFunc(found, func(a, b removal) int { return cmp.Compare(severity(a.outcome), severity(b.outcome)) })
-	var findings []preflight.Finding
-	for i, api := range found {
-		finding := preflight.Finding{Outcome: api.outcome}
-		if i < maxFindings {
-			finding = r.tellOf(api)
-		}
-		findings = append(findings, finding)
-	}
-	return bounded(findings)
+// describe is what all findings of a removal have in common.
+func (r removals) describe(api removal) finding.Finding {
+	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s", api.name, api.clients, r.explain(api)).
+		Named(finding.NameOf("RemovedAPI", api.name)).
+		Documented(deprecationGuide)
 }
 
-func (r removals) tellOf(api removal) preflight.Finding {
-	finding := preflight.Finding{
-		Name: riskName("RemovedAPI", api.name), Outcome: api.outcome, Reason: api.reason,
-		Message: fmt.Sprintf("%s is in use (%s), and %s", api.name, api.clients, r.explain(api)),
-		Remediation: "Move the clients to the API that replaces it. The counts are those of the last 24 hours: " +
-			"oc get apirequestcount " + api.name + " -o yaml",
-		URL:     "https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
-		Objects: []preflight.Object{{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}},
+// countedUse is the finding of an API with an APIRequestCount.
+func (r removals) countedUse(api removal) finding.Finding {
+	f := r.describe(api).About(finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name})
+	if api.reason == ReasonUnknownClients {
+		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
+			Do(finding.Run(`oc patch apirequestcount %s --type merge --patch '{"spec":{"numberOfUsersToReport":100}}'`, api.name))
 	}
-	if api.reason == "UnknownClients" {
-		finding.Remediation = fmt.Sprintf("Have the cluster name more clients, and look again after some hours: "+
-			"oc patch apirequestcount %s --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'", api.name)
-	}
-	return finding
+	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours.").
+		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
 }
 
-// explain says what the removal means for the update.
+// measuredUse is the finding of an API in the metrics of the API server.
+func (r removals) measuredUse(api removal) finding.Finding {
+	return r.describe(api).
+		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
+			"The metric is that of one API server since it started.").
+		Do(finding.Run("kubectl get --raw /metrics"))
+}
+
+// explain is the effect of the removal on the update.
 func (r removals) explain(api removal) string {
-	target := update.Line(r.u.To)
+	target := update.Line(r.update.To)
 	switch api.outcome {
 	case preflight.Fail:
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, no longer has it; this does not block updates within %s",
-			api.minor, target, r.to, update.Line(r.u.From))
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not have it; this does not block updates within %s",
+			api.minor, target, r.to, update.Line(r.update.From))
 	case preflight.Warn:
 		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:
 	}
-	switch api.reason {
-	case "UnknownClients":
-		return fmt.Sprintf("%s removes it; besides Kubernetes' own controllers the cluster names no client, so nobody can tell who uses it", target)
-	case "UnknownKubernetesVersion":
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; which Kubernetes OpenShift %s has is not known here", api.minor, target)
+	if api.reason == ReasonUnknownClients {
+		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
 	}
-	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so nobody can tell whether %s has it", short(api.removed, 64), target)
+	if api.reason == ReasonUnknownKubernetesVersion {
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor, target)
+	}
+	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it", words.Line(api.removed, 64), target)
 }
 
-// remover names the release that removes an API.
+// remover is the release that removes an API.
 func remover(minor uint64) string {
 	if release, known := update.FirstWith(minor); known {
 		return fmt.Sprintf("OpenShift %s (Kubernetes 1.%d) removes it", release, minor)
@@ -213,22 +252,22 @@ func remover(minor uint64) string {
 	return fmt.Sprintf("the OpenShift release with Kubernetes 1.%d removes it", minor)
 }
 
-// removedMinor reads the y of 1.y.
+// removedMinor parses the y of 1.y.
 func removedMinor(release string) (uint64, bool) {
 	text, ok := strings.CutPrefix(release, "1.")
 	minor, err := strconv.ParseUint(text, 10, 16)
 	return minor, ok && err == nil
 }
 
-// clients are those of an API that are more than noise.
+// clients are those of an API, without Kubernetes' own controllers.
 type clients struct {
 	named []snapshot.APIClient
-	// unnamed counts the requests of clients that are not known.
+	// unnamed counts the requests of clients that the cluster does not name.
 	unnamed int64
 }
 
-// ownControllers ask for every API that there is, so that their requests say
-// nothing about use (the OpenShift documentation says to ignore them).
+// ownControllers read every API, so their requests do not indicate use (the
+// OpenShift documentation recommends to ignore them).
 func ownControllers() []string {
 	return []string{
 		"system:serviceaccount:kube-system:generic-garbage-collector",
@@ -251,22 +290,22 @@ func clientsOf(use snapshot.APIUse) clients {
 
 func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
-// String names those with most requests. Without any it is the API server's
-// metrics that say no more.
+// String names those with most requests. Clients are empty where the API server's
+// metrics measured the use.
 func (c clients) String() string {
 	const most, length = 5, 100
 	var texts []string
 	for _, client := range c.named[:min(len(c.named), most)] {
-		texts = append(texts, fmt.Sprintf("%s with %q: %d requests", short(client.User, length), short(client.Agent, length), client.Requests))
+		texts = append(texts, fmt.Sprintf("%s with %q: %d requests", words.Line(client.User, length), words.Line(client.Agent, length), client.Requests))
 	}
 	if more := len(c.named) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more clients", more))
 	}
 	if c.unnamed > 0 {
-		texts = append(texts, fmt.Sprintf("clients that are not named: %d requests", c.unnamed))
+		texts = append(texts, fmt.Sprintf("unnamed clients: %d requests", c.unnamed))
 	}
 	if len(texts) == 0 {
-		return "by whom, the API server's metrics do not tell"
+		return "the API server's metrics do not name the clients"
 	}
 	return "by " + strings.Join(texts, ", ")
 }

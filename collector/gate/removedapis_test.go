@@ -23,7 +23,7 @@ const (
 	schemas    = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
 )
 
-// requests are those of one user in one hour on one node.
+// requests are the requests of one user in one hour on one node.
 func requests(user, agent string, count int64) apiserverv1.PerUserAPIRequestCount {
 	return apiserverv1.PerUserAPIRequestCount{
 		UserName: user, UserAgent: agent, RequestCount: count,
@@ -31,8 +31,8 @@ func requests(user, agent string, count int64) apiserverv1.PerUserAPIRequestCoun
 	}
 }
 
-// usage is of an API that a release removes, with what users asked in each of
-// two hours.
+// usage is the count of an API that a release removes, with these requests in each
+// of two hours.
 func usage(name, removed string, users ...apiserverv1.PerUserAPIRequestCount) *apiserverv1.APIRequestCount {
 	count := &apiserverv1.APIRequestCount{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apiserver.openshift.io/v1", Kind: "APIRequestCount"},
@@ -51,7 +51,7 @@ func usage(name, removed string, users ...apiserverv1.PerUserAPIRequestCount) *a
 }
 
 func TestRemovedAPIs(t *testing.T) {
-	type results = map[string]checktest.Said
+	type results = map[string]checktest.Result
 	pass := results{"RemovedAPI": {Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse"}}
 	fails := results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
 	warns := results{"RemovedAPI-" + schemas: {Outcome: preflight.Warn, Reason: "APIRemovalAhead"}}
@@ -72,64 +72,64 @@ func TestRemovedAPIs(t *testing.T) {
 		reason   string
 		from, to string
 		objects  []runtime.Object
-		says     string
+		message  string // a part of it
 		want     results
 	}{
-		"None":    {reason: "nothing is in use", says: "0 such APIs are known", want: pass},
-		"Idle":    {reason: "nobody asks for it", objects: []runtime.Object{usage(schemas, "1.32")}, says: "1 such APIs are known", want: pass},
-		"Staying": {reason: "no release removes it", objects: []runtime.Object{usage("pods.v1", "", argo)}, says: "0 such APIs are known", want: pass},
+		"None":    {reason: "no API is removed", message: "0 such APIs are known", want: pass},
+		"Idle":    {reason: "an API without requests is not in use", objects: []runtime.Object{usage(schemas, "1.32")}, message: "1 such APIs are known", want: pass},
+		"Staying": {reason: "an API that no release removes", objects: []runtime.Object{usage("pods.v1", "", argo)}, message: "0 such APIs are known", want: pass},
 		"Removed": {
 			reason: "4.19 has Kubernetes 1.32", objects: []runtime.Object{usage(schemas, "1.32", argo)}, want: fails,
-			says: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, no longer has it; this does not block updates within 4.18`,
+			message: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
 		},
 		"Ahead": {
-			reason: "the EUS document informs of removals further away", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
-			says: "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
+			reason: "the enhancement for EUS warns of later removals", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
+			message: "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
 		},
 		"FarAhead": {
-			reason: "also of those that no known release makes", objects: []runtime.Object{usage(schemas, "1.60", argo)}, want: warns,
-			says: "the OpenShift release with Kubernetes 1.60 removes it",
+			reason: "a removal later than every known release is a warning too", objects: []runtime.Object{usage(schemas, "1.60", argo)}, want: warns,
+			message: "the OpenShift release with Kubernetes 1.60 removes it",
 		},
 		"NotOpenShiftsRelease": {
-			reason: "1.4 is not 4.x, and long past", objects: []runtime.Object{usage(schemas, "1.4", argo)}, want: pass,
+			reason: "1.4 is a release of Kubernetes, and not OpenShift 4.x", objects: []runtime.Object{usage(schemas, "1.4", argo)}, want: pass,
 		},
 		"RemovedBefore": {
-			reason: "what 4.18 does not have the update cannot remove", objects: []runtime.Object{usage(schemas, "1.31", argo)}, want: pass,
+			reason: "the update cannot remove an API that 4.18 does not have", objects: []runtime.Object{usage(schemas, "1.31", argo)}, want: pass,
 		},
 		"SkipLevel": {
-			reason: "what goes in between is gone as well", from: "5.0.0", to: "5.2.0", objects: []runtime.Object{usage(schemas, "1.37", argo)}, want: fails,
+			reason: "a release on the way removes the API", from: "5.0.0", to: "5.2.0", objects: []runtime.Object{usage(schemas, "1.37", argo)}, want: fails,
 		},
 		"SameKubernetes": {
 			reason: "5.0 removes nothing that 4.23 has", from: "4.23.0", to: "5.0.0", objects: []runtime.Object{usage(schemas, "1.36", argo)}, want: pass,
 		},
 		"OwnControllers": {
-			reason: "they look at every API", objects: []runtime.Object{usage(schemas, "1.32", noise...)}, want: pass,
-			says: "Only Kubernetes' own controllers, which look at every API, asked for " + schemas,
+			reason: "they read every API", objects: []runtime.Object{usage(schemas, "1.32", noise...)}, want: pass,
+			message: "Only Kubernetes' own controllers, which read every API, requested " + schemas,
 		},
 		"AndOwnControllers": {
-			reason: "others are not lost among them", objects: []runtime.Object{usage(schemas, "1.32", append(noise, argo)...)}, want: fails,
-			says: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests)`,
+			reason: "other clients count", objects: []runtime.Object{usage(schemas, "1.32", append(noise, argo)...)}, want: fails,
+			message: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests)`,
 		},
 		"Unnamed": {
-			reason: "who the other clients are nobody knows", objects: []runtime.Object{unnamed}, want: unknown("UnknownClients"),
-			says: "by clients that are not named: 7 requests",
+			reason: "the other clients are unknown", objects: []runtime.Object{unnamed}, want: unknown("UnknownClients"),
+			message: "by unnamed clients: 7 requests",
 		},
 		"ThisHour": {
-			reason: "a count that has just begun", objects: []runtime.Object{thisHour}, want: fails, says: "30 requests",
+			reason: "a count of the current hour only", objects: []runtime.Object{thisHour}, want: fails, message: "30 requests",
 		},
 		"UnknownTarget": {
-			reason: "nobody guesses the Kubernetes of 5.3", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39", argo)},
+			reason: "the Kubernetes version of 5.3 is unknown", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39", argo)},
 			want: unknown("UnknownKubernetesVersion"),
 		},
 		"UnknownTargetIdle": {
-			reason: "which does not matter where nothing is in use", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39")},
+			reason: "the version does not matter where no API is in use", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39")},
 			want: pass,
 		},
 		"OtherMajor": {
-			reason: "there is no Kubernetes 2", objects: []runtime.Object{usage(schemas, "2.0", argo)}, want: unknown("UnknownRelease"),
+			reason: "2.0 is no release of Kubernetes", objects: []runtime.Object{usage(schemas, "2.0", argo)}, want: unknown("UnknownRelease"),
 		},
 		"HugeMinor": {
-			reason: "nor such a minor version", objects: []runtime.Object{usage(schemas, "1.99999999999999999999", argo)}, want: unknown("UnknownRelease"),
+			reason: "no release has such a minor version", objects: []runtime.Object{usage(schemas, "1.99999999999999999999", argo)}, want: unknown("UnknownRelease"),
 		},
 		"Patch": {
 			reason: "patch updates remove no API", to: "4.18.9", objects: []runtime.Object{usage(schemas, "1.32", argo)},
@@ -137,74 +137,67 @@ func TestRemovedAPIs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, tc.from, tc.to)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.objects...)
+			findings := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
-			}
+			contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
 
-func TestRemovedAPIsNamesClients(t *testing.T) {
+func TestRemovedAPIsNameClients(t *testing.T) {
 	var users []apiserverv1.PerUserAPIRequestCount
 	for i := range 20 {
 		users = append(users, requests(fmt.Sprintf("user-%d", i), strings.Repeat("agent", 200), int64(i+1)))
 	}
-	server.Hold(t, usage(schemas, "1.32", users...))
-	got := checktest.Ask(t, gate.RemovedAPIs(server.Snapshot(t), parse(t, "", "")))[0]
-	for _, want := range []string{"by user-19 with", "40 requests, user-18", "15 more clients"} {
-		if !strings.Contains(got.Message, want) {
-			t.Errorf("message %q, want %q in it", got.Message, want)
-		}
-	}
+	server.Create(t, usage(schemas, "1.32", users...))
+	findings := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, "", ""))
+	got := findings[0]
+	contains(t, "message", got.Message, []string{"by user-19 with", "40 requests, user-18", "15 more clients"})
 	if len(got.Message) > 1500 {
 		t.Errorf("a message of %d bytes", len(got.Message))
 	}
-	if !strings.Contains(got.Remediation, "oc get apirequestcount "+schemas) {
-		t.Errorf("remediation %q does not lead to the count", got.Remediation)
-	}
+	contains(t, "remedy", checktest.Remedies(findings), []string{"Run oc get apirequestcount " + schemas})
 	want := []preflight.Object{{APIVersion: "apiserver.openshift.io/v1", Kind: "APIRequestCount", Name: schemas}}
 	if diff := cmp.Diff(want, got.Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
 }
 
-func TestRemovedAPIsUnreadable(t *testing.T) {
+func TestRemovedAPIsUnread(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
 		server  checktest.Server
-		want    checktest.Said
+		want    checktest.Result
 	}{
 		"Forbidden": {
-			reason: "who may not look cannot tell", server: server.Nobody(),
-			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"},
+			reason: "without permission the check is inconclusive", server: server.Unprivileged(),
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"},
 		},
 		"APIMissing": {
-			reason: "OpenShift has it", objects: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
-			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed}),
-			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "APIMissing"},
+			reason: "every OpenShift cluster has the API", objects: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
+			server: server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed}),
+			want:   checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"},
 		},
 		"Malformed": {
-			reason: "a count that counts nothing",
-			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.Says(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
+			reason: "a count that cannot be decoded",
+			server: server.Responding(map[string]checktest.Response{countsPath: checktest.Body(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
 				{"kind":"APIRequestCount","apiVersion":"apiserver.openshift.io/v1","metadata":{"name":"x"},"status":{"requestCount":"many"}}]}`)}),
-			want: checktest.Said{Outcome: preflight.Unknown, Reason: "Error"},
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
 		},
 		"MetricsForbidden": {
-			reason: "on plain Kubernetes it is the metrics that nobody may read",
-			server: server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed}).Nobody(),
-			want:   checktest.Said{Outcome: preflight.Unknown, Reason: "Forbidden"},
+			reason: "on plain Kubernetes the metrics are read, without permission",
+			server: server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed}).Unprivileged(),
+			want:   checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, gate.RemovedAPIs(tc.server.Snapshot(t), parse(t, "", "")))
-			if diff := cmp.Diff(map[string]checktest.Said{"RemovedAPI": tc.want}, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.objects...)
+			findings := checktest.Run(t, gate.RemovedAPIs(), tc.server.Snapshot(t), parse(t, "", ""))
+			if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": tc.want}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -218,17 +211,17 @@ func TestManyRemovedAPIs(t *testing.T) {
 		if i%10 == 0 {
 			removed = fmt.Sprintf("1.%d", 32+i%3)
 		}
-		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("someone", "curl", 3)))
+		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("user", "curl", 3)))
 	}
-	many := server.Answering(map[string]checktest.Answer{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
-	findings := checktest.Ask(t, gate.RemovedAPIs(many.Snapshot(t), parse(t, "", "")))
+	many := server.Responding(map[string]checktest.Response{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
+	findings := checktest.Run(t, gate.RemovedAPIs(), many.Snapshot(t), parse(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
 	}
-	for _, finding := range findings[:50] {
-		if finding.Outcome != preflight.Fail {
-			t.Errorf("%s is %s, and worse ones are not listed", finding.Name, finding.Outcome)
+	for _, f := range findings[:50] {
+		if f.Outcome != preflight.Fail {
+			t.Errorf("%s is %s, and worse findings are not listed", f.Name, f.Outcome)
 		}
 	}
 }
@@ -238,52 +231,50 @@ func metric(group, version, resource, removed string) string {
 	return fmt.Sprintf("apiserver_requested_deprecated_apis{group=%q,removed_release=%q,resource=%q,subresource=\"\",version=%q} 1\n", group, removed, resource, version)
 }
 
-func TestRemovedAPIsOfPlainKubernetes(t *testing.T) {
+func TestRemovedAPIsOnPlainKubernetes(t *testing.T) {
 	const others = "# TYPE apiserver_requested_deprecated_apis gauge\napiserver_request_total{code=\"200\"} 5\n"
-	type results = map[string]checktest.Said
+	type results = map[string]checktest.Result
 	pass := results{"RemovedAPI": {Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse"}}
 	unknown := results{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}}
 	const group = "flowcontrol.apiserver.k8s.io"
 	for name, tc := range map[string]struct {
 		reason  string
 		metrics string
-		says    string
+		message string // a part of it
 		want    results
 	}{
-		"None": {reason: "nothing deprecated was asked for", metrics: others, want: pass},
+		"None": {reason: "no deprecated API was requested", metrics: others, want: pass},
 		"Removed": {
 			reason: "the target's Kubernetes removes it", metrics: others + metric(group, "v1beta3", "flowschemas", "1.32"),
-			says: "by whom, the API server's metrics do not tell",
-			want: results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
+			message: "the API server's metrics do not name the clients",
+			want:    results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
 		},
 		"Ahead": {
-			reason: "a later one does", metrics: metric(group, "v1beta3", "flowschemas", "1.35"),
+			reason: "a later release removes it", metrics: metric(group, "v1beta3", "flowschemas", "1.35"),
 			want: results{"RemovedAPI-" + schemas: {Outcome: preflight.Warn, Reason: "APIRemovalAhead"}},
 		},
-		"Deprecated": {reason: "nobody removes it", metrics: metric("", "v1", "componentstatuses", ""), want: pass},
+		"Deprecated": {reason: "no release removes it", metrics: metric("", "v1", "componentstatuses", ""), want: pass},
 		"CoreGroup": {
 			reason: "the core group has no name", metrics: metric("", "v1", "endpoints", "1.32"),
 			want: results{"RemovedAPI-endpoints.v1": {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
 		},
 		"Subresource": {
-			reason:  "is of the same API",
+			reason:  "a subresource belongs to the same API",
 			metrics: metric(group, "v1beta3", "flowschemas", "1.32") + strings.Replace(metric(group, "v1beta3", "flowschemas", "1.32"), `subresource=""`, `subresource="status"`, 1),
 			want:    results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
 		},
 		"Zero":      {reason: "0 is not in use", metrics: strings.ReplaceAll(metric(group, "v1beta3", "flowschemas", "1.32"), "} 1", "} 0"), want: pass},
-		"BadLabels": {reason: "half a line tells nothing", metrics: `apiserver_requested_deprecated_apis{group="x` + "\n", want: unknown},
-		"BadValue":  {reason: "nor does a word", metrics: "apiserver_requested_deprecated_apis{} often\n", want: unknown},
-		"LongLine":  {reason: "a line without end is not read", metrics: strings.Repeat("x", 100_000), want: unknown},
+		"BadLabels": {reason: "half a line cannot be parsed", metrics: `apiserver_requested_deprecated_apis{group="x` + "\n", want: unknown},
+		"BadValue":  {reason: "a value that is no number", metrics: "apiserver_requested_deprecated_apis{} often\n", want: unknown},
+		"LongLine":  {reason: "the length of a line is bounded", metrics: strings.Repeat("x", 100_000), want: unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plain := server.Answering(map[string]checktest.Answer{countsPath: checktest.NotServed, "/metrics": checktest.Says(tc.metrics)})
-			findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "", "")))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			plain := server.Responding(map[string]checktest.Response{countsPath: checktest.NotServed, "/metrics": checktest.Body(tc.metrics)})
+			findings := checktest.Run(t, gate.RemovedAPIs(), plain.Snapshot(t), parse(t, "", ""))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.says)
-			}
+			contains(t, tc.reason, findings[0].Message, []string{tc.message})
 		})
 	}
 }
@@ -293,15 +284,15 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 	if _, err := statuses.List(t.Context(), metav1.ListOptions{}); err != nil { // deprecated, and removed by no release
 		t.Fatal(err)
 	}
-	asked := 0
-	plain := server.Answering(map[string]checktest.Answer{countsPath: func(r *http.Request) (int, []byte) { asked++; return checktest.NotServed(r) }})
-	findings := checktest.Ask(t, gate.RemovedAPIs(plain.Snapshot(t), parse(t, "5.1.0", "5.2.0")))
-	if asked == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
-		t.Errorf("findings %+v, want an answer from the metrics", findings)
+	requested := 0
+	plain := server.Responding(map[string]checktest.Response{countsPath: func(r *http.Request) (int, []byte) { requested++; return checktest.NotServed(r) }})
+	findings := checktest.Run(t, gate.RemovedAPIs(), plain.Snapshot(t), parse(t, "5.1.0", "5.2.0"))
+	if requested == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
+		t.Errorf("findings %+v, want findings of the metrics", findings)
 	}
-	for _, finding := range findings {
-		if strings.Contains(finding.Name, "componentstatuses") {
-			t.Errorf("%s: %s", finding.Name, finding.Message)
+	for _, f := range findings {
+		if strings.Contains(f.Name, "componentstatuses") {
+			t.Errorf("%s: %s", f.Name, f.Message)
 		}
 	}
 }
@@ -313,7 +304,7 @@ func FuzzRemovedMinor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, release string) {
 		minor, ok := gate.RemovedMinor(release)
 		if ok && (minor > 65535 || strings.TrimLeft(strings.TrimPrefix(release, "1."), "0") != strings.TrimLeft(fmt.Sprint(minor), "0")) {
-			t.Errorf("%q is taken for 1.%d", release, minor)
+			t.Errorf("%q is parsed as 1.%d", release, minor)
 		}
 	})
 }

@@ -1,109 +1,169 @@
 package gate
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// RequestValid is CVO's validation of the request (lib/validation), as far as it
-// can be known before there is one: a ClusterVersion that is invalid already,
-// which `oc adm upgrade` refuses to work on, and how the target has to be asked
-// for. By version alone CVO takes only what is exactly one of
-// status.availableUpdates; a conditional update needs its image.
-func RequestValid(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonNothingAsked is reported when the target is the release that the cluster
+// runs, or is being updated to.
+//
+// Cause: status.desired of ClusterVersion is the target.
+//
+// Remedy: none needed.
+const ReasonNothingAsked finding.Reason = "NothingAsked"
+
+// ReasonAvailableUpdate is reported when CVO accepts a request for the target by
+// its version alone.
+//
+// Cause: the target is exactly one of status.availableUpdates of ClusterVersion.
+//
+// Remedy: none needed.
+const ReasonAvailableUpdate finding.Reason = "AvailableUpdate"
+
+// ReasonAmbiguousVersion is reported when several available updates have the
+// version of the target, so that CVO refuses a request by version alone.
+//
+// Cause: the update service lists several images with that version.
+//
+// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
+// --to-image PULLSPEC`.
+const ReasonAmbiguousVersion finding.Reason = "AmbiguousVersion"
+
+// ReasonConditionalUpdateOnly is reported when the target is a conditional update,
+// which CVO accepts only by image.
+//
+// Cause: the update service knows risks of the target.
+//
+// Remedy: once its risks are acceptable, request the update by image: `oc adm
+// upgrade --allow-not-recommended --to VERSION`.
+const ReasonConditionalUpdateOnly finding.Reason = "ConditionalUpdateOnly"
+
+// ReasonHistoryOnly is reported when the target is only in status.history of
+// ClusterVersion. CVO accepts a request by version alone, and stays at the present
+// release.
+//
+// Cause: the cluster ran the release before, and the update service does not list
+// it.
+//
+// Remedy: request the update by image: `oc adm upgrade --allow-explicit-upgrade
+// --to-image PULLSPEC`.
+const ReasonHistoryOnly finding.Reason = "HistoryOnly"
+
+// ReasonUnknownUpdate is reported when the cluster does not know the target, so
+// that it is unknown whether the update is recommended or supported.
+//
+// Cause: the channel of the cluster does not have the target, or the update service
+// could not be reached.
+//
+// Remedy: choose an update that the cluster knows, or request the update by image:
+// `oc adm upgrade --allow-explicit-upgrade --to-image PULLSPEC`.
+const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
+
+// ReasonInvalidClusterVersion is reported when ClusterVersion is invalid, so that
+// `oc adm upgrade` refuses to change it.
+//
+// Cause: a field of its spec, such as an update that is not available.
+//
+// Remedy: fix the field that the message names: `oc edit clusterversion version`.
+const ReasonInvalidClusterVersion finding.Reason = "InvalidClusterVersion"
+
+const (
+	// maxImages bounds the images in a message.
+	maxImages = 10
+	// forceIsNotEnough limits the bypasses of an invalid ClusterVersion.
+	forceIsNotEnough = `Neither accepted risks nor force bypass this in "oc adm upgrade", only --allow-upgrade-with-warnings does.`
+)
+
+// RequestValid is CVO's validation of a request (lib/validation), before there is
+// one: whether the ClusterVersion is invalid already, and how the target has to be
+// requested. By version alone CVO accepts only a target that is exactly one of
+// status.availableUpdates; a conditional update needs its image. It concerns every
+// update, and warns unless the ClusterVersion is invalid; that finding has CVO's
+// own reason.
+func RequestValid() check.Check {
 	return check.Check{
-		Title: "ClusterVersionRequest", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeRequest)),
+		Name: "ClusterVersionRequest", Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeRequest)),
 	}
 }
 
-func judgeRequest(s situation) []preflight.Finding {
-	findings := []preflight.Finding{s.asked()}
+func judgeRequest(s situation) []finding.Finding {
+	findings := []finding.Finding{s.request()}
 	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
-		findings = append(findings, s.invalid(invalid))
+		findings = append(findings, invalidClusterVersion(invalid))
 	}
 	return findings
 }
 
-// invalid is the finding of a ClusterVersion that CVO does not take as it is.
-// CVO would take a new request all the same; oc does not make one.
-func (s situation) invalid(condition configv1.ClusterOperatorStatusCondition) preflight.Finding {
-	finding := preflight.Finding{
-		Outcome: preflight.Fail, Reason: either(condition.Reason, "InvalidClusterVersion"),
-		Message:     either(condition.Message, "ClusterVersion is invalid, and does not say why"),
-		Remediation: "Put right what the message names: oc edit clusterversion version. Neither accepting risks nor --force gets past it in oc adm upgrade, only --allow-upgrade-with-warnings does.",
-	}
-	if strings.Contains(condition.Message, "spec.desiredUpdate") {
-		finding.Remediation = "Take back the update that cannot be had: oc adm upgrade --clear. Neither accepting risks nor --force gets past it in oc adm upgrade, only --allow-upgrade-with-warnings does."
-	}
+// invalidClusterVersion is the finding of a ClusterVersion that CVO calls invalid.
+// CVO itself would accept a new request, but oc refuses to make one.
+func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) finding.Finding {
+	outcome := preflight.Fail
 	if condition.Status == configv1.ConditionUnknown {
-		finding.Outcome = preflight.Unknown
+		outcome = preflight.Unknown
 	}
-	return finding
+	f := finding.New(outcome, cmp.Or(finding.Reason(condition.Reason), ReasonInvalidClusterVersion),
+		"%s", cmp.Or(condition.Message, "ClusterVersion is invalid, without a message"))
+	if strings.Contains(condition.Message, "spec.desiredUpdate") {
+		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Run("oc adm upgrade --clear"))
+	}
+	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Run("oc edit clusterversion version"))
 }
 
-// asked says how the target has to be asked for.
-func (s situation) asked() preflight.Finding {
+// request is how the target has to be requested.
+func (s situation) request() finding.Finding {
 	target, status := s.target(), s.version.Status
 	images := imagesOf(status.AvailableUpdates, target)
-	if s.move.Kind() == update.Same && len(images) == 0 {
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "NothingAsked", Message: target + " is what status.desired of ClusterVersion has already",
-		}
+	if s.update.Kind() == update.Same && len(images) == 0 {
+		return finding.Pass(ReasonNothingAsked, "%s is already in status.desired of ClusterVersion", target)
 	}
 	switch len(images) {
 	case 0:
 		return s.notAvailable()
 	case 1:
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "AvailableUpdate",
-			Message: fmt.Sprintf("%s is an available update, which CVO takes by its version alone: oc adm upgrade --to %s", target, target),
-		}
+		return finding.Pass(ReasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone: oc adm upgrade --to %s", target, target)
 	}
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: "AmbiguousVersion",
-		Message:     fmt.Sprintf("%d available updates are %s, so CVO refuses it by its version alone: %s", len(images), target, few(images)),
-		Remediation: "Name the image that you mean: " + byImage(images[0]),
-	}
+	return finding.Warn(ReasonAmbiguousVersion,
+		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
+		Remedy("Request the update by the right one of these images.").
+		Do(byImages(images)...)
 }
 
-// notAvailable is the finding of a target that CVO does not take by its version
+// notAvailable is the finding of a target that CVO does not accept by its version
 // alone.
-func (s situation) notAvailable() preflight.Finding {
+func (s situation) notAvailable() finding.Finding {
 	target, status := s.target(), s.version.Status
 	for _, conditional := range status.ConditionalUpdates {
 		if conditional.Release.Version == target {
-			return preflight.Finding{
-				Outcome: preflight.Warn, Reason: "ConditionalUpdateOnly",
-				Message: fmt.Sprintf("%s is a conditional update and no available one: oc adm upgrade --to %s refuses it, and so does CVO when it is asked for by its version alone",
-					target, target),
-				Remediation: fmt.Sprintf("Once its risks are acceptable, have the image named too: oc adm upgrade --allow-not-recommended --to %s, which is the same as: %s",
-					target, byImage(conditional.Release.Image)),
-			}
+			return finding.Warn(ReasonConditionalUpdateOnly,
+				"%s is a conditional update: both \"oc adm upgrade --to %s\" and CVO refuse a request by version alone", target, target).
+				Remedy("Once its risks are acceptable, request the update by image, with one of these commands.").
+				Do(append([]finding.Action{finding.Run("oc adm upgrade --allow-not-recommended --to %s", target)}, byImages([]string{conditional.Release.Image})...)...)
 		}
 	}
 	for _, past := range status.History {
 		if past.Version == target {
-			return preflight.Finding{
-				Outcome: preflight.Warn, Reason: "HistoryOnly",
-				Message:     fmt.Sprintf("%s is known only from status.history of ClusterVersion: by its version alone CVO takes the request and silently stays at %s", target, s.move.From),
-				Remediation: "Name the image: " + byImage(past.Image),
-			}
+			return finding.Warn(ReasonHistoryOnly,
+				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
+				Remedy("Request the update by image.").
+				Do(byImages([]string{past.Image})...)
 		}
 	}
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: "UnknownUpdate",
-		Message: fmt.Sprintf("%s is neither an available nor a conditional update from %s in channel %q, so nobody has said that it is recommended or supported, nor which risks it has",
-			target, s.move.From, s.version.Spec.Channel),
-		Remediation: "See what the cluster knows: oc preflight targets. CVO takes it only with its image: " + byImage("REPOSITORY@sha256:DIGEST"),
-	}
+	return finding.Warn(ReasonUnknownUpdate,
+		"%s is neither an available nor a conditional update from %s in channel %q, so it is unknown whether it is recommended or supported, and which risks it has",
+		target, s.update.From, s.version.Spec.Channel).
+		Remedy("Choose an update that the cluster knows. CVO accepts this one only by image, with \"oc adm upgrade --allow-explicit-upgrade --to-image\".").
+		Do(finding.Targets())
 }
 
 func imagesOf(releases []configv1.Release, version string) []string {
@@ -116,6 +176,11 @@ func imagesOf(releases []configv1.Release, version string) []string {
 	return images
 }
 
-func byImage(image string) string {
-	return "oc adm upgrade --allow-explicit-upgrade --to-image " + image
+// byImages are the commands that request an update by one of the images.
+func byImages(images []string) []finding.Action {
+	var actions []finding.Action
+	for _, image := range images[:min(len(images), maxImages)] {
+		actions = append(actions, finding.Run("oc adm upgrade --allow-explicit-upgrade --to-image %s", image))
+	}
+	return actions
 }

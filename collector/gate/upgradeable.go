@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,75 +10,71 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// Upgradeable is CVO's precondition that reads the condition Upgradeable of
-// ClusterVersion: False keeps from leaving the minor version, whatever was
-// accepted. CVO lets Unknown pass, which only says that it could not evaluate
-// one of the causes; here that is Unknown too.
-func Upgradeable(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonUpgradeableFalse is reported when the condition Upgradeable of
+// ClusterVersion is False for several causes.
+//
+// Cause: the message lists the causes.
+//
+// Remedy: fix each cause, or acknowledge it where it is an admin gate: `oc adm
+// upgrade`.
+const ReasonUpgradeableFalse finding.Reason = "UpgradeableFalse"
+
+// Upgradeable is CVO's precondition ClusterVersionUpgradeable: the condition
+// Upgradeable=False of ClusterVersion blocks updates to another minor or major
+// version, whatever was accepted. The finding has CVO's own reason, or
+// UpgradeableFalse for several.
+//
+// CVO accepts the update when the condition is Unknown, which means that it could
+// not evaluate one of the causes; here the check is inconclusive.
+func Upgradeable() check.Check {
 	return check.Check{
-		Title: "ClusterVersionUpgradeable", Kind: preflight.SourceGate, Update: u,
-		Look: onClusterVersion(cluster, u, fresh(judgeUpgradeable)),
+		Name: "ClusterVersionUpgradeable", Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeUpgradeable)),
 	}
 }
 
-func judgeUpgradeable(s situation) []preflight.Finding {
+func judgeUpgradeable(s situation) []finding.Finding {
 	condition := s.condition(configv1.OperatorUpgradeable)
-	objection := cvo.Upgradeable(s.version, s.target())
+	violation := cvo.Upgradeable(s.version, s.target())
 	switch {
-	case objection != nil && objection.Weight != cvo.Warning: // the warnings are those of ClusterVersionOverrides and ClusterVersionUpdating
-		return []preflight.Finding{s.notUpgradeable(objection)}
-	case !s.move.LeavesMinor():
-		return s.notLeaving(fmt.Sprintf("Upgradeable=%s of ClusterVersion", orAbsent(condition.Status)))
+	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
+		return []finding.Finding{s.notUpgradeable(*violation)}
+	case !s.update.LeavesMinor():
+		return s.notConcerned(fmt.Sprintf("Upgradeable=%s of ClusterVersion", orAbsent(condition.Status)))
 	case condition.Status == "" || condition.Status == configv1.ConditionTrue:
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "Upgradeable",
-			Message: fmt.Sprintf("the condition Upgradeable of ClusterVersion, which CVO removes when all is well, is %s", orAbsent(condition.Status)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonUpgradeable,
+			"the condition Upgradeable of ClusterVersion, which CVO removes when nothing blocks, is %s", orAbsent(condition.Status))}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: either(condition.Reason, "EvaluationFailed"),
-		Message: fmt.Sprintf("CVO could not tell whether the cluster may leave %s: Upgradeable=%s of ClusterVersion: %s",
-			s.minor(), condition.Status, either(condition.Message, "it does not say why")),
-		Remediation: "See what CVO could not evaluate: oc -n openshift-cluster-version logs deployment/cluster-version-operator. CVO itself would let the update pass; --force goes on without an answer.",
-	}}
+	return []finding.Finding{finding.Unknown(cmp.Or(finding.Reason(condition.Reason), ReasonEvaluationFailed),
+		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
+		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
+		Do(cvoLog(), finding.Force())}
 }
 
-// notUpgradeable keeps CVO's message as it is. Up to 4.22 the causes have
-// conditions of their own; what the message leaves out is added from there. A
-// reason that names no cause is left to the evidence.
-func (s situation) notUpgradeable(objection *cvo.Objection) preflight.Finding {
-	finding := refused(objection, fmt.Sprintf("Put right what the message names, or acknowledge it where it is an admin ack: oc adm upgrade. "+
-		"It blocks updates that leave %s; the newest release within it can be had meanwhile: oc preflight targets. Accepting risks does not get past it, only --force does.", s.minor()))
-	if slices.Contains([]string{"MultipleReasons", "RiskNameNotCompatibleWithReasonProperty"}, finding.Reason) {
-		finding.Reason = "UpgradeableFalse" // as oc adm upgrade recommend calls it
+// notUpgradeable keeps CVO's message. Up to 4.22 the causes have conditions of
+// their own; those that the message lacks are appended. A reason that names no
+// cause is replaced.
+func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
+	if slices.Contains([]string{"MultipleReasons", "RiskNameNotCompatibleWithReasonProperty"}, violation.Reason) {
+		violation.Reason = string(ReasonUpgradeableFalse) // as in oc adm upgrade recommend
 	}
-	finding.Evidence = map[string]string{}
+	causes := map[string]string{}
 	for _, condition := range s.version.Status.Conditions {
 		if !strings.HasPrefix(string(condition.Type), "Upgradeable") || condition.Status != configv1.ConditionFalse {
 			continue
 		}
-		finding.Evidence[string(condition.Type)] = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
-		if condition.Message != "" && !strings.Contains(finding.Message, condition.Message) {
-			finding.Message += fmt.Sprintf("\n* %s: %s", condition.Reason, condition.Message)
+		causes[string(condition.Type)] = fmt.Sprintf("%s: %s", condition.Reason, condition.Message)
+		if condition.Message != "" && !strings.Contains(violation.Message, condition.Message) {
+			violation.Message += fmt.Sprintf("\n* %s: %s", condition.Reason, condition.Message)
 		}
 	}
-	if finding.Message == "" {
-		finding.Message = fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, and does not say why", s.minor())
-	}
-	return finding
-}
-
-func orAbsent(status configv1.ConditionStatus) string { return either(string(status), "absent") }
-
-// either is what is given, or else what stands in for it.
-func either(given, otherwise string) string {
-	if given == "" {
-		return otherwise
-	}
-	return given
+	violation.Message = cmp.Or(violation.Message, fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))
+	return violated(violation).
+		Observed(causes).
+		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, update to the newest release within it.", s.minor()).
+		Do(finding.Run("oc adm upgrade"), finding.Targets(), finding.Force())
 }

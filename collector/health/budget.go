@@ -1,79 +1,110 @@
 package health
 
 import (
-	"fmt"
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// budgetState is what the status of a PodDisruptionBudget comes to: whether a
-// pod can be evicted, and if not, why not.
-type budgetState string
+// ReasonSelectsNothing is reported when PodDisruptionBudgets select no pods. They do
+// not block a drain, but protect nothing.
+//
+// Cause: a wrong selector, or a workload that is scaled to zero.
+//
+// Remedy: check the selectors: `oc get poddisruptionbudgets --all-namespaces`.
+const ReasonSelectsNothing finding.Reason = "SelectsNothing"
 
-const (
-	// letsGo means that a pod can be evicted now.
-	letsGo budgetState = ""
-	// selectsNothing means that there is no pod to evict.
-	selectsNothing budgetState = "SelectsNothing"
-	// never means that as many pods have to be healthy as there are to be.
-	never budgetState = "NeverSatisfied"
-	// notNow means that too many pods are not healthy.
-	notNow budgetState = "NotSatisfiedNow"
-	// unmanagedPods means that the budget has pods that no controller made, and
-	// cannot tell how many there are to be.
-	unmanagedPods budgetState = "UnmanagedPods"
-	// syncFailed means that the disruption controller could not work out the
-	// status, and allows no eviction until it can.
-	syncFailed budgetState = "SyncFailed"
-	// stale means that the status is of an earlier spec.
-	stale budgetState = "StaleStatus"
-	// invalid means that the status cannot be.
-	invalid budgetState = "InvalidStatus"
-)
+// ReasonNeverSatisfied is reported when a PodDisruptionBudget requires all expected
+// pods to be healthy, so that none can ever be evicted.
+//
+// Cause: maxUnavailable is 0, or minAvailable is the number of replicas.
+//
+// Remedy: allow one pod to be unavailable, or add replicas: `oc -n NAMESPACE edit
+// poddisruptionbudget NAME`.
+const ReasonNeverSatisfied finding.Reason = "NeverSatisfied"
 
-func (s budgetState) outcome() preflight.Outcome {
-	switch s {
-	case letsGo, selectsNothing:
-		return preflight.Pass
-	case stale, invalid:
-		return preflight.Unknown
-	case never, notNow, unmanagedPods, syncFailed:
-		return preflight.Fail
-	}
-	return preflight.Unknown
-}
+// ReasonNotSatisfiedNow is reported when too few pods of a PodDisruptionBudget are
+// healthy, so that no healthy pod can be evicted now.
+//
+// Cause: pods of the workload are not ready.
+//
+// Remedy: check why the pods are not healthy: `oc -n NAMESPACE describe
+// poddisruptionbudget NAME`.
+const ReasonNotSatisfiedNow finding.Reason = "NotSatisfiedNow"
 
-// stateOf judges a budget as the API server does when it is asked to evict
-// (kubernetes pkg/registry/core/pod/storage/eviction.go), by the numbers of the
-// disruption controller (pkg/controller/disruption).
-func stateOf(budget *policyv1.PodDisruptionBudget) budgetState {
+// ReasonUnmanagedPods is reported when a PodDisruptionBudget selects pods without a
+// controller, and cannot compute how many are expected.
+//
+// Cause: the budget has maxUnavailable or a percentage, and the pods have no
+// controller.
+//
+// Remedy: give the budget a whole number as minAvailable, or create the pods by a
+// controller: `oc -n NAMESPACE edit poddisruptionbudget NAME`.
+const ReasonUnmanagedPods finding.Reason = "UnmanagedPods"
+
+// ReasonSyncFailed is reported when the disruption controller could not compute the
+// status of a PodDisruptionBudget, so that none of its pods can be evicted.
+//
+// Cause: the message has the error of the controller.
+//
+// Remedy: fix what the message names: `oc -n NAMESPACE describe poddisruptionbudget
+// NAME`.
+const ReasonSyncFailed finding.Reason = "SyncFailed"
+
+// ReasonInvalidStatus is reported when the status of a PodDisruptionBudget has a
+// negative number.
+//
+// Cause: another program than the disruption controller wrote the status.
+//
+// Remedy: check which program writes the status: `oc -n NAMESPACE describe
+// poddisruptionbudget NAME`.
+const ReasonInvalidStatus finding.Reason = "InvalidStatus"
+
+// evictable is the state of a PodDisruptionBudget that allows an eviction now.
+const evictable finding.Reason = ""
+
+// stateOf is the state of a PodDisruptionBudget: why no pod of it can be evicted, or
+// evictable. It judges as the API server does for an eviction (kubernetes
+// pkg/registry/core/pod/storage/eviction.go), by the numbers of the disruption
+// controller (pkg/controller/disruption).
+func stateOf(budget *policyv1.PodDisruptionBudget) finding.Reason {
 	status := &budget.Status
 	switch {
 	case syncCondition(budget) != nil:
-		return syncFailed
+		return ReasonSyncFailed
 	case status.ObservedGeneration < budget.Generation:
-		return stale
+		return check.ReasonStaleStatus
 	case min(status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy) < 0:
-		return invalid
+		return ReasonInvalidStatus
 	case status.DisruptionsAllowed > 0:
-		return letsGo
+		return evictable
 	case status.ExpectedPods == 0 && status.CurrentHealthy == 0:
-		return selectsNothing
+		return ReasonSelectsNothing
 	case status.ExpectedPods == 0:
-		return unmanagedPods
+		return ReasonUnmanagedPods
 	case status.DesiredHealthy >= status.ExpectedPods:
-		return never
+		return ReasonNeverSatisfied
 	case alwaysAllows(budget) && status.CurrentHealthy == 0:
-		return letsGo // all of its pods are unhealthy, and those may go
+		return evictable // all of its pods are unhealthy, and those can be evicted
 	}
-	return notNow
+	return ReasonNotSatisfiedNow
 }
 
-// syncCondition is the condition that says that the status is not right.
+// budgetOutcome is the outcome of a state in which no pod can be evicted.
+func budgetOutcome(state finding.Reason) preflight.Outcome {
+	if state == check.ReasonStaleStatus || state == ReasonInvalidStatus {
+		return preflight.Unknown
+	}
+	return preflight.Fail
+}
+
+// syncCondition is the condition of a status that could not be computed.
 func syncCondition(budget *policyv1.PodDisruptionBudget) *metav1.Condition {
 	for i := range budget.Status.Conditions {
 		condition := &budget.Status.Conditions[i]
@@ -89,46 +120,70 @@ func alwaysAllows(budget *policyv1.PodDisruptionBudget) bool {
 	return policy != nil && *policy == policyv1.AlwaysAllow
 }
 
-func describeBudget(budget *policyv1.PodDisruptionBudget, state budgetState) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudget-" + budget.Namespace + "." + budget.Name, Reason: string(state),
-		Objects: []preflight.Object{budgetObject(budget.Namespace, budget.Name)},
-	}
-	status := budget.Status
-	subject := fmt.Sprintf("PodDisruptionBudget %s/%s", budget.Namespace, budget.Name)
-	edit := fmt.Sprintf("oc -n %s edit poddisruptionbudget %s", budget.Namespace, budget.Name)
-	pods := fmt.Sprintf("oc -n %s get pods", budget.Namespace)
-	describe := fmt.Sprintf("oc -n %s describe poddisruptionbudget %s", budget.Namespace, budget.Name)
-	switch state {
-	case never:
-		finding.Message = fmt.Sprintf("%s wants %d healthy pods of the %d that there are to be (%s), so none of them can ever be evicted, and no node that has one can be drained",
-			subject, status.DesiredHealthy, status.ExpectedPods, limit(budget))
-		finding.Remediation = "Let one of them go, such as with maxUnavailable: 1, or have more replicas than it wants: " + edit
-	case notNow:
-		finding.Message = fmt.Sprintf("%s wants %d healthy pods (%s), and of %d there are %d, so no healthy one can be evicted now; %s",
-			subject, status.DesiredHealthy, limit(budget), status.ExpectedPods, status.CurrentHealthy, unhealthy(budget))
-		finding.Remediation = fmt.Sprintf("Find out why %d of its pods are not healthy, and wait until they are: %s; %s",
-			max(status.ExpectedPods-status.CurrentHealthy, 0), describe, pods)
-	case unmanagedPods:
-		finding.Message = fmt.Sprintf("%s selects %d healthy pods that no controller made, and with %s it cannot tell how many there are to be, so none of them can be evicted",
-			subject, status.CurrentHealthy, limit(budget))
-		finding.Remediation = "Give it a whole number as minAvailable, or have a controller make the pods: " + edit
-	case syncFailed:
-		finding.Message = fmt.Sprintf("the status of %s could not be worked out, and until it is no pod of it can be evicted: %s", subject, short(syncCondition(budget).Message))
-		finding.Remediation = "Put right what the message names: " + describe
-	case stale:
-		finding.Message = fmt.Sprintf("the status of %s is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
-			subject, status.ObservedGeneration, budget.Generation)
-		finding.Remediation = "Wait until the disruption controller has caught up, then run the preflight again. See whether it runs: oc -n openshift-kube-controller-manager get pods"
-	case invalid, letsGo, selectsNothing:
-		finding.Message = fmt.Sprintf("the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
-			subject, status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy)
-		finding.Remediation = "See who writes it: " + describe
-	}
-	return finding
+// describeBudget is the finding of a budget in a state in which no pod can be
+// evicted.
+func describeBudget(budget *policyv1.PodDisruptionBudget, state finding.Reason) finding.Finding {
+	describe := map[finding.Reason]func(*policyv1.PodDisruptionBudget, string) finding.Finding{
+		ReasonNeverSatisfied: neverSatisfied, ReasonNotSatisfiedNow: notSatisfiedNow, ReasonUnmanagedPods: unmanagedPods,
+		ReasonSyncFailed: syncFailed, check.ReasonStaleStatus: staleBudget, ReasonInvalidStatus: invalidStatus,
+	}[state]
+	object := budgetObject(budget.Namespace, budget.Name)
+	return describe(budget, check.Describe(object)).
+		Named("PodDisruptionBudget-" + budget.Namespace + "." + budget.Name).
+		About(object)
 }
 
-// limit is what the budget asks for, as it is spelled.
+func neverSatisfied(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
+	return finding.Fail(ReasonNeverSatisfied, "%s requires %d healthy pods of %d expected (%s), so none of them can ever be evicted, and no node with one can be drained",
+		subject, budget.Status.DesiredHealthy, budget.Status.ExpectedPods, limit(budget)).
+		Remedy("Allow one of the pods to be unavailable, for example with maxUnavailable: 1, or have more replicas than the budget requires.").
+		Do(edit(budget))
+}
+
+func notSatisfiedNow(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
+	status := budget.Status
+	return finding.Fail(ReasonNotSatisfiedNow, "%s requires %d healthy pods (%s), and %d of %d are healthy, so no healthy pod can be evicted now; %s",
+		subject, status.DesiredHealthy, limit(budget), status.CurrentHealthy, status.ExpectedPods, unhealthy(budget)).
+		Remedy("Check why %d of its pods are not healthy, and wait until they are.", max(status.ExpectedPods-status.CurrentHealthy, 0)).
+		Do(describeAction(budget), finding.Run("oc -n %s get pods", budget.Namespace))
+}
+
+func unmanagedPods(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
+	return finding.Fail(ReasonUnmanagedPods, "%s selects %d healthy pods without a controller, and with %s the number of expected pods is unknown, so none of them can be evicted",
+		subject, budget.Status.CurrentHealthy, limit(budget)).
+		Remedy("Give the budget a whole number as minAvailable, or create the pods by a controller.").
+		Do(edit(budget))
+}
+
+func syncFailed(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
+	return finding.Fail(ReasonSyncFailed, "the status of %s could not be computed, and until it is no pod of it can be evicted: %s",
+		subject, words.Line(syncCondition(budget).Message, maxQuoted)).
+		Remedy("Fix what the message names.").
+		Do(describeAction(budget))
+}
+
+func staleBudget(budget *policyv1.PodDisruptionBudget, _ string) finding.Finding {
+	f, _ := check.Stale(budgetObject(budget.Namespace, budget.Name), budget.Status.ObservedGeneration, budget.Generation)
+	return f.Do(finding.Run("oc -n openshift-kube-controller-manager get pods"))
+}
+
+func invalidStatus(budget *policyv1.PodDisruptionBudget, subject string) finding.Finding {
+	status := budget.Status
+	return finding.Unknown(ReasonInvalidStatus, "the status of %s has a negative number: disruptionsAllowed %d, expectedPods %d, currentHealthy %d, desiredHealthy %d",
+		subject, status.DisruptionsAllowed, status.ExpectedPods, status.CurrentHealthy, status.DesiredHealthy).
+		Remedy("Check which program writes the status.").
+		Do(describeAction(budget))
+}
+
+func edit(budget *policyv1.PodDisruptionBudget) finding.Action {
+	return finding.Run("oc -n %s edit poddisruptionbudget %s", budget.Namespace, budget.Name)
+}
+
+func describeAction(budget *policyv1.PodDisruptionBudget) finding.Action {
+	return finding.Run("oc -n %s describe poddisruptionbudget %s", budget.Namespace, budget.Name)
+}
+
+// limit is the limit of the budget, as in its spec.
 func limit(budget *policyv1.PodDisruptionBudget) string {
 	switch {
 	case budget.Spec.MaxUnavailable != nil:
@@ -139,18 +194,22 @@ func limit(budget *policyv1.PodDisruptionBudget) string {
 	return "neither minAvailable nor maxUnavailable"
 }
 
-// unhealthy says what the budget does with its unhealthy pods.
+// unhealthy is whether unhealthy pods of the budget can be evicted.
 func unhealthy(budget *policyv1.PodDisruptionBudget) string {
 	switch {
 	case alwaysAllows(budget):
-		return "unhealthy ones can (unhealthyPodEvictionPolicy: AlwaysAllow)"
+		return "unhealthy pods can (unhealthyPodEvictionPolicy: AlwaysAllow)"
 	case budget.Status.CurrentHealthy >= budget.Status.DesiredHealthy && budget.Status.DesiredHealthy > 0:
-		return "unhealthy ones can, while the others stay healthy (unhealthyPodEvictionPolicy: IfHealthyBudget)"
+		return "unhealthy pods can, while the others stay healthy (unhealthyPodEvictionPolicy: IfHealthyBudget)"
 	}
-	return "nor can an unhealthy one that runs (unhealthyPodEvictionPolicy: IfHealthyBudget)"
+	return "nor can an unhealthy pod that runs (unhealthyPodEvictionPolicy: IfHealthyBudget)"
 }
 
-// ofOpenShift says whether a namespace belongs to the cluster itself.
+// ofOpenShift reports whether a namespace belongs to the cluster itself.
 func ofOpenShift(namespace string) bool {
 	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
+}
+
+func budgetObject(namespace, name string) finding.Object {
+	return finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: namespace, Name: name}
 }

@@ -4,53 +4,113 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
+// ReasonNoUpgradeConfig is reported when the cluster has no UpgradeConfig.
+//
+// Cause: the managed-upgrade-operator is not installed, or no update is scheduled.
+//
+// Remedy: none needed.
+const ReasonNoUpgradeConfig finding.Reason = "NoUpgradeConfig"
+
+// ReasonNotReserved is reported when no UpgradeConfig reserves capacity.
+//
+// Cause: spec.capacityReservation is not set.
+//
+// Remedy: none needed.
+const ReasonNotReserved finding.Reason = "NotReserved"
+
+// ReasonNoMachineSets is reported when an UpgradeConfig reserves capacity, and no
+// MachineSet can be copied for it.
+//
+// Cause: no MachineSet in namespace openshift-machine-api has the label
+// hive.openshift.io/machine-pool=worker.
+//
+// Remedy: label the MachineSets of the workers: `oc -n openshift-machine-api label
+// machineset NAME hive.openshift.io/machine-pool=worker`.
+const ReasonNoMachineSets finding.Reason = "NoMachineSets"
+
+// ReasonBeingDeleted is reported when a MachineSet that reserves capacity is being
+// deleted.
+//
+// Cause: an administrator deleted the MachineSet.
+//
+// Remedy: wait until the MachineSet is deleted, or replace it: `oc -n
+// openshift-machine-api describe machineset NAME`.
+const ReasonBeingDeleted finding.Reason = "BeingDeleted"
+
+// ReasonNameTooLong is reported when the copy of a MachineSet would have a name that
+// is too long for the label of its machines.
+//
+// Cause: the name of the MachineSet has more than 55 characters.
+//
+// Remedy: replace the MachineSet by one with a shorter name: `oc -n
+// openshift-machine-api get machineset NAME -o yaml`.
+const ReasonNameTooLong finding.Reason = "NameTooLong"
+
+// ReasonMachineSetError is reported when a MachineSet cannot create machines, and
+// its status has no reason.
+//
+// Cause: the message has the error of the MachineSet.
+//
+// Remedy: fix what the message names: `oc -n openshift-machine-api describe machineset
+// NAME`.
+const ReasonMachineSetError finding.Reason = "MachineSetError"
+
+// ReasonMachinesMissing is reported when a MachineSet has fewer machines than it
+// should have, so that it most likely gets no additional one.
+//
+// Cause: the cloud provider did not create the machines, or they are not ready.
+//
+// Remedy: check what prevents the machines: `oc -n openshift-machine-api get machines`.
+const ReasonMachinesMissing finding.Reason = "MachinesMissing"
+
 const (
-	// machineNamespace is where MUO looks for MachineSets, machinePool the label
-	// by which it knows those of workers, and surge what it adds to the name of
-	// their copies (managed-upgrade-operator pkg/scaler/machineSetScaler.go).
+	// machineNamespace is the namespace of the MachineSets that MUO copies, machinePool
+	// the label of those of workers, and surge the suffix of the copies
+	// (managed-upgrade-operator pkg/scaler/machineSetScaler.go).
 	machineNamespace = "openshift-machine-api"
 	machinePool      = "hive.openshift.io/machine-pool"
 	surge            = "-upgrade"
-	// maxMachineSetName is the length of a label's value: every machine has the
-	// name of its MachineSet in one.
+	// maxMachineSetName is the length of a label's value: every machine has the name
+	// of its MachineSet in one.
 	maxMachineSetName = 63
 )
 
-// Capacity looks, where an UpgradeConfig asks for capacity to be reserved, at
-// the MachineSets of which MUO makes a copy with one more machine for the time
-// of the update: there has to be one, and each has to be able to make machines.
-// A finding MachineSet-<name> says of which that is in doubt.
-func Capacity(cluster *snapshot.Cluster, u update.Update) check.Check {
+// Capacity is the check of the capacity that an UpgradeConfig reserves: MUO copies
+// the MachineSets of the workers with one more machine for the time of the update.
+// There has to be a MachineSet, and each has to be able to create machines: a finding
+// MachineSet-<name> for each that may not be. It concerns every update.
+func Capacity() check.Check {
 	return check.Check{
-		Title: "CapacityReservation", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			skipped, err := notReserved(ctx, cluster)
+		Name: "CapacityReservation", Kind: finding.SourceHealth,
+		Reads: slices.Concat(check.ReadsTopology(), readsUpgradeConfigs(), []access.Request{check.List(machinev1beta1.GroupName, "machinesets")}),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			skipped, err := notReserved(ctx, s.Cluster)
 			if err != nil || len(skipped) > 0 {
 				return skipped, err
 			}
-			topology, err := cluster.Topology(ctx)
+			topology, err := s.Topology(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+				return nil, err
 			}
 			if topology == snapshot.HyperShift {
-				return []preflight.Finding{{
-					Outcome: preflight.Skipped, Reason: "HyperShift",
-					Message: "the machines of this cluster are made by NodePools of the hosting cluster, which surge by rules of their own",
-				}}, nil
+				return []finding.Finding{finding.Skipped(check.ReasonHyperShift,
+					"NodePools of the hosting cluster create the machines of this cluster, and surge by their own rules")}, nil
 			}
-			sets, err := cluster.MachineSets(ctx)
+			sets, err := s.Cluster.MachineSets(ctx)
 			if apierrors.IsNotFound(err) {
-				return apiMissing(ctx, cluster, "MachineSets", machinev1beta1.GroupName)
+				return s.WithoutAPI(ctx, "MachineSets", machinev1beta1.GroupName)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the MachineSets: %w", err)
@@ -60,9 +120,9 @@ func Capacity(cluster *snapshot.Cluster, u update.Update) check.Check {
 	}
 }
 
-// notReserved says why there is nothing to look at; it is empty where an
+// notReserved is the result where no capacity is reserved; it is empty where an
 // UpgradeConfig reserves capacity.
-func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Finding, error) {
+func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Finding, error) {
 	configs, err := cluster.UpgradeConfigs(ctx)
 	if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {
 		return noUpgradeConfig(), nil
@@ -75,21 +135,17 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]preflight.Fi
 			return nil, nil
 		}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Skipped, Reason: "NotReserved", Objects: []preflight.Object{upgradeConfigObject(&configs[0])},
-		Message: "no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update",
-	}}, nil
+	return []finding.Finding{finding.Skipped(ReasonNotReserved,
+		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update").
+		About(upgradeConfigObject(&configs[0]))}, nil
 }
 
-func noUpgradeConfig() []preflight.Finding {
-	return []preflight.Finding{{
-		Outcome: preflight.Skipped, Reason: "NoUpgradeConfig",
-		Message: "the cluster has no UpgradeConfig: no managed-upgrade-operator is told to update it",
-	}}
+func noUpgradeConfig() []finding.Finding {
+	return []finding.Finding{finding.Skipped(ReasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
 }
 
-func judgeMachineSets(sets []machinev1beta1.MachineSet) []preflight.Finding {
-	var problems []problem
+func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {
+	var findings []finding.Finding
 	workers := 0
 	for i := range sets {
 		set := &sets[i]
@@ -97,71 +153,68 @@ func judgeMachineSets(sets []machinev1beta1.MachineSet) []preflight.Finding {
 			continue
 		}
 		workers++
-		if outcome, finding := judgeMachineSet(set); outcome != preflight.Pass {
-			problems = append(problems, problem{outcome, func() preflight.Finding { return finding }})
+		if f, ok := judgeMachineSet(set); ok {
+			findings = append(findings, f.Named("MachineSet-"+set.Name).About(machineSetObject(set)))
 		}
 	}
 	switch {
 	case workers == 0:
-		return []preflight.Finding{{
-			Outcome: preflight.Fail, Reason: "NoMachineSets",
-			Message: fmt.Sprintf("an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so there is none that the managed-upgrade-operator could copy",
-				machineNamespace, machinePool),
-			Remediation: fmt.Sprintf("Label those of the workers: oc -n %s label machineset NAME %s=worker. Or do not reserve capacity: spec.capacityReservation of the UpgradeConfig", machineNamespace, machinePool),
-		}}
-	case len(problems) == 0:
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("the MachineSets of the workers, %d of them, have all their machines, and can be copied for the time of the update", workers),
-		}}
+		return []finding.Finding{finding.Fail(ReasonNoMachineSets,
+			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the managed-upgrade-operator has none to copy", machineNamespace, machinePool).
+			Remedy("Label the MachineSets of the workers, or remove spec.capacityReservation from the UpgradeConfig.").
+			Do(finding.Run("oc -n %s label machineset NAME %s=worker", machineNamespace, machinePool))}
+	case len(findings) == 0:
+		return []finding.Finding{finding.Pass(ReasonAsExpected,
+			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", workers)}
 	}
-	return told(problems)
+	return finding.Bounded(finding.Drafts(findings...))
 }
 
-// judgeMachineSet says why a MachineSet would not surge. One that lacks machines
-// of its own most likely gets no more.
-func judgeMachineSet(set *machinev1beta1.MachineSet) (preflight.Outcome, preflight.Finding) {
-	finding := preflight.Finding{
-		Name:        "MachineSet-" + set.Name,
-		Remediation: fmt.Sprintf("See what keeps it from making machines: oc -n %s describe machineset %s; oc -n %s get machines", set.Namespace, set.Name, set.Namespace),
-		Objects:     []preflight.Object{{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name}},
+// judgeMachineSet returns why a MachineSet would not surge; false for one that
+// would. One that lacks machines most likely gets no more.
+func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
+	const remedy = "Check what prevents the MachineSet from creating machines."
+	inspect := []finding.Action{
+		finding.Run("oc -n %s describe machineset %s", set.Namespace, set.Name), finding.Run("oc -n %s get machines", set.Namespace),
 	}
 	wanted := int32(1) // the API's default
 	if set.Spec.Replicas != nil {
 		wanted = *set.Spec.Replicas
 	}
-	switch {
-	case set.DeletionTimestamp != nil:
-		finding.Reason, finding.Message = "BeingDeleted", fmt.Sprintf("MachineSet %q is being deleted", set.Name)
-		return preflight.Fail, finding
-	case len(set.Name+surge) > maxMachineSetName:
-		finding.Reason = "NameTooLong"
-		finding.Message = fmt.Sprintf("the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could make no machines", set.Name, maxMachineSetName)
-		finding.Remediation = fmt.Sprintf("Replace it by one with a shorter name: oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)
-		return preflight.Fail, finding
-	case set.Status.ObservedGeneration < set.Generation:
-		finding.Reason = "StaleStatus"
-		finding.Message = fmt.Sprintf("the status of MachineSet %q is of generation %d, but its spec is of generation %d, so it tells of an earlier state",
-			set.Name, set.Status.ObservedGeneration, set.Generation)
-		finding.Remediation = fmt.Sprintf("Wait until its controller has caught up; see whether it runs: oc -n %s get pods -l k8s-app=controller", set.Namespace)
-		return preflight.Unknown, finding
-	case set.Status.ErrorReason != nil || set.Status.ErrorMessage != nil:
-		finding.Reason = cmp.Or(string(deref(set.Status.ErrorReason)), "MachineSetError")
-		finding.Message = fmt.Sprintf("MachineSet %q can make no machines: %s", set.Name, cmp.Or(short(deref(set.Status.ErrorMessage)), finding.Reason))
-		return preflight.Fail, finding
-	case set.Status.AvailableReplicas < wanted:
-		finding.Reason = "MachinesMissing"
-		finding.Message = fmt.Sprintf("MachineSet %q has %d of %d machines, so it is in doubt whether it gets another for the time of the update", set.Name, set.Status.AvailableReplicas, wanted)
-		return preflight.Fail, finding
+	if set.DeletionTimestamp != nil {
+		return finding.Fail(ReasonBeingDeleted, "MachineSet %q is being deleted", set.Name).Remedy(remedy).Do(inspect...), true
 	}
-	return preflight.Pass, finding
+	if len(set.Name+surge) > maxMachineSetName {
+		return finding.Fail(ReasonNameTooLong,
+			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines", set.Name, maxMachineSetName).
+			Remedy("Replace the MachineSet by one with a shorter name.").
+			Do(finding.Run("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
+	}
+	if stale, ok := check.Stale(machineSetObject(set), set.Status.ObservedGeneration, set.Generation); ok {
+		return stale.Do(finding.Run("oc -n %s get pods -l k8s-app=controller", set.Namespace)), true
+	}
+	if set.Status.ErrorReason != nil || set.Status.ErrorMessage != nil {
+		reason := cmp.Or(finding.Reason(deref(set.Status.ErrorReason)), ReasonMachineSetError)
+		message := cmp.Or(words.Line(deref(set.Status.ErrorMessage), maxQuoted), string(reason))
+		return finding.Fail(reason, "MachineSet %q cannot create machines: %s", set.Name, message).Remedy(remedy).Do(inspect...), true
+	}
+	if set.Status.AvailableReplicas < wanted {
+		return finding.Fail(ReasonMachinesMissing,
+			"MachineSet %q has %d of %d machines, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas, wanted).
+			Remedy(remedy).Do(inspect...), true
+	}
+	return finding.Finding{}, false
 }
 
-// deref is what is pointed at, or nothing.
+func machineSetObject(set *machinev1beta1.MachineSet) finding.Object {
+	return finding.Object{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineSet", Namespace: set.Namespace, Name: set.Name}
+}
+
+// deref is the value of a pointer, or the zero value for nil.
 func deref[T any](pointer *T) T {
 	if pointer == nil {
-		var nothing T
-		return nothing
+		var zero T
+		return zero
 	}
 	return *pointer
 }

@@ -18,7 +18,7 @@ import (
 
 const machineSetsPath = "/apis/machine.openshift.io/v1beta1/machinesets"
 
-// machineSet is one of workers that has all its machines, but for changes.
+// machineSet is a MachineSet of workers with all its machines, and these changes.
 func machineSet(name string, changes ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	set := &machinev1beta1.MachineSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-machine-api", Name: name, Labels: map[string]string{"hive.openshift.io/machine-pool": "worker"}},
@@ -31,7 +31,7 @@ func machineSet(name string, changes ...func(*machinev1beta1.MachineSet)) *machi
 	return set
 }
 
-// reserving are UpgradeConfigs that ask for capacity, and what else there is.
+// reserving is an UpgradeConfig that reserves capacity, with these MachineSets.
 func reserving(topology configv1.TopologyMode, sets ...*machinev1beta1.MachineSet) []runtime.Object {
 	objects := []runtime.Object{infrastructure(topology), upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true })}
 	for _, set := range sets {
@@ -41,153 +41,153 @@ func reserving(topology configv1.TopologyMode, sets ...*machinev1beta1.MachineSe
 }
 
 func TestCapacity(t *testing.T) {
-	serveUpgradeConfigs(t)
-	const title = "CapacityReservation"
-	ours := configv1.HighlyAvailableTopologyMode
+	defineUpgradeConfigs(t)
+	const check = "CapacityReservation"
+	selfManaged := configv1.HighlyAvailableTopologyMode
 	named := func(name, reason string, outcome preflight.Outcome) results {
-		return results{name: said(outcome, reason)}
+		return results{name: result(outcome, reason)}
 	}
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
-		says    string
+		message string // a part of it
 		want    results
 	}{
 		"Fine": {
-			reason: "MUO copies each", objects: reserving(ours, machineSet("a"), machineSet("b")), says: "2 of them",
-			want: named(title, "AsExpected", preflight.Pass),
+			reason: "MUO copies each MachineSet", objects: reserving(selfManaged, machineSet("a"), machineSet("b")), message: "all 2 MachineSets",
+			want: named(check, "AsExpected", preflight.Pass),
 		},
 		"ScaledToNone": {
-			reason: "one that wants no machines lacks none",
-			objects: reserving(ours, machineSet("a", func(set *machinev1beta1.MachineSet) {
+			reason: "a MachineSet scaled to zero lacks no machines",
+			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) {
 				set.Spec.Replicas, set.Status = new(int32(0)), machinev1beta1.MachineSetStatus{ObservedGeneration: 1}
 			})),
-			want: named(title, "AsExpected", preflight.Pass),
+			want: named(check, "AsExpected", preflight.Pass),
 		},
 		"NoUpgradeConfig": {
-			reason: "nobody asked for capacity", objects: []runtime.Object{infrastructure(ours)},
-			want: named(title, "NoUpgradeConfig", preflight.Skipped),
+			reason: "no UpgradeConfig reserves capacity", objects: []runtime.Object{infrastructure(selfManaged)},
+			want: named(check, "NoUpgradeConfig", preflight.Skipped),
 		},
 		"NotReserved": {
-			reason: "the UpgradeConfig does not ask for capacity", objects: []runtime.Object{upgradeConfig(func(map[string]any) {})},
-			want: named(title, "NotReserved", preflight.Skipped),
+			reason: "the UpgradeConfig does not reserve capacity", objects: []runtime.Object{upgradeConfig(func(map[string]any) {})},
+			want: named(check, "NotReserved", preflight.Skipped),
 		},
-		"NotReservedInWords": {
-			reason: "false is no", objects: []runtime.Object{upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = false })},
-			want: named(title, "NotReserved", preflight.Skipped),
+		"ReservedFalse": {
+			reason: "capacityReservation is false", objects: []runtime.Object{upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = false })},
+			want: named(check, "NotReserved", preflight.Skipped),
 		},
 		"NoMachineSets": {
-			reason: "there is none to copy", objects: reserving(ours), says: "hive.openshift.io/machine-pool=worker",
-			want: named(title, "NoMachineSets", preflight.Fail),
+			reason: "there is no MachineSet to copy", objects: reserving(selfManaged), message: "hive.openshift.io/machine-pool=worker",
+			want: named(check, "NoMachineSets", preflight.Fail),
 		},
 		"OthersMachineSets": {
-			reason: "MUO looks for the workers' in one namespace only",
-			objects: reserving(ours, machineSet("infra", func(set *machinev1beta1.MachineSet) { set.Labels["hive.openshift.io/machine-pool"] = "infra" }),
+			reason: "MUO copies only the MachineSets of workers in one namespace",
+			objects: reserving(selfManaged, machineSet("infra", func(set *machinev1beta1.MachineSet) { set.Labels["hive.openshift.io/machine-pool"] = "infra" }),
 				machineSet("elsewhere", func(set *machinev1beta1.MachineSet) { set.Namespace = "elsewhere" }),
 				machineSet("bare", func(set *machinev1beta1.MachineSet) { set.Labels = nil })),
-			want: named(title, "NoMachineSets", preflight.Fail),
+			want: named(check, "NoMachineSets", preflight.Fail),
 		},
 		"MachinesMissing": {
-			reason: "a cloud that does not deliver does not deliver more",
-			objects: reserving(ours, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 1 }),
+			reason: "a MachineSet that lacks machines most likely gets no more",
+			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 1 }),
 				machineSet("b")),
-			says: `MachineSet "a" has 1 of 3 machines`, want: named("MachineSet-a", "MachinesMissing", preflight.Fail),
+			message: `MachineSet "a" has 1 of 3 machines`, want: named("MachineSet-a", "MachinesMissing", preflight.Fail),
 		},
 		"Broken": {
-			reason: "a copy is broken too",
-			objects: reserving(ours, machineSet("a", func(set *machinev1beta1.MachineSet) {
+			reason: "a copy has the same error",
+			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) {
 				set.Status.ErrorReason, set.Status.ErrorMessage = new(machinev1beta1.MachineSetStatusError("InvalidConfiguration")), new("no such flavor")
 			})),
-			says: "no such flavor", want: named("MachineSet-a", "InvalidConfiguration", preflight.Fail),
+			message: "no such flavor", want: named("MachineSet-a", "InvalidConfiguration", preflight.Fail),
 		},
 		"BrokenWithoutAReason": {
-			reason: "a message is enough", objects: reserving(ours, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ErrorMessage = new("") })),
+			reason: "a message is sufficient", objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ErrorMessage = new("") })),
 			want: named("MachineSet-a", "MachineSetError", preflight.Fail),
 		},
 		"Stale": {
-			reason:  "what the controller has not seen it cannot tell of",
-			objects: reserving(ours, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ObservedGeneration = 0 })),
-			says:    "of generation 0, but its spec is of generation 1", want: named("MachineSet-a", "StaleStatus", preflight.Unknown),
+			reason:  "the status is older than the spec",
+			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ObservedGeneration = 0 })),
+			message: "of generation 0, but its spec is of generation 1", want: named("MachineSet-a", "StaleStatus", preflight.Unknown),
 		},
 		"NameTooLong": {
-			reason: "a machine has the name of its MachineSet in a label", objects: reserving(ours, machineSet(strings.Repeat("a", 56))),
+			reason: "machines have the name of their MachineSet in a label", objects: reserving(selfManaged, machineSet(strings.Repeat("a", 56))),
 			want: named("MachineSet-"+strings.Repeat("a", 56), "NameTooLong", preflight.Fail),
 		},
 		"NameJustShortEnough": {
-			reason: "63 characters are a label", objects: reserving(ours, machineSet(strings.Repeat("a", 55))),
-			want: named(title, "AsExpected", preflight.Pass),
+			reason: "a label has up to 63 characters", objects: reserving(selfManaged, machineSet(strings.Repeat("a", 55))),
+			want: named(check, "AsExpected", preflight.Pass),
 		},
 		"HyperShift": {
-			reason: "NodePools make the machines", objects: reserving(configv1.ExternalTopologyMode),
-			want: named(title, "HyperShift", preflight.Skipped),
+			reason: "NodePools create the machines", objects: reserving(configv1.ExternalTopologyMode),
+			want: named(check, "HyperShift", preflight.Skipped),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, health.Capacity(server.Snapshot(t), patch(t)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.objects...)
+			findings := checktest.Run(t, health.Capacity(), server.Snapshot(t), patch(t))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: %q does not say %q", tc.reason, findings[0].Message, tc.says)
+			if !strings.Contains(findings[0].Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.message)
 			}
 		})
 	}
 }
 
-func TestCapacityOfWhatIsBeingDeleted(t *testing.T) {
-	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode)...)
+func TestCapacityOfADeletedMachineSet(t *testing.T) {
+	defineUpgradeConfigs(t)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode)...)
 	deleted := machineSet("a", func(set *machinev1beta1.MachineSet) { set.DeletionTimestamp = new(metav1.Now()) })
-	with := server.Answering(map[string]checktest.Answer{
+	with := server.Responding(map[string]checktest.Response{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{deleted}),
 	})
-	got := checktest.Summary(checktest.Ask(t, health.Capacity(with.Snapshot(t), patch(t))))
-	if diff := cmp.Diff(results{"MachineSet-a": said(preflight.Fail, "BeingDeleted")}, got); diff != "" {
-		t.Errorf("it will not be there to be copied (-want +got):\n%s", diff)
+	got := checktest.Results(checktest.Run(t, health.Capacity(), with.Snapshot(t), patch(t)))
+	if diff := cmp.Diff(results{"MachineSet-a": result(preflight.Fail, "BeingDeleted")}, got); diff != "" {
+		t.Errorf("a MachineSet that is being deleted cannot be copied (-want +got):\n%s", diff)
 	}
 }
 
-func TestCapacityUnreadable(t *testing.T) {
-	serveUpgradeConfigs(t)
-	server.Hold(t, upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true }))
-	reserved := checktest.Says(`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[` +
+func TestCapacityUnread(t *testing.T) {
+	defineUpgradeConfigs(t)
+	server.Create(t, upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true }))
+	reserved := checktest.Body(`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[` +
 		`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfig","metadata":{"name":"c","namespace":"n"},"spec":{"capacityReservation":true}}]}`)
 	for name, tc := range map[string]struct {
 		reason         string
 		infrastructure []runtime.Object
 		server         checktest.Server
-		want           checktest.Said
+		want           checktest.Result
 	}{
-		"Forbidden": {reason: "who may not look cannot tell", server: server.Nobody(), want: said(preflight.Unknown, "Forbidden")},
+		"Forbidden": {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: result(preflight.Unknown, "Forbidden")},
 		"TopologyForbidden": {
-			reason: "whose machines they are cannot be told", want: said(preflight.Unknown, "Forbidden"),
-			server: server.Nobody().Answering(map[string]checktest.Answer{upgradeConfigsPath: reserved}),
+			reason: "without the topology the check is inconclusive", want: result(preflight.Unknown, "Forbidden"),
+			server: server.Unprivileged().Responding(map[string]checktest.Response{upgradeConfigsPath: reserved}),
 		},
 		"MachineSetsForbidden": {
-			reason: "who may not look cannot tell", want: said(preflight.Unknown, "Forbidden"),
-			server: server.Nobody().Answering(map[string]checktest.Answer{
-				upgradeConfigsPath: reserved, "/apis/config.openshift.io/v1/infrastructures/cluster": checktest.Says(
+			reason: "without permission the check is inconclusive", want: result(preflight.Unknown, "Forbidden"),
+			server: server.Unprivileged().Responding(map[string]checktest.Response{
+				upgradeConfigsPath: reserved, "/apis/config.openshift.io/v1/infrastructures/cluster": checktest.Body(
 					`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`),
 			}),
 		},
 		"NoMachineAPI": {
-			reason: "OpenShift that runs its own control plane has it", infrastructure: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
-			server: server.Answering(map[string]checktest.Answer{machineSetsPath: checktest.NotServed}), want: said(preflight.Unknown, "APIMissing"),
+			reason: "OpenShift with its own control plane has the API", infrastructure: []runtime.Object{infrastructure(configv1.HighlyAvailableTopologyMode)},
+			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}), want: result(preflight.Unknown, "APIMissing"),
 		},
 		"PlainKubernetes": {
-			reason: "it has no machines of that kind", want: said(preflight.Skipped, "PlainKubernetes"),
-			server: server.Answering(map[string]checktest.Answer{machineSetsPath: checktest.NotServed}),
+			reason: "plain Kubernetes has no MachineSets", want: result(preflight.Skipped, "PlainKubernetes"),
+			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}),
 		},
 		"Malformed": {
-			reason: "what the schema does not allow", want: said(preflight.Unknown, "Error"),
-			server: server.Answering(map[string]checktest.Answer{upgradeConfigsPath: checktest.Says(
+			reason: "an object that the schema does not allow", want: result(preflight.Unknown, "Error"),
+			server: server.Responding(map[string]checktest.Response{upgradeConfigsPath: checktest.Body(
 				`{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfigList","items":[{"kind":"UpgradeConfig","spec":true}]}`)}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.infrastructure...)
-			got := checktest.Summary(checktest.Ask(t, health.Capacity(tc.server.Snapshot(t), patch(t))))
+			server.Create(t, tc.infrastructure...)
+			got := checktest.Results(checktest.Run(t, health.Capacity(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"CapacityReservation": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -195,17 +195,17 @@ func TestCapacityUnreadable(t *testing.T) {
 	}
 }
 
-func TestCapacityInMasses(t *testing.T) {
-	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode)...)
+func TestCapacityWithMany(t *testing.T) {
+	defineUpgradeConfigs(t)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode)...)
 	var sets []*machinev1beta1.MachineSet
 	for i := range 2000 {
 		sets = append(sets, machineSet(fmt.Sprintf("s%04d", i), func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))
 	}
-	many := server.Answering(map[string]checktest.Answer{
+	many := server.Responding(map[string]checktest.Response{
 		machineSetsPath: checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", sets),
 	})
-	findings := checktest.Ask(t, health.Capacity(many.Snapshot(t), patch(t)))
+	findings := checktest.Run(t, health.Capacity(), many.Snapshot(t), patch(t))
 	if len(findings) != 51 || !strings.Contains(findings[50].Message, "1950 Fail") {
 		t.Errorf("got %d findings, the last %q; want 50 and the count of the rest", len(findings), findings[len(findings)-1].Message)
 	}

@@ -13,137 +13,149 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
+// ReasonNoneGiven is reported when no external dependencies are configured.
+//
+// Cause: the preflight was run without external dependencies.
+//
+// Remedy: none needed.
+const ReasonNoneGiven finding.Reason = "NoneGiven"
+
+// ReasonReachable is reported when all external dependencies are reachable.
+//
+// Cause: each responded with a status from 200 to 399.
+//
+// Remedy: none needed.
+const ReasonReachable finding.Reason = "Reachable"
+
+// ReasonInvalidURL is reported when an external dependency is not a URL.
+//
+// Cause: the preflight was run with an invalid URL of a dependency.
+//
+// Remedy: use an http or https URL, such as https://quay.io/health.
+const ReasonInvalidURL finding.Reason = "InvalidURL"
+
 const (
-	// tries is how often a dependency is asked, as MUO does, patience how long
-	// each try may take, and firstPause how long to wait after the first; the
-	// next pause is twice as long.
+	// tries is the number of requests to a dependency, as in MUO, tryTimeout bounds
+	// each, and firstPause is the pause after the first; it doubles every time.
 	tries      = 3
-	patience   = 10 * time.Second
+	tryTimeout = 10 * time.Second
 	firstPause = 500 * time.Millisecond
-	// maxAsked is how many dependencies are asked at a time, maxDependencies
-	// how many at all: where none answers, that takes four minutes.
-	maxAsked        = 16
+	// maxConcurrent bounds the concurrent requests, maxDependencies the dependencies:
+	// where none responds, that takes four minutes.
+	maxConcurrent   = 16
 	maxDependencies = 100
 )
 
-// Dependencies are what the cluster needs outside of itself. They are asked
-// once, by the first check that wants to know, for the checks of all updates.
+// Dependencies are what the cluster needs outside of itself. They are probed once,
+// by the first check that needs the results, for the checks of all updates.
 type Dependencies struct {
 	client *http.Client
 	urls   []string
 
 	once     sync.Once
-	findings []preflight.Finding
+	findings []finding.Finding
 	err      error
 }
 
-// DependOn makes Dependencies of http and https URLs. The client, which is
-// required, decides about proxies, certificates and redirects.
+// DependOn makes Dependencies of http and https URLs. The client, which is required,
+// decides about proxies, certificates and redirects.
 func DependOn(client *http.Client, urls []string) *Dependencies {
 	unique := slices.Clone(urls)
 	slices.Sort(unique)
 	return &Dependencies{client: withRedirects(client), urls: slices.Compact(unique)}
 }
 
-// ExternalDependencies asks each of the dependencies for an answer, from where
-// the preflight runs: any answer of 2xx or 3xx is one. A dependency that does
-// not answer in three tries is a finding ExternalDependency-<host and path>.
-// Credentials and queries of URLs are not in the text of any finding.
-func ExternalDependencies(dependencies *Dependencies, u update.Update) check.Check {
+// ExternalDependencies is the check that each of the dependencies is reachable from
+// where the preflight runs: a response with a status from 200 to 399 in one of three
+// requests. Otherwise there is a finding ExternalDependency-<host and path>.
+// Credentials and queries of URLs are in no text. It concerns every update.
+func ExternalDependencies(dependencies *Dependencies) check.Check {
 	return check.Check{
-		Title: "ExternalDependency", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
+		Name: "ExternalDependency", Kind: finding.SourceHealth,
+		Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
-				return []preflight.Finding{{
-					Outcome: preflight.Skipped, Reason: "NoneGiven", Message: "no external dependencies were given, so none was asked",
-				}}, nil
+				return []finding.Finding{finding.Skipped(ReasonNoneGiven, "no external dependencies are configured")}, nil
 			}
-			dependencies.once.Do(func() { dependencies.findings, dependencies.err = dependencies.ask(ctx) })
+			dependencies.once.Do(func() { dependencies.findings, dependencies.err = dependencies.probeAll(ctx) })
 			return slices.Clone(dependencies.findings), dependencies.err
 		},
 	}
 }
 
-// ask asks all dependencies.
-func (d *Dependencies) ask(ctx context.Context) ([]preflight.Finding, error) {
+func (d *Dependencies) probeAll(ctx context.Context) ([]finding.Finding, error) {
 	if len(d.urls) > maxDependencies {
-		return nil, fmt.Errorf("there are %d external dependencies, more than the %d that are asked", len(d.urls), maxDependencies)
+		return nil, fmt.Errorf("%d external dependencies are configured, and %d are the limit", len(d.urls), maxDependencies)
 	}
-	answers := make([]*preflight.Finding, len(d.urls))
+	results := make([]*finding.Finding, len(d.urls))
 	var group errgroup.Group
-	group.SetLimit(maxAsked)
+	group.SetLimit(maxConcurrent)
 	for i, text := range d.urls {
 		group.Go(func() error {
 			var err error
-			answers[i], err = d.look(ctx, text)
+			results[i], err = d.probe(ctx, text)
 			return err
 		})
 	}
 	err := group.Wait()
-	var problems []problem
-	for _, finding := range answers {
-		if finding != nil {
-			problems = append(problems, problem{finding.Outcome, func() preflight.Finding { return *finding }})
+	var findings []finding.Finding
+	for _, f := range results {
+		if f != nil {
+			findings = append(findings, *f)
 		}
 	}
-	if err == nil && len(problems) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "Reachable",
-			Message: fmt.Sprintf("all external dependencies, %d of them, answer where the preflight runs", len(d.urls)),
-		}}, nil
+	if err == nil && len(findings) == 0 {
+		return []finding.Finding{finding.Pass(ReasonReachable, "all %d external dependencies respond where the preflight runs", len(d.urls))}, nil
 	}
-	return told(problems), err
+	return finding.Bounded(finding.Drafts(findings...)), err
 }
 
-// look says why a dependency cannot be reached, or nil. An error means that
-// there was no time to find out.
-func (d *Dependencies) look(ctx context.Context, text string) (*preflight.Finding, error) {
-	dependency, ok := askable(text)
+// probe returns why a dependency is not reachable, or nil. An error means that the
+// time of the run was over before.
+func (d *Dependencies) probe(ctx context.Context, text string) (*finding.Finding, error) {
+	dependency, ok := parseURL(text)
 	if !ok {
-		return &preflight.Finding{
-			Outcome: preflight.Unknown, Reason: "InvalidURL",
-			Message:     fmt.Sprintf("%q is not an http or https URL, so it was not asked", withoutSecrets(text)),
-			Remediation: "Name the dependency by a URL such as https://quay.io/health",
-		}, nil
+		invalid := finding.Unknown(ReasonInvalidURL, "%q is not an http or https URL, so it was not probed", withoutSecrets(text)).
+			Remedy("Use a URL such as https://quay.io/health for the dependency.")
+		return &invalid, nil
 	}
-	place := dependency.Scheme + "://" + dependency.Host + dependency.EscapedPath()
+	address := dependency.Scheme + "://" + dependency.Host + dependency.EscapedPath()
 	pause := firstPause
 	for try := 1; ; try++ {
 		err := d.try(ctx, dependency)
 		if err == nil {
-			return nil, nil //nolint:nilnil // there is nothing to say of it
+			return nil, nil //nolint:nilnil // a reachable dependency has no finding
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("there was no time to ask the external dependency %s: %w", place, ctx.Err())
+			return nil, fmt.Errorf("the run ended before the external dependency %s was probed: %w", address, ctx.Err())
 		}
 		if try == tries {
-			finding := unreachable(place, err)
-			finding.Name = "ExternalDependency-" + nameOf(dependency.Host+dependency.Path)
-			return &finding, nil
+			f := unreachable(address, err).Named(finding.NameOf("ExternalDependency", dependency.Host+dependency.Path))
+			return &f, nil
 		}
 		if err := wait(ctx, pause); err != nil {
-			return nil, fmt.Errorf("there was no time to ask the external dependency %s: %w", place, err)
+			return nil, fmt.Errorf("the run ended before the external dependency %s was probed: %w", address, err)
 		}
 		pause *= 2
 	}
 }
 
-// askable reads an http or https URL.
-func askable(text string) (*url.URL, bool) {
+// parseURL parses an http or https URL. Its error is dropped, since it repeats the
+// text with its secrets.
+func parseURL(text string) (*url.URL, bool) {
 	dependency, err := url.Parse(text)
 	if err != nil {
-		return nil, false // the error quotes the text, secrets and all
+		return nil, false
 	}
 	return dependency, dependency.Host != "" && (dependency.Scheme == "http" || dependency.Scheme == "https")
 }
 
-// try asks once. What the answer says beyond its status is not read.
+// try is one request. The body of the response is not read.
 func (d *Dependencies) try(ctx context.Context, dependency *url.URL) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, dependency.String(), http.NoBody)
 	if err != nil {
@@ -173,20 +185,7 @@ func wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// nameOf makes a part of a finding's name of a host and a path.
-func nameOf(place string) string {
-	name := strings.Map(func(letter rune) rune {
-		switch {
-		case letter >= 'a' && letter <= 'z', letter >= 'A' && letter <= 'Z', letter >= '0' && letter <= '9', letter == '.', letter == '-':
-			return letter
-		}
-		return '-'
-	}, place)
-	const most = 200 // the API takes names of up to 256 characters
-	return strings.Trim(name[:min(len(name), most)], "-")
-}
-
-// withoutSecrets is a text that should have been a URL, without what may be a
+// withoutSecrets is a text that should be a URL, without parts that may be a
 // password or a token.
 func withoutSecrets(text string) string {
 	if at := strings.LastIndex(text, "@"); at >= 0 {
@@ -194,5 +193,5 @@ func withoutSecrets(text string) string {
 	}
 	text, _, _ = strings.Cut(text, "?")
 	text, _, _ = strings.Cut(text, "#")
-	return short(text)
+	return words.Line(text, maxQuoted)
 }

@@ -4,113 +4,121 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Drain looks for what keeps a node from being drained, as every update that
-// reboots nodes does, patches too: PodDisruptionBudgets by which no pod can be
-// evicted, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for
-// each, and pods that several budgets select,
-// PodDisruptionBudgets-<namespace>.<first of them>. Budgets that are fine are
-// counted, not listed, whoever they belong to. A cluster of a single node is
+// ReasonSingleNode is reported on a cluster with a single node, which is updated
+// without a drain.
+//
+// Cause: status.controlPlaneTopology of the Infrastructure "cluster" is
+// SingleReplica.
+//
+// Remedy: none needed.
+const ReasonSingleNode finding.Reason = "SingleNode"
+
+// ReasonSeveralBudgets is reported when several PodDisruptionBudgets select the same
+// pods, which therefore cannot be evicted.
+//
+// Cause: the selectors of the budgets overlap.
+//
+// Remedy: let only one budget select each pod: `oc -n NAMESPACE get
+// poddisruptionbudgets -o wide`.
+const ReasonSeveralBudgets finding.Reason = "SeveralBudgets"
+
+// Drain is the check for what prevents a node from being drained, which every update
+// that reboots nodes requires, patch updates too: PodDisruptionBudgets that allow no
+// eviction, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for each,
+// and pods that several budgets select, a finding
+// PodDisruptionBudgets-<namespace>.<first budget>. A cluster with a single node is
 // not drained (machine-config-operator pkg/daemon, drainRequired).
-func Drain(cluster *snapshot.Cluster, u update.Update) check.Check {
+func Drain() check.Check {
 	return check.Check{
-		Title: "Drain", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			infrastructure, topologyErr := cluster.Infrastructure(ctx)
+		Name: "Drain", Kind: finding.SourceHealth,
+		Reads: append(check.ReadsTopology(), check.List(policyv1.GroupName, "poddisruptionbudgets"), check.List("", "pods")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			infrastructure, topologyErr := s.Cluster.Infrastructure(ctx)
 			switch {
 			case topologyErr == nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
-				return []preflight.Finding{{
-					Outcome: preflight.Skipped, Reason: "SingleNode",
-					Message: "the control plane is a single node, and such a cluster is updated without draining nodes",
-				}}, nil
+				return []finding.Finding{finding.Skipped(ReasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
 			case apierrors.IsNotFound(topologyErr):
 				topologyErr = nil
 			case topologyErr != nil:
 				topologyErr = fmt.Errorf("could not read the Infrastructure \"cluster\": %w", topologyErr)
 			}
-			budgets, err := cluster.PodDisruptionBudgets(ctx)
+			budgets, err := s.Cluster.PodDisruptionBudgets(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 			}
-			contentions, err := cluster.Contentions(ctx)
+			contentions, err := s.Cluster.Contentions(ctx)
 			return judgeDrain(budgets, contentions), errors.Join(topologyErr, err)
 		},
 	}
 }
 
-func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.Contention) []preflight.Finding {
-	var problems []problem
+func judgeDrain(budgets []policyv1.PodDisruptionBudget, contentions []snapshot.Contention) []finding.Finding {
+	var drafts []finding.Draft
 	var unused []*policyv1.PodDisruptionBudget
 	for i := range budgets {
 		budget := &budgets[i]
 		switch state := stateOf(budget); {
-		case state == selectsNothing && !ofOpenShift(budget.Namespace):
+		case state == ReasonSelectsNothing && !ofOpenShift(budget.Namespace):
 			unused = append(unused, budget)
-		case state != letsGo && state != selectsNothing:
-			problems = append(problems, problem{state.outcome(), func() preflight.Finding { return describeBudget(budget, state) }})
+		case state != evictable && state != ReasonSelectsNothing:
+			drafts = append(drafts, finding.Draft{Outcome: budgetOutcome(state), Describe: func() finding.Finding { return describeBudget(budget, state) }})
 		}
 	}
 	for _, contention := range contentions {
-		problems = append(problems, problem{preflight.Fail, func() preflight.Finding { return describeContention(contention) }})
+		drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return describeContention(contention) }})
 	}
-	if len(problems) == 0 {
-		problems = append(problems, problem{preflight.Pass, func() preflight.Finding {
-			return preflight.Finding{
-				Reason:  "AsExpected",
-				Message: fmt.Sprintf("none of %d PodDisruptionBudgets keeps all of its pods from being evicted", len(budgets)),
-			}
-		}})
+	if len(drafts) == 0 {
+		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %d PodDisruptionBudgets prevents all of its pods from being evicted", len(budgets)))
 	}
-	findings := told(problems)
+	findings := finding.Bounded(drafts)
 	if len(unused) > 0 {
 		findings = append(findings, describeUnused(unused))
 	}
 	return findings
 }
 
-// describeContention says why pods cannot be evicted that several budgets
-// select (kubernetes pkg/registry/core/pod/storage/eviction.go).
-func describeContention(contention snapshot.Contention) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudgets-" + contention.Namespace + "." + contention.Budgets[0], Reason: "SeveralBudgets",
-		Message: fmt.Sprintf("the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server evicts no pod that has several",
-			someOf(contention.Budgets, len(contention.Budgets)), contention.Namespace, contention.Pods, contention.Pod),
-		Remediation: fmt.Sprintf("Leave each pod to one of them: oc -n %s get poddisruptionbudgets -o wide; oc -n %s get pod %s --show-labels",
-			contention.Namespace, contention.Namespace, contention.Pod),
-	}
+// describeContention is the finding of pods that several budgets select (kubernetes
+// pkg/registry/core/pod/storage/eviction.go).
+func describeContention(contention snapshot.Contention) finding.Finding {
+	var objects []finding.Object
 	for _, name := range contention.Budgets {
-		finding.Objects = append(finding.Objects, budgetObject(contention.Namespace, name))
+		objects = append(objects, budgetObject(contention.Namespace, name))
 	}
-	return finding
+	return finding.Fail(ReasonSeveralBudgets,
+		"the PodDisruptionBudgets %s in namespace %q select the same pods, %d of them, such as %q, and the API server does not evict a pod with several budgets",
+		strings.Join(contention.Budgets, ", "), contention.Namespace, contention.Pods, contention.Pod).
+		Named("PodDisruptionBudgets-"+contention.Namespace+"."+contention.Budgets[0]).
+		Remedy("Let only one of the budgets select each pod.").
+		Do(finding.Run("oc -n %s get poddisruptionbudgets -o wide", contention.Namespace),
+			finding.Run("oc -n %s get pod %s --show-labels", contention.Namespace, contention.Pod)).
+		About(objects...)
 }
 
-// describeUnused tells of budgets without pods. They keep nobody from anything;
-// most likely that is not what somebody meant.
-func describeUnused(unused []*policyv1.PodDisruptionBudget) preflight.Finding {
-	finding := preflight.Finding{
-		Name: "PodDisruptionBudgetsUnused", Outcome: preflight.Warn, Reason: "SelectsNothing",
-		Remediation: "See whether their selectors are right, or their workloads scaled to none: oc get poddisruptionbudgets --all-namespaces",
-	}
-	var named []string
+// describeUnused warns of budgets that select no pods, most likely by mistake.
+func describeUnused(unused []*policyv1.PodDisruptionBudget) finding.Finding {
+	var names []string
+	var objects []finding.Object
 	for _, budget := range unused[:min(len(unused), maxNamed)] {
-		named = append(named, budget.Namespace+"/"+budget.Name)
-		finding.Objects = append(finding.Objects, budgetObject(budget.Namespace, budget.Name))
+		names = append(names, budget.Namespace+"/"+budget.Name)
+		objects = append(objects, budgetObject(budget.Namespace, budget.Name))
 	}
-	finding.Message = fmt.Sprintf("PodDisruptionBudgets that select no pods protect nothing, and do not stand in the way; there are %d: %s",
-		len(unused), someOf(named, len(unused)))
-	return finding
-}
-
-func budgetObject(namespace, name string) preflight.Object {
-	return preflight.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: namespace, Name: name}
+	return finding.Warn(ReasonSelectsNothing, "%d PodDisruptionBudgets select no pods, so they protect nothing, and do not block a drain: %s",
+		len(unused), words.ListOf(names, len(unused))).
+		Named("PodDisruptionBudgetsUnused").
+		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").
+		Do(finding.Run("oc get poddisruptionbudgets --all-namespaces")).
+		About(objects...)
 }

@@ -28,8 +28,8 @@ const (
 	allPodsPath = "/api/v1/pods"
 )
 
-// budget selects what has the label app=<name> in namespace "shop", and allows
-// what these numbers come to: expected, desired and current pods.
+// budget selects the pods with the label app=<name> in namespace "shop"; its status
+// has these numbers of expected, desired and healthy pods.
 func budget(name string, expected, desired, current int32, changes ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 2},
@@ -94,11 +94,11 @@ func pod(name string, pairs ...string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labelsOf(pairs...)}}
 }
 
-// with is the server, if it had these budgets and pods. The server itself would
-// change the status of budgets as soon as it sees them.
+// with is the server with these budgets and pods. A real server would overwrite the
+// status of the budgets.
 func with(t *testing.T, budgets []*policyv1.PodDisruptionBudget, pods ...*metav1.PartialObjectMetadata) checktest.Server {
 	t.Helper()
-	return server.Answering(map[string]checktest.Answer{
+	return server.Responding(map[string]checktest.Response{
 		budgetsPath: checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", budgets),
 		podsPath:    checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", pods),
 	})
@@ -107,92 +107,92 @@ func with(t *testing.T, budgets []*policyv1.PodDisruptionBudget, pods ...*metav1
 func TestDrain(t *testing.T) {
 	type budgets = []*policyv1.PodDisruptionBudget
 	one := func(reason string, outcome preflight.Outcome) results {
-		return results{"PodDisruptionBudget-shop.cart": said(outcome, reason)}
+		return results{"PodDisruptionBudget-shop.cart": result(outcome, reason)}
 	}
-	fine := results{"Drain": said(preflight.Pass, "AsExpected")}
+	fine := results{"Drain": result(preflight.Pass, "AsExpected")}
 	for name, tc := range map[string]struct {
 		reason  string
 		budgets budgets
-		says    string
+		message string // a part of it
 		want    results
 	}{
-		"None": {reason: "nothing keeps pods from being evicted", want: fine},
+		"None": {reason: "no budget prevents an eviction", want: fine},
 		"Fine": {
-			reason: "one may go", budgets: budgets{budget("cart", 3, 2, 3), budget("shelf", 3, 2, 3, in("openshift-shelf"))}, says: "none of 2", want: fine,
+			reason: "one pod can be evicted", budgets: budgets{budget("cart", 3, 2, 3), budget("shelf", 3, 2, 3, in("openshift-shelf"))}, message: "none of 2", want: fine,
 		},
 		"MaxUnavailable0": {
-			reason: "none may ever go", budgets: budgets{budget("cart", 3, 3, 3, maxUnavailable("0"))},
-			says: "wants 3 healthy pods of the 3 that there are to be (maxUnavailable: 0), so none of them can ever be evicted",
-			want: one("NeverSatisfied", preflight.Fail),
+			reason: "no pod can ever be evicted", budgets: budgets{budget("cart", 3, 3, 3, maxUnavailable("0"))},
+			message: "requires 3 healthy pods of 3 expected (maxUnavailable: 0), so none of them can ever be evicted",
+			want:    one("NeverSatisfied", preflight.Fail),
 		},
 		"MinAvailableIsReplicas": {
-			reason: "MUO misses that", budgets: budgets{budget("cart", 1, 1, 1)}, says: "(minAvailable: 1)", want: one("NeverSatisfied", preflight.Fail),
+			reason: "minAvailable is the number of replicas, which MUO accepts", budgets: budgets{budget("cart", 1, 1, 1)}, message: "(minAvailable: 1)", want: one("NeverSatisfied", preflight.Fail),
 		},
-		"MinAvailableBeyondReplicas": {reason: "none may ever go", budgets: budgets{budget("cart", 2, 5, 2)}, want: one("NeverSatisfied", preflight.Fail)},
+		"MinAvailableBeyondReplicas": {reason: "minAvailable is more than the number of replicas", budgets: budgets{budget("cart", 2, 5, 2)}, want: one("NeverSatisfied", preflight.Fail)},
 		"MinAvailableRoundedUp": {
-			reason: "80% of 3 is 3", want: one("NeverSatisfied", preflight.Fail), says: "(minAvailable: 80%)",
+			reason: "80% of 3 is rounded up to 3", want: one("NeverSatisfied", preflight.Fail), message: "(minAvailable: 80%)",
 			budgets: budgets{budget("cart", 3, 3, 3, func(budget *policyv1.PodDisruptionBudget) { budget.Spec.MinAvailable = new(intstr.FromString("80%")) })},
 		},
 		"NeverThoughUnhealthyMayGo": {
-			reason: "once they are healthy they stay", budgets: budgets{budget("cart", 1, 1, 0, alwaysAllow)}, want: one("NeverSatisfied", preflight.Fail),
+			reason: "once the pods are healthy none can be evicted", budgets: budgets{budget("cart", 1, 1, 0, alwaysAllow)}, want: one("NeverSatisfied", preflight.Fail),
 		},
 		"NotNow": {
-			reason: "a healthy one more, and one may go", budgets: budgets{budget("cart", 4, 3, 2)},
-			says: "wants 3 healthy pods (minAvailable: 3), and of 4 there are 2, so no healthy one can be evicted now; nor can an unhealthy one that runs",
-			want: one("NotSatisfiedNow", preflight.Fail),
+			reason: "with two more healthy pods one can be evicted", budgets: budgets{budget("cart", 4, 3, 2)},
+			message: "requires 3 healthy pods (minAvailable: 3), and 2 of 4 are healthy, so no healthy pod can be evicted now; nor can an unhealthy pod that runs",
+			want:    one("NotSatisfiedNow", preflight.Fail),
 		},
 		"NotNowByOne": {
-			reason: "unhealthy ones may go while there are enough others", budgets: budgets{budget("cart", 4, 3, 3)},
-			says: "unhealthy ones can, while the others stay healthy (unhealthyPodEvictionPolicy: IfHealthyBudget)", want: one("NotSatisfiedNow", preflight.Fail),
+			reason: "unhealthy pods can be evicted while enough others are healthy", budgets: budgets{budget("cart", 4, 3, 3)},
+			message: "unhealthy pods can, while the others stay healthy (unhealthyPodEvictionPolicy: IfHealthyBudget)", want: one("NotSatisfiedNow", preflight.Fail),
 		},
 		"NotNowButAlwaysAllow": {
-			reason: "unhealthy ones may go", budgets: budgets{budget("cart", 4, 3, 2, alwaysAllow)},
-			says: "unhealthy ones can (unhealthyPodEvictionPolicy: AlwaysAllow)", want: one("NotSatisfiedNow", preflight.Fail),
+			reason: "unhealthy pods can be evicted", budgets: budgets{budget("cart", 4, 3, 2, alwaysAllow)},
+			message: "unhealthy pods can (unhealthyPodEvictionPolicy: AlwaysAllow)", want: one("NotSatisfiedNow", preflight.Fail),
 		},
-		"AllUnhealthyAndAlwaysAllow": {reason: "all may go", budgets: budgets{budget("cart", 4, 3, 0, alwaysAllow)}, want: fine},
+		"AllUnhealthyAndAlwaysAllow": {reason: "all pods can be evicted", budgets: budgets{budget("cart", 4, 3, 0, alwaysAllow)}, want: fine},
 		"AllUnhealthyOfAnyNumber": {
-			reason: "even a budget that wants none keeps unhealthy ones", budgets: budgets{budget("cart", 2, 0, 0)}, want: one("NotSatisfiedNow", preflight.Fail),
+			reason: "a budget that requires no healthy pod protects unhealthy pods", budgets: budgets{budget("cart", 2, 0, 0)}, want: one("NotSatisfiedNow", preflight.Fail),
 		},
 		"SelectsNothing": {
-			reason: "there is no pod to evict", budgets: budgets{budget("cart", 0, 1, 0), budget("shelf", 0, 1, 0)}, says: "none of 2",
-			want: results{"Drain": said(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": said(preflight.Warn, "SelectsNothing")},
+			reason: "there is no pod to evict", budgets: budgets{budget("cart", 0, 1, 0), budget("shelf", 0, 1, 0)}, message: "none of 2",
+			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
 		},
 		"OpenShiftSelectsNothing": {
-			reason: "what the cluster brings along is its own business", budgets: budgets{budget("a", 0, 1, 0, in("openshift-a")), budget("b", 0, 1, 0, in("kube-b"))},
+			reason: "unused budgets of OpenShift are no warning", budgets: budgets{budget("a", 0, 1, 0, in("openshift-a")), budget("b", 0, 1, 0, in("kube-b"))},
 			want: fine,
 		},
 		"OpenShiftNotNow": {
-			reason: "but not where it stands in the way", budgets: budgets{budget("etcd", 3, 2, 2, in("openshift-etcd"))},
-			want: results{"PodDisruptionBudget-openshift-etcd.etcd": said(preflight.Fail, "NotSatisfiedNow")},
+			reason: "budgets of OpenShift block a drain too", budgets: budgets{budget("etcd", 3, 2, 2, in("openshift-etcd"))},
+			want: results{"PodDisruptionBudget-openshift-etcd.etcd": result(preflight.Fail, "NotSatisfiedNow")},
 		},
 		"UnmanagedPods": {
-			reason: "a percentage of what no controller counts", budgets: budgets{budget("cart", 0, 0, 2, maxUnavailable("50%"))},
-			says: "selects 2 healthy pods that no controller made, and with maxUnavailable: 50%", want: one("UnmanagedPods", preflight.Fail),
+			reason: "a percentage of pods without a controller", budgets: budgets{budget("cart", 0, 0, 2, maxUnavailable("50%"))},
+			message: "selects 2 healthy pods without a controller, and with maxUnavailable: 50%", want: one("UnmanagedPods", preflight.Fail),
 		},
 		"SyncFailed": {
-			reason: "until then none may go", budgets: budgets{budget("cart", 0, 0, 0, observed(0), notSynced("found no controllers for pod \"x\""))},
-			says: `found no controllers for pod "x"`, want: one("SyncFailed", preflight.Fail),
+			reason: "without a status no pod can be evicted", budgets: budgets{budget("cart", 0, 0, 0, observed(0), notSynced("found no controllers for pod \"x\""))},
+			message: `found no controllers for pod "x"`, want: one("SyncFailed", preflight.Fail),
 		},
 		"Stale": {
-			reason: "a status of an earlier spec says nothing of this one", budgets: budgets{budget("cart", 3, 1, 3, observed(1))},
-			says: "of generation 1, but its spec is of generation 2", want: one("StaleStatus", preflight.Unknown),
+			reason: "the status is older than the spec", budgets: budgets{budget("cart", 3, 1, 3, observed(1))},
+			message: "of generation 1, but its spec is of generation 2", want: one("StaleStatus", preflight.Unknown),
 		},
-		"New": {reason: "nobody has looked at it yet", budgets: budgets{budget("cart", 0, 0, 0, observed(0))}, want: one("StaleStatus", preflight.Unknown)},
+		"New": {reason: "the controller has not computed the status yet", budgets: budgets{budget("cart", 0, 0, 0, observed(0))}, want: one("StaleStatus", preflight.Unknown)},
 		"Negative": {
-			reason: "there are no such numbers", budgets: budgets{budget("cart", 3, -1, 3)}, says: "desiredHealthy -1", want: one("InvalidStatus", preflight.Unknown),
+			reason: "a negative number is invalid", budgets: budgets{budget("cart", 3, -1, 3)}, message: "desiredHealthy -1", want: one("InvalidStatus", preflight.Unknown),
 		},
 		"WithoutSpec": {
-			reason: "it is still told", want: one("NeverSatisfied", preflight.Fail), says: "neither minAvailable nor maxUnavailable",
+			reason: "a budget without a spec is reported", want: one("NeverSatisfied", preflight.Fail), message: "neither minAvailable nor maxUnavailable",
 			budgets: budgets{budget("cart", 3, 3, 3, func(budget *policyv1.PodDisruptionBudget) { budget.Spec = policyv1.PodDisruptionBudgetSpec{} })},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := checktest.Ask(t, health.Drain(with(t, tc.budgets).Snapshot(t), patch(t)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			findings := checktest.Run(t, health.Drain(), with(t, tc.budgets).Snapshot(t), patch(t))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: %q does not say %q", tc.reason, findings[0].Message, tc.says)
+			if !strings.Contains(findings[0].Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.message)
 			}
 		})
 	}
@@ -201,8 +201,8 @@ func TestDrain(t *testing.T) {
 func TestDrainWithSeveralBudgets(t *testing.T) {
 	type budgets = []*policyv1.PodDisruptionBudget
 	type pods = []*metav1.PartialObjectMetadata
-	fine := results{"Drain": said(preflight.Pass, "AsExpected")}
-	contended := results{"PodDisruptionBudgets-shop.a": said(preflight.Fail, "SeveralBudgets")}
+	fine := results{"Drain": result(preflight.Pass, "AsExpected")}
+	contended := results{"PodDisruptionBudgets-shop.a": result(preflight.Fail, "SeveralBudgets")}
 	mirror, leaving, daemon := pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b")
 	mirror.Annotations = map[string]string{"kubernetes.io/config.mirror": "x"}
 	leaving.DeletionTimestamp = new(metav1.Now())
@@ -218,67 +218,67 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 		reason  string
 		budgets budgets
 		pods    pods
-		says    string
-		asked   bool
+		message string // a part of it
+		listed  bool   // whether pods are listed
 		want    results
 	}{
 		"Apart": {
-			reason: "each wants another value of one label", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3), budget("c", 3, 1, 3)}, want: fine,
+			reason: "each requires another value of one label", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3), budget("c", 3, 1, 3)}, want: fine,
 		},
-		"OneAlone": {reason: "there is no other", budgets: budgets{budget("a", 3, 1, 3)}, want: fine},
-		"OtherUnused": {reason: "the other has no pods", budgets: budgets{budget("a", 3, 1, 3), budget("b", 0, 1, 0, selecting())}, want: results{
-			"Drain": said(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": said(preflight.Warn, "SelectsNothing"),
+		"OneAlone": {reason: "there is no other budget", budgets: budgets{budget("a", 3, 1, 3)}, want: fine},
+		"OtherUnused": {reason: "the other budget has no pods", budgets: budgets{budget("a", 3, 1, 3), budget("b", 0, 1, 0, selecting())}, want: results{
+			"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing"),
 		}},
 		"Crossing": {
-			reason: "the pods tell", budgets: crossing, pods: pods{pod("p", "app=a", "tier=b"), pod("q", "app=a"), pod("r", "tier=b"), pod("s", "tier=b", "app=a")}, asked: true,
-			says: `the PodDisruptionBudgets a, b in namespace "shop" select the same pods, 2 of them, such as "p"`, want: contended,
+			reason: "two pods have the labels of both", budgets: crossing, pods: pods{pod("p", "app=a", "tier=b"), pod("q", "app=a"), pod("r", "tier=b"), pod("s", "tier=b", "app=a")}, listed: true,
+			message: `the PodDisruptionBudgets a, b in namespace "shop" select the same pods, 2 of them, such as "p"`, want: contended,
 		},
-		"NotCrossing": {reason: "the pods tell", budgets: crossing, pods: pods{pod("q", "app=a"), pod("r", "tier=b")}, asked: true, want: fine},
+		"NotCrossing": {reason: "no pod has the labels of both", budgets: crossing, pods: pods{pod("q", "app=a"), pod("r", "tier=b")}, listed: true, want: fine},
 		"Same": {
-			reason: "a copy of a budget", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, selecting("app=a"))}, pods: pods{pod("p", "app=a")}, asked: true,
+			reason: "a copy of a budget", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, selecting("app=a"))}, pods: pods{pod("p", "app=a")}, listed: true,
 			want: contended,
 		},
 		"Everything": {
-			reason: "an empty selector selects all", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, selecting())}, pods: pods{pod("p", "app=a")}, asked: true,
+			reason: "an empty selector selects all", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, selecting())}, pods: pods{pod("p", "app=a")}, listed: true,
 			want: contended,
 		},
 		"Expression": {
-			reason: "a selector need not name a value", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, expressed)}, pods: pods{pod("p", "app=a")}, asked: true,
+			reason: "a selector may have an expression only", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, expressed)}, pods: pods{pod("p", "app=a")}, listed: true,
 			want: contended,
 		},
-		"NotDrained": {reason: "a drain leaves these alone", budgets: crossing, pods: pods{mirror, leaving, daemon}, asked: true, want: fine},
+		"NotDrained": {reason: "a drain does not evict these pods", budgets: crossing, pods: pods{mirror, leaving, daemon}, listed: true, want: fine},
 		"Many": {
-			reason: "the first five are named", says: "a, b, c, d, e in namespace", asked: true, pods: pods{pod("p", "app=a")}, want: contended,
+			reason: "the message names the first five", message: "a, b, c, d, e in namespace", listed: true, pods: pods{pod("p", "app=a")}, want: contended,
 			budgets: budgets{
 				budget("c", 3, 1, 3, selecting("app=a")), budget("f", 3, 1, 3, selecting("app=a")), budget("b", 3, 1, 3, selecting("app=a")),
 				budget("a", 3, 1, 3), budget("e", 3, 1, 3, selecting("app=a")), budget("d", 3, 1, 3, selecting("app=a")),
 			},
 		},
 		"Unreadable": {
-			reason: "what cannot be read cannot be compared, and the rest is told", budgets: budgets{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting(), unreadable)},
-			says: "shop/a wants 1 healthy",
-			want: results{"PodDisruptionBudget-shop.a": said(preflight.Fail, "NeverSatisfied"), "Drain": said(preflight.Unknown, "Error")},
+			reason: "a selector that cannot be parsed is inconclusive, and the others are reported", budgets: budgets{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting(), unreadable)},
+			message: "shop/a requires 1 healthy",
+			want:    results{"PodDisruptionBudget-shop.a": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Error")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked atomic.Bool
+			var listed atomic.Bool
 			list := checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", tc.pods)
-			counted := with(t, tc.budgets).Answering(map[string]checktest.Answer{podsPath: func(request *http.Request) (int, []byte) {
-				asked.Store(true)
+			counted := with(t, tc.budgets).Responding(map[string]checktest.Response{podsPath: func(request *http.Request) (int, []byte) {
+				listed.Store(true)
 				if fields := request.URL.Query().Get("fieldSelector"); !strings.Contains(fields, "status.phase!=Pending") {
-					t.Errorf("pods that need no budget are listed: %q", fields)
+					t.Errorf("pods without a phase that needs a budget are listed: %q", fields)
 				}
 				return list(request)
 			}})
-			findings := checktest.Ask(t, health.Drain(counted.Snapshot(t), patch(t)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			findings := checktest.Run(t, health.Drain(), counted.Snapshot(t), patch(t))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: %q does not say %q", tc.reason, findings[0].Message, tc.says)
+			if !strings.Contains(findings[0].Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.message)
 			}
-			if asked.Load() != tc.asked {
-				t.Errorf("%s: pods were listed: %t, want %t", tc.reason, asked.Load(), tc.asked)
+			if listed.Load() != tc.listed {
+				t.Errorf("%s: pods were listed: %t, want %t", tc.reason, listed.Load(), tc.listed)
 			}
 		})
 	}
@@ -286,19 +286,19 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 
 func TestDrainTopology(t *testing.T) {
 	never := []*policyv1.PodDisruptionBudget{budget("cart", 1, 1, 1)}
-	blocked := results{"PodDisruptionBudget-shop.cart": said(preflight.Fail, "NeverSatisfied")}
+	blocked := results{"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied")}
 	for name, tc := range map[string]struct {
 		reason   string
 		topology configv1.TopologyMode
 		want     results
 	}{
-		"SingleNode": {"such a cluster is not drained", configv1.SingleReplicaTopologyMode, results{"Drain": said(preflight.Skipped, "SingleNode")}},
-		"HyperShift": {"NodePools are drained too", configv1.ExternalTopologyMode, blocked},
-		"Several":    {"one node is drained after the other", configv1.HighlyAvailableTopologyMode, blocked},
+		"SingleNode": {"a single node is not drained", configv1.SingleReplicaTopologyMode, results{"Drain": result(preflight.Skipped, "SingleNode")}},
+		"HyperShift": {"nodes of NodePools are drained", configv1.ExternalTopologyMode, blocked},
+		"Several":    {"nodes are drained", configv1.HighlyAvailableTopologyMode, blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, infrastructure(tc.topology))
-			got := checktest.Summary(checktest.Ask(t, health.Drain(with(t, never).Snapshot(t), patch(t))))
+			server.Create(t, infrastructure(tc.topology))
+			got := checktest.Results(checktest.Run(t, health.Drain(), with(t, never).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -306,41 +306,41 @@ func TestDrainTopology(t *testing.T) {
 	}
 }
 
-func TestDrainUnreadable(t *testing.T) {
+func TestDrainUnread(t *testing.T) {
 	crossing := []*policyv1.PodDisruptionBudget{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting("tier=b"))}
 	budgets := checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", crossing)
-	infrastructure := checktest.Says(`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`)
+	infrastructure := checktest.Body(`{"apiVersion":"config.openshift.io/v1","kind":"Infrastructure","metadata":{"name":"cluster"}}`)
 	const infrastructurePath = "/apis/config.openshift.io/v1/infrastructures/cluster"
-	partly := results{"PodDisruptionBudget-shop.a": said(preflight.Fail, "NeverSatisfied"), "Drain": said(preflight.Unknown, "Forbidden")}
+	partly := results{"PodDisruptionBudget-shop.a": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Forbidden")}
 	for name, tc := range map[string]struct {
 		reason string
-		paths  map[string]checktest.Answer
+		paths  map[string]checktest.Response
 		want   results
 	}{
 		"Forbidden": {
-			"who may not look cannot tell", map[string]checktest.Answer{infrastructurePath: infrastructure}, results{"Drain": said(preflight.Unknown, "Forbidden")},
+			"without permission the check is inconclusive", map[string]checktest.Response{infrastructurePath: infrastructure}, results{"Drain": result(preflight.Unknown, "Forbidden")},
 		},
 		"PodsForbidden": {
-			"what can be told is told", map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: budgets}, partly,
+			"the other findings are reported", map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: budgets}, partly,
 		},
 		"TopologyForbidden": {
-			"whether nodes are drained cannot be told", map[string]checktest.Answer{
+			"without the topology the check is inconclusive", map[string]checktest.Response{
 				budgetsPath: budgets, podsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []*metav1.PartialObjectMetadata{}),
 			}, partly,
 		},
 		"Malformed": {
-			"what cannot be read cannot be judged",
-			map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: checktest.Says(`{"items":[{"spec":1}]}`)},
-			results{"Drain": said(preflight.Unknown, "Error")},
+			"an object that cannot be decoded is inconclusive",
+			map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: checktest.Body(`{"items":[{"spec":1}]}`)},
+			results{"Drain": result(preflight.Unknown, "Error")},
 		},
 		"PodsMalformed": {
-			"what cannot be read cannot be judged",
-			map[string]checktest.Answer{infrastructurePath: infrastructure, budgetsPath: budgets, podsPath: checktest.Says(`{"items":[{"metadata":1}]}`)},
-			results{"PodDisruptionBudget-shop.a": said(preflight.Fail, "NeverSatisfied"), "Drain": said(preflight.Unknown, "Error")},
+			"an object that cannot be decoded is inconclusive",
+			map[string]checktest.Response{infrastructurePath: infrastructure, budgetsPath: budgets, podsPath: checktest.Body(`{"items":[{"metadata":1}]}`)},
+			results{"PodDisruptionBudget-shop.a": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Error")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Ask(t, health.Drain(server.Nobody().Answering(tc.paths).Snapshot(t), patch(t))))
+			got := checktest.Results(checktest.Run(t, health.Drain(), server.Unprivileged().Responding(tc.paths).Snapshot(t), patch(t)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -348,7 +348,7 @@ func TestDrainUnreadable(t *testing.T) {
 	}
 }
 
-func TestDrainInMasses(t *testing.T) {
+func TestDrainWithMany(t *testing.T) {
 	var budgets []*policyv1.PodDisruptionBudget
 	var pods []*metav1.PartialObjectMetadata
 	for i := range 5000 {
@@ -361,43 +361,43 @@ func TestDrainInMasses(t *testing.T) {
 		}
 	}
 	budgets[4999].Status.DisruptionsAllowed = 1
-	for i := range 20 { // so that the pods have to be looked at, in too many namespaces for one at a time
+	for i := range 20 { // so that pods are listed, in too many namespaces for a list each
 		budgets = append(budgets, budget("other", 10, 9, 10, in(fmt.Sprintf("n%02d", i)), selecting("tier=x")))
 	}
 	pods[0].Labels["tier"] = "x"
 	var requests atomic.Int32
 	list := checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", pods)
-	many := with(t, budgets).Answering(map[string]checktest.Answer{allPodsPath: func(request *http.Request) (int, []byte) {
+	many := with(t, budgets).Responding(map[string]checktest.Response{allPodsPath: func(request *http.Request) (int, []byte) {
 		requests.Add(1)
 		return list(request)
 	}})
 	snapshot := many.Snapshot(t)
 	for _, to := range []string{"4.18.4", "4.18.5"} {
-		findings := checktest.Ask(t, health.Drain(snapshot, checktest.Update(t, "4.18.3", to)))
-		if rest := findings[len(findings)-1]; len(findings) != 51 || !strings.Contains(rest.Message, "there are 4950 more findings") {
+		findings := checktest.Run(t, health.Drain(), snapshot, checktest.Update(t, "4.18.3", to))
+		if rest := findings[len(findings)-1]; len(findings) != 51 || !strings.Contains(rest.Message, "4950 more findings") {
 			t.Errorf("got %d findings, the last %q; want 50 and the count of the rest", len(findings), rest.Message)
 		}
 	}
 	contentions, err := snapshot.Contentions(t.Context())
 	if err != nil || len(contentions) != 1 || contentions[0].Pods != 1 {
-		t.Errorf("of 50000 pods one has two budgets; got %+v, %v", contentions, err)
+		t.Errorf("one of 50000 pods has two budgets; got %+v, %v", contentions, err)
 	}
 	if requests.Load() != 100 {
 		t.Errorf("50000 pods were read in %d requests, want 100 for all updates", requests.Load())
 	}
 }
 
-// TestDrainOfAServer has the disruption controller of a real Kubernetes write
-// the status.
-func TestDrainOfAServer(t *testing.T) {
-	held := func(name string, labels string, spec policyv1.PodDisruptionBudgetSpec) *policyv1.PodDisruptionBudget {
+// TestDrainOnAServer has statuses of the disruption controller of a real
+// Kubernetes.
+func TestDrainOnAServer(t *testing.T) {
+	stored := func(name string, labels string, spec policyv1.PodDisruptionBudgetSpec) *policyv1.PodDisruptionBudget {
 		spec.Selector = &metav1.LabelSelector{MatchLabels: labelsOf(labels)}
 		return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "real", Name: name}, Spec: spec}
 	}
 	running := func(name string, labels ...string) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "real", Name: name, Labels: labelsOf(labels...)},
-			Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			Spec:       corev1.PodSpec{SchedulerName: "none", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 			}},
@@ -405,32 +405,32 @@ func TestDrainOfAServer(t *testing.T) {
 	}
 	broken := running("broken", "app=some")
 	broken.Status.Conditions[0].Status = corev1.ConditionFalse
-	server.Hold(t, running("one", "app=one"), running("some-1", "app=some"), running("some-2", "app=some"), broken,
+	server.Create(t, running("one", "app=one"), running("some-1", "app=some"), running("some-2", "app=some"), broken,
 		running("bare", "app=bare"), running("both", "app=x", "tier=y"),
-		held("one", "app=one", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1))}),
-		held("some", "app=some", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))}),
-		held("bare", "app=bare", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1))}),
-		held("none", "app=none", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1))}),
-		held("x", "app=x", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(0))}),
-		held("y", "tier=y", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(0))}))
+		stored("one", "app=one", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1))}),
+		stored("some", "app=some", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))}),
+		stored("bare", "app=bare", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1))}),
+		stored("none", "app=none", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1))}),
+		stored("x", "app=x", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(0))}),
+		stored("y", "tier=y", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(0))}))
 	want := results{
-		"PodDisruptionBudget-real.one":  said(preflight.Fail, "NeverSatisfied"),
-		"PodDisruptionBudget-real.some": said(preflight.Fail, "NotSatisfiedNow"),
-		"PodDisruptionBudget-real.bare": said(preflight.Fail, "UnmanagedPods"),
-		"PodDisruptionBudgets-real.x":   said(preflight.Fail, "SeveralBudgets"),
-		"PodDisruptionBudgetsUnused":    said(preflight.Warn, "SelectsNothing"),
+		"PodDisruptionBudget-real.one":  result(preflight.Fail, "NeverSatisfied"),
+		"PodDisruptionBudget-real.some": result(preflight.Fail, "NotSatisfiedNow"),
+		"PodDisruptionBudget-real.bare": result(preflight.Fail, "UnmanagedPods"),
+		"PodDisruptionBudgets-real.x":   result(preflight.Fail, "SeveralBudgets"),
+		"PodDisruptionBudgetsUnused":    result(preflight.Warn, "SelectsNothing"),
 	}
 	var diff string
 	settled := eventually(t, func() bool {
-		diff = cmp.Diff(want, checktest.Summary(checktest.Ask(t, health.Drain(server.Snapshot(t), patch(t)))))
+		diff = cmp.Diff(want, checktest.Results(checktest.Run(t, health.Drain(), server.Snapshot(t), patch(t))))
 		return diff == ""
 	})
 	if !settled {
-		t.Errorf("the status as Kubernetes writes it (-want +got):\n%s", diff)
+		t.Errorf("the status of a real controller (-want +got):\n%s", diff)
 	}
 }
 
-// eventually says whether the condition comes true within a minute.
+// eventually reports whether the condition becomes true within a minute.
 func eventually(t *testing.T, condition func() bool) bool {
 	t.Helper()
 	return wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {

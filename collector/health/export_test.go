@@ -1,8 +1,7 @@
 package health
 
-// What reads text that others wrote, for fuzzing.
+// The functions on external text, for fuzzing.
 var (
 	JudgeWindow    = judgeWindow
-	NameOf         = nameOf
 	WithoutSecrets = withoutSecrets
 )

@@ -1,53 +1,44 @@
-// Package health answers: is the cluster in a state in which an update can go
-// through? It looks at what the managed-upgrade-operator (MUO) looks at before
-// it starts one, for any cluster: operators, nodes, what keeps nodes from being
-// drained, capacity where it is to be reserved, external dependencies, and the
-// window of an UpgradeConfig. Critical alerts, which that operator looks at too,
-// are among the risks: see collector/risk.
+// Package health answers: is the cluster in a state in which an update can
+// complete?
 //
-// What is found may be accepted by name. It concerns all updates: patches reboot
-// nodes too. What departs from MUO, and why:
+// It checks what the managed-upgrade-operator (MUO) checks before it starts an
+// update, for any cluster: operators, nodes, what prevents nodes from being
+// drained, reserved capacity, external dependencies, and the window of an
+// UpgradeConfig. Critical alerts, which MUO checks too, are among the risks (package
+// risk).
 //
-//   - An operator that does not say how it is, is Unknown. MUO takes silence for
-//     health.
-//   - All nodes are looked at, and not workers alone: a control plane that
-//     cannot be scheduled to keeps its own guards from moving.
-//   - A PodDisruptionBudget is judged by its status, if that is current: MUO
-//     reads spec.maxUnavailable of the first one that it finds wrong.
-//   - An answer by redirection is an answer. MUO wants 200.
+// The findings may be accepted by name. They concern all updates: patch updates
+// reboot nodes too. Differences from MUO:
+//
+//   - An operator without the conditions Available and Degraded is Unknown. MUO
+//     treats it as healthy.
+//   - All nodes are checked, not only workers: a control plane that cannot be
+//     scheduled to prevents its own guards from moving.
+//   - A PodDisruptionBudget is judged by its status, unless that is out of date. MUO
+//     judges spec.maxUnavailable of the first violation.
+//   - A dependency that redirects is reachable. MUO requires 200.
 package health
 
 import (
-	"time"
-
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
 )
 
-// Options are what the checks know besides the cluster. They may be shared by
-// the checks of many updates.
-type Options struct {
-	// Dependencies are outside the cluster; nil means that there are none.
-	Dependencies *Dependencies
-	// Now is the present time; nil means time.Now.
-	Now func() time.Time
-}
+const (
+	// maxNamed bounds the objects in one message.
+	maxNamed = 5
+	// maxQuoted bounds a text of the cluster in a message, in bytes.
+	maxQuoted = 1024
+)
 
-// Checks are all checks of the cluster's health, for one update of one cluster.
-// Here belongs a new one. The cluster may be shared by the checks of many
-// updates; then everything is read once for all.
-func Checks(cluster *snapshot.Cluster, u update.Update, options Options) []check.Check {
-	now := options.Now
-	if now == nil {
-		now = time.Now
-	}
+// Checks are all checks of the cluster's health. A new one is added here. Checks of
+// many updates may share the dependencies, so that each is probed once for all.
+func Checks(dependencies *Dependencies) []check.Check {
 	return []check.Check{
-		ClusterOperators(cluster, u),
-		Nodes(cluster, u),
-		Drain(cluster, u),
-		Capacity(cluster, u),
-		ExternalDependencies(options.Dependencies, u),
-		UpgradeWindow(cluster, u, now),
+		ClusterOperators(),
+		Nodes(),
+		Drain(),
+		Capacity(),
+		ExternalDependencies(dependencies),
+		UpgradeWindow(),
 	}
 }

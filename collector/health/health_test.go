@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -14,110 +15,100 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// collect asks all of the checks.
-func collect(t *testing.T, checks []check.Check) []preflight.Finding {
-	t.Helper()
-	var sources []collector.Source
-	for _, check := range checks {
-		sources = append(sources, check)
-	}
-	return collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {}).Findings
-}
-
 func TestChecks(t *testing.T) {
-	serveUpgradeConfigs(t)
+	defineUpgradeConfigs(t)
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
 		want   results
 	}{
 		"PlainKubernetes": {
-			reason: "without OpenShift, and without nodes, there is little to look at", server: server,
+			reason: "without OpenShift and without nodes most checks do not apply", server: server,
 			want: results{
-				"ClusterOperatorHealth": said(preflight.Skipped, "PlainKubernetes"), "NodeHealth": said(preflight.Skipped, "NoNodes"),
-				"Drain": said(preflight.Pass, "AsExpected"), "CapacityReservation": said(preflight.Skipped, "NoUpgradeConfig"),
-				"ExternalDependency": said(preflight.Skipped, "NoneGiven"), "UpgradeWindow": said(preflight.Skipped, "NoUpgradeConfig"),
+				"ClusterOperatorHealth": result(preflight.Skipped, "PlainKubernetes"), "NodeHealth": result(preflight.Skipped, "NoNodes"),
+				"Drain": result(preflight.Pass, "AsExpected"), "CapacityReservation": result(preflight.Skipped, "NoUpgradeConfig"),
+				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Skipped, "NoUpgradeConfig"),
 			},
 		},
 		"Forbidden": {
-			reason: "who may not look passes nothing", server: server.Nobody(),
+			reason: "without permission no check passes", server: server.Unprivileged(),
 			want: results{
-				"ClusterOperatorHealth": said(preflight.Unknown, "Forbidden"), "NodeHealth": said(preflight.Unknown, "Forbidden"),
-				"Drain": said(preflight.Unknown, "Forbidden"), "CapacityReservation": said(preflight.Unknown, "Forbidden"),
-				"ExternalDependency": said(preflight.Skipped, "NoneGiven"), "UpgradeWindow": said(preflight.Warn, "Forbidden"),
+				"ClusterOperatorHealth": result(preflight.Unknown, "Forbidden"), "NodeHealth": result(preflight.Unknown, "Forbidden"),
+				"Drain": result(preflight.Unknown, "Forbidden"), "CapacityReservation": result(preflight.Unknown, "Forbidden"),
+				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Warn, "Forbidden"),
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := collect(t, health.Checks(tc.server.Snapshot(t), patch(t), health.Options{}))
-			if diff := cmp.Diff(tc.want, checktest.Summary(got)); diff != "" {
+			got := checktest.Collect(t, health.Checks(nil), tc.server.Snapshot(t), check.Subject{Update: patch(t), Now: time.Now()})
+			if diff := cmp.Diff(tc.want, checktest.Results(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// TestChecksOfSickCluster has everything wrong that may be, and looks at what
-// all findings have in common.
-func TestChecksOfSickCluster(t *testing.T) {
-	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
-	server.Hold(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
-	sick := with(t, []*policyv1.PodDisruptionBudget{budget("cart.v1", 1, 1, 1)}).Answering(map[string]checktest.Answer{
+// TestChecksOnAnUnhealthyCluster checks what all findings have in common.
+func TestChecksOnAnUnhealthyCluster(t *testing.T) {
+	defineUpgradeConfigs(t)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
+	server.Create(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
+	unhealthy := with(t, []*policyv1.PodDisruptionBudget{budget("cart.v1", 1, 1, 1)}).Responding(map[string]checktest.Response{
 		nodesPath: checktest.Pages(t, "v1", "NodeList", []*corev1.Node{
 			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
 		}),
 	})
-	options := health.Options{Dependencies: health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"}), Now: clock(t, "11:50:00")}
-	findings := collect(t, health.Checks(sick.Snapshot(t), patch(t), options))
+	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"})
+	subject := check.Subject{Update: patch(t), Now: clock(t, "11:50:00")}
+	findings := checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject)
 	if len(findings) != 12 {
-		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Summary(findings))
+		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Results(findings))
 	}
-	for _, finding := range findings {
-		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(finding.Name) {
-			t.Errorf("%q cannot be accepted by name", finding.Name)
+	for _, f := range findings {
+		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(f.Name) {
+			t.Errorf("%q cannot be accepted by name", f.Name)
 		}
-		if finding.Source != preflight.SourceHealth {
-			t.Errorf("%s is of source %q, so it cannot be accepted", finding.Name, finding.Source)
+		if f.Source != finding.SourceHealth {
+			t.Errorf("%s has the source %q, so it cannot be accepted", f.Name, f.Source)
 		}
-		if finding.Message == "" || finding.Remediation == "" || finding.Reason == "" {
-			t.Errorf("%s does not say why and what to do: %+v", finding.Name, finding)
+		if f.Message == "" || f.Remediation == "" || f.Reason == "" {
+			t.Errorf("%s lacks a message, a reason or a remedy: %+v", f.Name, f)
 		}
-		if blocks := finding.Outcome != preflight.Warn; finding.Blocks != blocks || blocks && !cmp.Equal(finding.BlockedTargets, []string{"4.18.4"}) {
-			t.Errorf("%s (%s) blocks %t %v", finding.Name, finding.Outcome, finding.Blocks, finding.BlockedTargets)
+		if blocks := f.Outcome != preflight.Warn; f.Blocks != blocks || blocks && !cmp.Equal(f.BlockedTargets, []string{"4.18.4"}) {
+			t.Errorf("%s (%s) blocks %t %v", f.Name, f.Outcome, f.Blocks, f.BlockedTargets)
 		}
 	}
 }
 
-// TestChecksReadOnce asks about 500 updates, as `oc preflight targets` does.
+// TestChecksReadOnce runs the checks for 500 updates with one snapshot.
 func TestChecksReadOnce(t *testing.T) {
-	serveUpgradeConfigs(t)
-	server.Hold(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("a"))...)
-	server.Hold(t, operator("dns", "Available=True", "Degraded=False"))
+	defineUpgradeConfigs(t)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("a"))...)
+	server.Create(t, operator("dns", "Available=True", "Degraded=False"))
 	var nodes []*corev1.Node
 	for i := range 500 {
 		nodes = append(nodes, node(fmt.Sprintf("n%03d", i), cordoned))
 	}
 	var mutex sync.Mutex
 	requests := map[string]int{}
-	counted := func(path string, answer checktest.Answer) checktest.Answer {
+	counted := func(path string, respond checktest.Response) checktest.Response {
 		return func(request *http.Request) (int, []byte) {
 			mutex.Lock()
 			defer mutex.Unlock()
 			requests[path]++
-			return answer(request)
+			return respond(request)
 		}
 	}
 	budgets := []*policyv1.PodDisruptionBudget{budget("a", 1, 1, 1), budget("b", 3, 1, 3, selecting("tier=b"))}
-	snapshot := server.Answering(map[string]checktest.Answer{
+	view := server.Responding(map[string]checktest.Response{
 		nodesPath:       counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
 		budgetsPath:     counted("budgets", checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", budgets)),
 		podsPath:        counted("pods", checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []*metav1.PartialObjectMetadata{})),
@@ -125,15 +116,18 @@ func TestChecksReadOnce(t *testing.T) {
 		operatorsPath: counted("operators", checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList",
 			[]*configv1.ClusterOperator{operator("dns", "Available=True", "Degraded=False")})),
 	}).Snapshot(t)
-	var checks []check.Check
+	var updates sync.WaitGroup
 	for i := range 500 {
-		checks = append(checks, health.Checks(snapshot, checktest.Update(t, "4.18.3", fmt.Sprintf("4.18.%d", i+4)), health.Options{})...)
+		subject := check.Subject{Update: checktest.Update(t, "4.18.3", fmt.Sprintf("4.18.%d", i+4)), Now: time.Now()}
+		updates.Go(func() {
+			if findings := checktest.Collect(t, health.Checks(nil), view, subject); len(findings) != 6 {
+				t.Errorf("got %d findings, want one of each of 6 checks", len(findings))
+			}
+		})
 	}
-	if findings := collect(t, checks); len(findings) != 6*500 {
-		t.Errorf("got %d findings, want one of each of 6 checks for each of 500 updates", len(findings))
-	}
+	updates.Wait()
 	want := map[string]int{"nodes": 1, "budgets": 1, "pods": 1, "machinesets": 1, "operators": 1}
 	if diff := cmp.Diff(want, requests); diff != "" {
-		t.Errorf("everything is read once for all updates (-want +got):\n%s", diff)
+		t.Errorf("each resource is read once for all updates (-want +got):\n%s", diff)
 	}
 }

@@ -16,16 +16,16 @@ import (
 var server checktest.Server
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { server = checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
-// patch is an update that reboots nodes, and leaves no minor version.
+// patch is a patch update, which reboots nodes.
 func patch(t *testing.T) update.Update {
 	t.Helper()
 	return checktest.Update(t, "4.18.3", "4.18.4")
 }
 
-// infrastructure is what makes a cluster OpenShift.
+// infrastructure makes the cluster an OpenShift cluster with this topology.
 func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
 	return &configv1.Infrastructure{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
@@ -35,8 +35,8 @@ func infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
 	}
 }
 
-type results = map[string]checktest.Said
+type results = map[string]checktest.Result
 
-func said(outcome preflight.Outcome, reason string) checktest.Said {
-	return checktest.Said{Outcome: outcome, Reason: reason}
+func result(outcome preflight.Outcome, reason string) checktest.Result {
+	return checktest.Result{Outcome: outcome, Reason: reason}
 }

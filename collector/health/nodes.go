@@ -5,156 +5,280 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// ReasonNoNodes is reported when the cluster has no nodes.
+//
+// Cause: a hosted cluster can be scaled to zero. On a cluster with its own control
+// plane, the nodes were deleted.
+//
+// Remedy: check whether nodes register again: `oc get certificatesigningrequests`.
+const ReasonNoNodes finding.Reason = "NoNodes"
+
+// ReasonNotReady is reported when nodes are not ready.
+//
+// Cause: the kubelet reports an error, or has stopped to report its status.
+//
+// Remedy: fix what the message names: `oc describe node NAME`.
+const ReasonNotReady finding.Reason = "NotReady"
+
+// ReasonNoReadyCondition is reported when nodes have no condition Ready, so that
+// their state is unknown.
+//
+// Cause: the kubelet has never run.
+//
+// Remedy: check that the kubelet runs: `oc describe node NAME`.
+const ReasonNoReadyCondition finding.Reason = "NoReadyCondition"
+
+// ReasonCordoned is reported when nodes are cordoned while the machine-config-daemon
+// is not updating them, so that pods drained from other nodes cannot be scheduled
+// there.
+//
+// Cause: an administrator or a tool cordoned the nodes.
+//
+// Remedy: uncordon the nodes: `oc adm uncordon NAME`.
+const ReasonCordoned finding.Reason = "Cordoned"
+
+// ReasonMemoryPressure is reported when nodes are short of memory, so that pods are
+// evicted and none are scheduled there.
+//
+// Cause: the pods on the nodes use too much memory.
+//
+// Remedy: check what uses the memory: `oc adm top nodes`.
+const ReasonMemoryPressure finding.Reason = "MemoryPressure"
+
+// ReasonDiskPressure is reported when nodes are short of disk space, so that pods are
+// evicted and none are scheduled there.
+//
+// Cause: images, logs or volumes use too much disk space.
+//
+// Remedy: check what uses the disk space: `oc describe node NAME`.
+const ReasonDiskPressure finding.Reason = "DiskPressure"
+
+// ReasonPIDPressure is reported when nodes are short of process IDs, so that pods are
+// evicted and none are scheduled there.
+//
+// Cause: the pods on the nodes have too many processes.
+//
+// Remedy: check what starts the processes: `oc describe node NAME`.
+const ReasonPIDPressure finding.Reason = "PIDPressure"
+
+// ReasonPressureNotReported is reported when ready nodes do not report whether they
+// are short of memory, disk space or process IDs.
+//
+// Cause: a condition of the nodes is absent or Unknown.
+//
+// Remedy: check the conditions of the nodes: `oc describe node NAME`.
+const ReasonPressureNotReported finding.Reason = "PressureNotReported"
+
+// ReasonMachineConfigDegraded is reported when nodes are in a state in which the
+// machine-config-daemon does not update them.
+//
+// Cause: the daemon failed to apply a configuration; the message has its reason.
+//
+// Remedy: fix what the message names: `oc -n openshift-machine-config-operator logs
+// -l k8s-app=machine-config-daemon -c machine-config-daemon`.
+const ReasonMachineConfigDegraded finding.Reason = "MachineConfigDegraded"
+
+// ReasonPoolUpdating is reported while nodes are being updated.
+//
+// Cause: an earlier update or a change of the configuration is in progress.
+//
+// Remedy: wait until the pools are updated: `oc get machineconfigpools`.
+const ReasonPoolUpdating finding.Reason = "PoolUpdating"
+
+// ReasonNoMachineConfigState is reported when nodes have no state of the
+// machine-config-daemon, so that it is unknown whether it can update them.
+//
+// Cause: the daemon has never run on the nodes.
+//
+// Remedy: check that the daemon runs on each node: `oc -n
+// openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o
+// wide`.
+const ReasonNoMachineConfigState finding.Reason = "NoMachineConfigState"
+
 const (
-	// configState and configReason are what the machine-config-daemon says of
-	// its node (machine-config-operator pkg/daemon/constants).
+	// configState and configReason are annotations of the machine-config-daemon on its
+	// node (machine-config-operator pkg/daemon/constants).
 	configState  = "machineconfiguration.openshift.io/state"
 	configReason = "machineconfiguration.openshift.io/reason"
 )
 
-// Nodes looks for nodes that are not ready, cordoned, short of memory, disk or
-// process IDs, or that the machine-config-daemon cannot update: one finding for
-// each of these, however many nodes there are. A node that is cordoned because
-// it is being updated only warns.
-func Nodes(cluster *snapshot.Cluster, u update.Update) check.Check {
+// Nodes is the check for nodes that are not ready, cordoned, short of memory, disk
+// space or process IDs, or that the machine-config-daemon cannot update: a finding
+// for each of these, with the first few of the nodes. A node that is cordoned while
+// it is being updated is a warning. It concerns every update.
+func Nodes() check.Check {
 	return check.Check{
-		Title: "NodeHealth", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			nodes, err := cluster.Nodes(ctx)
+		Name: "NodeHealth", Kind: finding.SourceHealth,
+		Reads: append(check.ReadsTopology(), check.List("", "nodes")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			nodes, err := s.Cluster.Nodes(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("could not list the nodes: %w", err)
 			}
-			topology, err := cluster.Topology(ctx)
+			topology, err := s.Topology(ctx)
 			if err != nil {
-				return judgeNodes(nodes, nodeDefects()), fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+				return judgeNodes(nodes, nodeRules()), err
 			}
 			switch {
 			case len(nodes) == 0:
 				return noNodes(topology), nil
 			case topology == snapshot.SelfManaged:
-				return judgeNodes(nodes, append(nodeDefects(), unmanaged())), nil
+				return judgeNodes(nodes, append(nodeRules(), managedRule())), nil
 			}
-			return judgeNodes(nodes, nodeDefects()), nil
+			return judgeNodes(nodes, nodeRules()), nil
 		},
 	}
 }
 
-func noNodes(topology snapshot.Topology) []preflight.Finding {
+func noNodes(topology snapshot.Topology) []finding.Finding {
 	if topology != snapshot.SelfManaged {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "NoNodes", Message: "the cluster has no nodes, so there is none to look at",
-		}}
+		return []finding.Finding{finding.Skipped(ReasonNoNodes, "the cluster has no nodes")}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "NoNodes",
-		Message:     "the cluster runs its own control plane, but the API server knows no nodes",
-		Remediation: "See whether nodes come back: oc get nodes; oc get certificatesigningrequests",
-	}}
+	return []finding.Finding{finding.Unknown(ReasonNoNodes, "the cluster runs its own control plane, but the API server has no nodes").
+		Remedy("Check whether nodes register again.").
+		Do(finding.Run("oc get nodes"), finding.Run("oc get certificatesigningrequests"))}
 }
 
-// defect is something that may be wrong with a node.
-type defect struct {
-	name, reason string
-	outcome      preflight.Outcome
-	// are says it of several nodes.
-	are         string
-	remediation string
-	// of says whether a node has the defect, and what there is to say of it.
-	of func(*corev1.Node) (detail string, has bool)
+// nodeRule is a rule that every node has to meet.
+type nodeRule struct {
+	name    string
+	reason  finding.Reason
+	outcome preflight.Outcome
+	// violation describes nodes that violate the rule, as in "2 of 3 nodes not ready".
+	violation string
+	remedy    string
+	// actions are the steps of the remedy for nodes, whose names are separated by
+	// spaces.
+	actions func(nodes string) []finding.Action
+	// violatedBy returns a detail, which may be empty, of a node's violation.
+	violatedBy func(*corev1.Node) (detail string, violated bool)
 }
 
-func judgeNodes(nodes []corev1.Node, defects []defect) []preflight.Finding {
-	var findings []preflight.Finding
-	for _, defect := range defects {
-		if finding, ok := defect.judge(nodes); ok {
-			findings = append(findings, finding)
+func judgeNodes(nodes []corev1.Node, rules []nodeRule) []finding.Finding {
+	var findings []finding.Finding
+	for _, rule := range rules {
+		if f, violated := rule.judge(nodes); violated {
+			findings = append(findings, f)
 		}
 	}
 	if len(findings) == 0 && len(nodes) > 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("all nodes, %d of them, are ready, take pods and have enough memory, disk and process IDs", len(nodes)),
-		}}
+		return []finding.Finding{finding.Pass(ReasonAsExpected,
+			"all %d nodes are ready and schedulable, with enough memory, disk space and process IDs", len(nodes))}
 	}
 	return findings
 }
 
-// judge names the first few nodes that have the defect, and counts the others.
-func (d defect) judge(nodes []corev1.Node) (preflight.Finding, bool) {
-	finding := preflight.Finding{Name: d.name, Outcome: d.outcome, Reason: d.reason, Remediation: d.remediation}
-	var named []string
+// judge names the first few nodes that violate the rule, and counts the others.
+func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
+	var names, details []string
+	var objects []finding.Object
 	count := 0
 	for i := range nodes {
-		detail, has := d.of(&nodes[i])
-		if !has {
+		detail, violated := r.violatedBy(&nodes[i])
+		if !violated {
 			continue
 		}
 		if count++; count > maxNamed {
 			continue
 		}
 		name := nodes[i].Name
-		finding.Objects = append(finding.Objects, preflight.Object{APIVersion: "v1", Kind: "Node", Name: name})
+		names = append(names, name)
+		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Node", Name: name})
 		if detail != "" {
 			name += " (" + detail + ")"
 		}
-		named = append(named, name)
+		details = append(details, name)
 	}
-	finding.Message = fmt.Sprintf("of %d nodes, %d %s: %s", len(nodes), count, d.are, someOf(named, count))
-	return finding, count > 0
+	if count == 0 {
+		return finding.Finding{}, false
+	}
+	return finding.New(r.outcome, r.reason, "%d of %d nodes %s: %s", count, len(nodes), r.violation, words.ListOf(details, count)).
+		Named(r.name).
+		Remedy("%s", r.remedy).
+		Do(r.actions(strings.Join(names, " "))...).
+		About(objects...), true
 }
 
-func nodeDefects() []defect {
-	const describe = "See what is wrong with each: oc describe node NAME"
-	return []defect{
-		{"NodesNotReady", "NotReady", preflight.Fail, "not ready", describe, notReady},
+func nodeRules() []nodeRule {
+	return []nodeRule{
 		{
-			"NodesNotReported", "NoReadyCondition", preflight.Unknown, "without the condition Ready, so nobody can tell how they are",
-			"See whether the kubelet runs, then: oc describe node NAME", notReported,
+			name: "NodesNotReady", reason: ReasonNotReady, outcome: preflight.Fail, violation: "not ready",
+			remedy: "Check what is wrong with each node.", actions: describeNodes, violatedBy: notReady,
 		},
 		{
-			"NodesCordoned", "Cordoned", preflight.Fail, "cordoned, and not by the machine-config-operator, so what is drained from others cannot go there",
-			"Let each take pods again: oc adm uncordon NAME", cordoned,
-		},
-		pressure("NodesMemoryPressure", "short of memory", corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
-		pressure("NodesDiskPressure", "short of disk space", corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
-		pressure("NodesPIDPressure", "short of process IDs", corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
-		{
-			"NodesPressureUnknown", "PressureNotReported", preflight.Unknown, "ready, but do not say whether they are short of memory, disk or process IDs",
-			describe, pressureUnknown,
+			name: "NodesNotReported", reason: ReasonNoReadyCondition, outcome: preflight.Unknown,
+			violation: "without the condition Ready, so their state is unknown",
+			remedy:    "Check that the kubelet runs on each node.", actions: describeNodes, violatedBy: notReported,
 		},
 		{
-			"NodesDegraded", "MachineConfigDegraded", preflight.Fail, "in a state in which the machine-config-daemon does not update them",
-			"See what the daemon of each complains about: oc get nodes -o wide; oc get machineconfigpools; " +
-				"oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon", configDegraded,
+			name: "NodesCordoned", reason: ReasonCordoned, outcome: preflight.Fail,
+			violation:  "cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there",
+			remedy:     "Uncordon the nodes.",
+			actions:    func(nodes string) []finding.Action { return []finding.Action{finding.Run("oc adm uncordon %s", nodes)} },
+			violatedBy: cordoned,
+		},
+		pressureRule("NodesMemoryPressure", "short of memory", corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
+		pressureRule("NodesDiskPressure", "short of disk space", corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
+		pressureRule("NodesPIDPressure", "short of process IDs", corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
+		{
+			name: "NodesPressureUnknown", reason: ReasonPressureNotReported, outcome: preflight.Unknown,
+			violation: "ready, but not reporting whether they are short of memory, disk space or process IDs",
+			remedy:    "Check the conditions of each node.", actions: describeNodes, violatedBy: pressureNotReported,
 		},
 		{
-			"NodesUpdating", "PoolUpdating", preflight.Warn, "being updated by the machine-config-operator now: their pool is updating",
-			"Wait until it is done: oc get machineconfigpools", func(node *corev1.Node) (string, bool) {
+			name: "NodesDegraded", reason: ReasonMachineConfigDegraded, outcome: preflight.Fail,
+			violation: "in a state in which the machine-config-daemon does not update them",
+			remedy:    "Fix what the daemon of each node reports.", actions: inspectDaemons, violatedBy: configDegraded,
+		},
+		{
+			name: "NodesUpdating", reason: ReasonPoolUpdating, outcome: preflight.Warn,
+			violation: "being updated by the machine-config-operator, since their pool is updating",
+			remedy:    "Wait until the pools are updated.",
+			actions:   func(string) []finding.Action { return []finding.Action{finding.Run("oc get machineconfigpools")} },
+			violatedBy: func(node *corev1.Node) (string, bool) {
 				return node.Annotations[configState], updating(node)
 			},
 		},
 	}
 }
 
-// unmanaged is the defect of a node that the machine-config-daemon has not
-// looked at. It does not look after Windows.
-func unmanaged() defect {
-	return defect{
-		"NodesNotManaged", "NoMachineConfigState", preflight.Unknown, "without a word from the machine-config-daemon, so nobody can tell whether it can update them",
-		"See whether the daemon runs on each: oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o wide",
-		func(node *corev1.Node) (string, bool) {
+// managedRule is the rule that the machine-config-daemon runs on every node, except
+// on Windows.
+func managedRule() nodeRule {
+	return nodeRule{
+		name: "NodesNotManaged", reason: ReasonNoMachineConfigState, outcome: preflight.Unknown,
+		violation: "without a state of the machine-config-daemon, so it is unknown whether it can update them",
+		remedy:    "Check that the daemon runs on each node.",
+		actions: func(string) []finding.Action {
+			return []finding.Action{finding.Run("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o wide")}
+		},
+		violatedBy: func(node *corev1.Node) (string, bool) {
 			return "", node.Annotations[configState] == "" && node.Labels[corev1.LabelOSStable] != string(corev1.Windows)
 		},
+	}
+}
+
+func describeNodes(nodes string) []finding.Action {
+	return []finding.Action{finding.Run("oc describe node %s", nodes)}
+}
+
+func inspectDaemons(nodes string) []finding.Action {
+	return []finding.Action{
+		finding.Run("oc describe node %s", nodes),
+		finding.Run("oc get machineconfigpools"),
+		finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon"),
 	}
 }
 
@@ -163,7 +287,7 @@ func notReady(node *corev1.Node) (string, bool) {
 	if ready.Status == "" || ready.Status == corev1.ConditionTrue {
 		return "", false
 	}
-	detail := fmt.Sprintf("Ready=%s %s", ready.Status, short(cmp.Or(ready.Message, ready.Reason)))
+	detail := fmt.Sprintf("Ready=%s %s", ready.Status, words.Line(cmp.Or(ready.Message, ready.Reason), maxQuoted))
 	if updating(node) {
 		detail += "; it is being updated"
 	}
@@ -186,14 +310,18 @@ func cordoned(node *corev1.Node) (string, bool) {
 	return "", true
 }
 
-// pressure is the defect that a condition tells of, or the taint that keeps
-// pods away for it.
-func pressure(name, are string, kind corev1.NodeConditionType, taint string) defect {
-	return defect{
-		name, string(kind), preflight.Fail, are,
-		"See what uses it up on each: oc describe node NAME; oc adm top nodes", func(node *corev1.Node) (string, bool) {
+// pressureRule is the rule that a condition is False, and that the taint which
+// repels pods for it is absent.
+func pressureRule(name, violation string, kind corev1.NodeConditionType, taint string) nodeRule {
+	return nodeRule{
+		name: name, reason: finding.Reason(kind), outcome: preflight.Fail, violation: violation,
+		remedy: "Check what uses the resource on each node.",
+		actions: func(nodes string) []finding.Action {
+			return append(describeNodes(nodes), finding.Run("oc adm top nodes"))
+		},
+		violatedBy: func(node *corev1.Node) (string, bool) {
 			if condition := nodeCondition(node, kind); condition.Status == corev1.ConditionTrue {
-				return short(condition.Message), true
+				return words.Line(condition.Message, maxQuoted), true
 			}
 			tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint && t.Effect == corev1.TaintEffectNoSchedule })
 			return "it has the taint " + taint, tainted
@@ -201,8 +329,8 @@ func pressure(name, are string, kind corev1.NodeConditionType, taint string) def
 	}
 }
 
-// pressureUnknown is about ready nodes: of others nothing is known.
-func pressureUnknown(node *corev1.Node) (string, bool) {
+// pressureNotReported is about ready nodes: others report nothing.
+func pressureNotReported(node *corev1.Node) (string, bool) {
 	if nodeCondition(node, corev1.NodeReady).Status != corev1.ConditionTrue {
 		return "", false
 	}
@@ -219,11 +347,11 @@ func configDegraded(node *corev1.Node) (string, bool) {
 	case "", "Done", "Working", "Rebooting":
 		return "", false
 	default:
-		return short(state + ": " + cmp.Or(node.Annotations[configReason], "it does not say why")), true
+		return words.Line(state+": "+cmp.Or(node.Annotations[configReason], "no reason given"), maxQuoted), true
 	}
 }
 
-// updating says that the machine-config-daemon is at work on the node, which it
+// updating reports whether the machine-config-daemon is updating the node, which it
 // cordons for that.
 func updating(node *corev1.Node) bool {
 	state := node.Annotations[configState]

@@ -9,23 +9,63 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ClusterOperators looks for operators that are Degraded or not Available: one
-// finding for each, ClusterOperatorUnavailable-<name> or, where it is available,
-// ClusterOperatorDegraded-<name>. An operator that does not say so is Unknown
-// by the same name. It does not matter to the check where the control plane
-// runs.
-func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
+// ReasonAsExpected is reported when a check of the cluster's health finds nothing
+// wrong.
+//
+// Cause: the objects are in the expected state.
+//
+// Remedy: none needed.
+const ReasonAsExpected finding.Reason = "AsExpected"
+
+// ReasonUnavailable is reported when a ClusterOperator is not available, and gives
+// no reason of its own.
+//
+// Cause: the condition Available is False.
+//
+// Remedy: fix what the message names: `oc describe clusteroperator NAME`.
+const ReasonUnavailable finding.Reason = "Unavailable"
+
+// ReasonDegraded is reported when a ClusterOperator is degraded, and gives no reason
+// of its own.
+//
+// Cause: the condition Degraded is True.
+//
+// Remedy: fix what the message names: `oc describe clusteroperator NAME`.
+const ReasonDegraded finding.Reason = "Degraded"
+
+// ReasonNoConditions is reported when a ClusterOperator has no conditions, so that
+// its state is unknown.
+//
+// Cause: the operator has not started yet, or does not run.
+//
+// Remedy: check that the operator runs: `oc describe clusteroperator NAME`.
+const ReasonNoConditions finding.Reason = "NoConditions"
+
+// ReasonNotReported is reported when a condition of a ClusterOperator is absent or
+// Unknown, without a reason of its own.
+//
+// Cause: the operator could not determine its state.
+//
+// Remedy: check that the operator runs: `oc describe clusteroperator NAME`.
+const ReasonNotReported finding.Reason = "NotReported"
+
+// ClusterOperators is the check for ClusterOperators that are not Available, or
+// Degraded: a finding ClusterOperatorUnavailable-<name> for each or, where it is
+// available, ClusterOperatorDegraded-<name>, with the operator's own reason. An
+// operator whose condition is absent or Unknown is Unknown by the same name. It
+// concerns every update of every OpenShift cluster.
+func ClusterOperators() check.Check {
 	return check.Check{
-		Title: "ClusterOperatorHealth", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			operators, err := cluster.ClusterOperators(ctx)
+		Name: "ClusterOperatorHealth", Kind: finding.SourceHealth,
+		Reads: append(check.ReadsTopology(), check.List(configv1.GroupName, "clusteroperators")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			operators, err := s.Cluster.ClusterOperators(ctx)
 			if apierrors.IsNotFound(err) || (err == nil && len(operators) == 0) {
-				return apiMissing(ctx, cluster, "ClusterOperators", configv1.GroupName)
+				return s.WithoutAPI(ctx, "ClusterOperators", configv1.GroupName)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
@@ -35,59 +75,60 @@ func ClusterOperators(cluster *snapshot.Cluster, u update.Update) check.Check {
 	}
 }
 
-func judgeOperators(operators []configv1.ClusterOperator) []preflight.Finding {
-	var problems []problem
+func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
+	var findings []finding.Finding
 	for i := range operators {
-		if outcome, finding := judgeOperator(&operators[i]); outcome != preflight.Pass {
-			finding.Objects = []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}}
-			problems = append(problems, problem{outcome, func() preflight.Finding { return finding }})
+		if f, ok := judgeOperator(&operators[i]); ok {
+			findings = append(findings, f.
+				Do(finding.Run("oc describe clusteroperator %s", operators[i].Name)).
+				About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}))
 		}
 	}
-	if len(problems) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "AsExpected",
-			Message: fmt.Sprintf("all ClusterOperators, %d of them, are Available=True and Degraded=False", len(operators)),
-		}}
+	if len(findings) == 0 {
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", len(operators))}
 	}
-	return told(problems)
+	return finding.Bounded(finding.Drafts(findings...))
 }
 
-// judgeOperator says the worst of an operator, and the rest with it.
-func judgeOperator(operator *configv1.ClusterOperator) (preflight.Outcome, preflight.Finding) {
+// judgeOperator returns the worst finding of an operator, whose message has the
+// others too; false for a healthy one.
+func judgeOperator(operator *configv1.ClusterOperator) (finding.Finding, bool) {
 	available, degraded := operatorCondition(operator, configv1.OperatorAvailable), operatorCondition(operator, configv1.OperatorDegraded)
 	unavailableName, degradedName := "ClusterOperatorUnavailable-"+operator.Name, "ClusterOperatorDegraded-"+operator.Name
-	message := fmt.Sprintf("ClusterOperator %q is %s", operator.Name, saying(available))
+	message := fmt.Sprintf("ClusterOperator %q is %s", operator.Name, describeCondition(available))
 	if available.Status == configv1.ConditionTrue {
-		message = fmt.Sprintf("ClusterOperator %q is %s", operator.Name, saying(degraded))
+		message = fmt.Sprintf("ClusterOperator %q is %s", operator.Name, describeCondition(degraded))
 	} else if degraded.Status != configv1.ConditionFalse {
-		message += ". It is " + saying(degraded)
+		message += ". It is " + describeCondition(degraded)
 	}
-	mend := fmt.Sprintf("Put right what the operator complains about: oc describe clusteroperator %s", operator.Name)
-	wait := fmt.Sprintf("See whether the operator runs, and what it says: oc describe clusteroperator %s", operator.Name)
+	const fix, inspect = "Fix what the operator's message names.", "Check that the operator runs, and read its conditions."
 	switch {
 	case available.Status == configv1.ConditionFalse:
-		return preflight.Fail, preflight.Finding{Name: unavailableName, Reason: cmp.Or(available.Reason, "Unavailable"), Message: message, Remediation: mend}
+		return finding.Fail(reasonOf(available, ReasonUnavailable), "%s", message).Named(unavailableName).Remedy(fix), true
 	case degraded.Status == configv1.ConditionTrue:
-		return preflight.Fail, preflight.Finding{Name: degradedName, Reason: cmp.Or(degraded.Reason, "Degraded"), Message: message, Remediation: mend}
+		return finding.Fail(reasonOf(degraded, ReasonDegraded), "%s", message).Named(degradedName).Remedy(fix), true
 	case len(operator.Status.Conditions) == 0:
-		return preflight.Unknown, preflight.Finding{
-			Name: unavailableName, Reason: "NoConditions", Remediation: wait,
-			Message: fmt.Sprintf("ClusterOperator %q has no conditions, so nobody can tell how it is", operator.Name),
-		}
+		return finding.Unknown(ReasonNoConditions, "ClusterOperator %q has no conditions, so its state is unknown", operator.Name).
+			Named(unavailableName).Remedy(inspect), true
 	case available.Status != configv1.ConditionTrue:
-		return preflight.Unknown, preflight.Finding{Name: unavailableName, Reason: cmp.Or(available.Reason, "NotReported"), Message: message, Remediation: wait}
+		return finding.Unknown(reasonOf(available, ReasonNotReported), "%s", message).Named(unavailableName).Remedy(inspect), true
 	case degraded.Status != configv1.ConditionFalse:
-		return preflight.Unknown, preflight.Finding{Name: degradedName, Reason: cmp.Or(degraded.Reason, "NotReported"), Message: message, Remediation: wait}
+		return finding.Unknown(reasonOf(degraded, ReasonNotReported), "%s", message).Named(degradedName).Remedy(inspect), true
 	}
-	return preflight.Pass, preflight.Finding{}
+	return finding.Finding{}, false
 }
 
-// saying is what a condition says, in the operator's own words.
-func saying(condition configv1.ClusterOperatorStatusCondition) string {
+// reasonOf is the operator's own reason, or the default.
+func reasonOf(condition configv1.ClusterOperatorStatusCondition, byDefault finding.Reason) finding.Reason {
+	return cmp.Or(finding.Reason(condition.Reason), byDefault)
+}
+
+// describeCondition is a condition with the operator's message.
+func describeCondition(condition configv1.ClusterOperatorStatusCondition) string {
 	if condition.Status == "" {
-		return fmt.Sprintf("without the condition %s, so nobody can tell", condition.Type)
+		return fmt.Sprintf("without the condition %s, so its state is unknown", condition.Type)
 	}
-	return fmt.Sprintf("%s=%s: %s", condition.Type, condition.Status, cmp.Or(short(condition.Message), "it does not say why"))
+	return fmt.Sprintf("%s=%s: %s", condition.Type, condition.Status, cmp.Or(words.Line(condition.Message, maxQuoted), "no message"))
 }
 
 // operatorCondition returns a condition; its status is empty where there is none.

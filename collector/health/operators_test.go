@@ -17,7 +17,7 @@ import (
 
 const operatorsPath = "/apis/config.openshift.io/v1/clusteroperators"
 
-// operator says so of each condition: "Available=True Reason message".
+// operator has conditions like "Available=True Reason message".
 func operator(name string, conditions ...string) *configv1.ClusterOperator {
 	operator := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, condition := range conditions {
@@ -38,118 +38,118 @@ func TestClusterOperators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		objects []runtime.Object
-		says    string
+		message string // a part of it
 		want    results
 	}{
 		"Fine": {
-			reason:  "what the operator says of updates is a gate, and progress is not ill health",
+			reason:  "Upgradeable is a gate, and Progressing is not unhealthy",
 			objects: []runtime.Object{fine, operator("etcd", "Available=True", "Degraded=False")},
-			says:    "2 of them",
-			want:    results{"ClusterOperatorHealth": said(preflight.Pass, "AsExpected")},
+			message: "all 2 ClusterOperators",
+			want:    results{"ClusterOperatorHealth": result(preflight.Pass, "AsExpected")},
 		},
 		"Degraded": {
-			reason:  "the operator's own words",
+			reason:  "the reason and the message are the operator's",
 			objects: []runtime.Object{fine, operator("etcd", "Available=True", "Degraded=True EtcdMembers_Bad 1 of 3 members is bad")},
-			says:    `ClusterOperator "etcd" is Degraded=True: 1 of 3 members is bad`,
-			want:    results{"ClusterOperatorDegraded-etcd": said(preflight.Fail, "EtcdMembers_Bad")},
+			message: `ClusterOperator "etcd" is Degraded=True: 1 of 3 members is bad`,
+			want:    results{"ClusterOperatorDegraded-etcd": result(preflight.Fail, "EtcdMembers_Bad")},
 		},
 		"Unavailable": {
-			reason:  "the worst names the finding, and the rest is not lost",
+			reason:  "the worse condition names the finding, and the message has both",
 			objects: []runtime.Object{operator("etcd", "Available=False NoQuorum no quorum", "Degraded=True Bad 2 members are bad")},
-			says:    `is Available=False: no quorum. It is Degraded=True: 2 members are bad`,
-			want:    results{"ClusterOperatorUnavailable-etcd": said(preflight.Fail, "NoQuorum")},
+			message: `is Available=False: no quorum. It is Degraded=True: 2 members are bad`,
+			want:    results{"ClusterOperatorUnavailable-etcd": result(preflight.Fail, "NoQuorum")},
 		},
 		"Each": {
-			reason:  "each is accepted by itself",
+			reason:  "each operator has its own finding",
 			objects: []runtime.Object{operator("a", "Available=False", "Degraded=False"), operator("b", "Available=True", "Degraded=True")},
-			says:    "it does not say why",
+			message: "no message",
 			want: results{
-				"ClusterOperatorUnavailable-a": said(preflight.Fail, "Unavailable"), "ClusterOperatorDegraded-b": said(preflight.Fail, "Degraded"),
+				"ClusterOperatorUnavailable-a": result(preflight.Fail, "Unavailable"), "ClusterOperatorDegraded-b": result(preflight.Fail, "Degraded"),
 			},
 		},
 		"NoConditions": {
-			reason:  "MUO takes silence for health",
+			reason:  "an operator without conditions, which MUO treats as healthy",
 			objects: []runtime.Object{fine, operator("etcd")},
-			want:    results{"ClusterOperatorUnavailable-etcd": said(preflight.Unknown, "NoConditions")},
+			want:    results{"ClusterOperatorUnavailable-etcd": result(preflight.Unknown, "NoConditions")},
 		},
 		"AvailableUnknown": {
-			reason:  "could not tell is not a pass",
+			reason:  "an inconclusive condition is not a pass",
 			objects: []runtime.Object{operator("etcd", "Available=Unknown Lost no answer", "Degraded=False")},
-			says:    "Available=Unknown: no answer",
-			want:    results{"ClusterOperatorUnavailable-etcd": said(preflight.Unknown, "Lost")},
+			message: "Available=Unknown: no answer",
+			want:    results{"ClusterOperatorUnavailable-etcd": result(preflight.Unknown, "Lost")},
 		},
 		"DegradedUnknown": {
-			reason:  "could not tell is not a pass",
+			reason:  "an inconclusive condition is not a pass",
 			objects: []runtime.Object{operator("etcd", "Available=True", "Degraded=Unknown")},
-			want:    results{"ClusterOperatorDegraded-etcd": said(preflight.Unknown, "NotReported")},
+			want:    results{"ClusterOperatorDegraded-etcd": result(preflight.Unknown, "NotReported")},
 		},
 		"DegradedForCertain": {
-			reason:  "what is known to be wrong counts more than what is not known",
+			reason:  "a failure counts more than an inconclusive condition",
 			objects: []runtime.Object{operator("etcd", "Degraded=True Bad")},
-			says:    "without the condition Available",
-			want:    results{"ClusterOperatorDegraded-etcd": said(preflight.Fail, "Bad")},
+			message: "without the condition Available",
+			want:    results{"ClusterOperatorDegraded-etcd": result(preflight.Fail, "Bad")},
 		},
 		"AvailableMissing": {
-			reason:  "a condition that is missing is not known",
+			reason:  "an absent condition is inconclusive",
 			objects: []runtime.Object{operator("etcd", "Degraded=False")},
-			want:    results{"ClusterOperatorUnavailable-etcd": said(preflight.Unknown, "NotReported")},
+			want:    results{"ClusterOperatorUnavailable-etcd": result(preflight.Unknown, "NotReported")},
 		},
 		"DegradedMissing": {
-			reason:  "a condition that is missing is not known",
+			reason:  "an absent condition is inconclusive",
 			objects: []runtime.Object{operator("etcd", "Available=True")},
-			want:    results{"ClusterOperatorDegraded-etcd": said(preflight.Unknown, "NotReported")},
+			want:    results{"ClusterOperatorDegraded-etcd": result(preflight.Unknown, "NotReported")},
 		},
 		"HyperShift": {
 			reason:  "a hosted cluster has operators too",
 			objects: []runtime.Object{infrastructure(configv1.ExternalTopologyMode), operator("dns", "Available=True", "Degraded=True Bad")},
-			want:    results{"ClusterOperatorDegraded-dns": said(preflight.Fail, "Bad")},
+			want:    results{"ClusterOperatorDegraded-dns": result(preflight.Fail, "Bad")},
 		},
 		"None": {
-			reason:  "there is no OpenShift without operators",
+			reason:  "every OpenShift cluster has operators",
 			objects: []runtime.Object{selfManaged},
-			want:    results{"ClusterOperatorHealth": said(preflight.Unknown, "APIMissing")},
+			want:    results{"ClusterOperatorHealth": result(preflight.Unknown, "APIMissing")},
 		},
 		"PlainKubernetes": {
-			reason: "there is no operator to look at",
-			want:   results{"ClusterOperatorHealth": said(preflight.Skipped, "PlainKubernetes")},
+			reason: "plain Kubernetes has no operators",
+			want:   results{"ClusterOperatorHealth": result(preflight.Skipped, "PlainKubernetes")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.objects...)
-			findings := checktest.Ask(t, health.ClusterOperators(server.Snapshot(t), patch(t)))
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.objects...)
+			findings := checktest.Run(t, health.ClusterOperators(), server.Snapshot(t), patch(t))
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(findings[0].Message, tc.says) {
-				t.Errorf("%s: %q does not say %q", tc.reason, findings[0].Message, tc.says)
+			if !strings.Contains(findings[0].Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.message)
 			}
 		})
 	}
 }
 
-func TestClusterOperatorsUnreadable(t *testing.T) {
-	server.Hold(t, infrastructure(configv1.HighlyAvailableTopologyMode))
+func TestClusterOperatorsUnread(t *testing.T) {
+	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	for name, tc := range map[string]struct {
 		reason string
 		server checktest.Server
-		want   checktest.Said
+		want   checktest.Result
 	}{
-		"Forbidden": {"who may not look cannot tell", server.Nobody(), said(preflight.Unknown, "Forbidden")},
+		"Forbidden": {"without permission the check is inconclusive", server.Unprivileged(), result(preflight.Unknown, "Forbidden")},
 		"Missing": {
-			"OpenShift without the API cannot be judged",
-			server.Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "APIMissing"),
+			"every OpenShift cluster has the API",
+			server.Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}), result(preflight.Unknown, "APIMissing"),
 		},
 		"MissingAndForbidden": {
-			"whether that is OpenShift cannot be told either",
-			server.Nobody().Answering(map[string]checktest.Answer{operatorsPath: checktest.NotServed}), said(preflight.Unknown, "Forbidden"),
+			"without permission to read the topology the check is inconclusive",
+			server.Unprivileged().Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}), result(preflight.Unknown, "Forbidden"),
 		},
 		"Malformed": {
-			"what cannot be read cannot be judged",
-			server.Answering(map[string]checktest.Answer{operatorsPath: checktest.Says(`{"items": 7}`)}), said(preflight.Unknown, "Error"),
+			"an object that cannot be decoded is inconclusive",
+			server.Responding(map[string]checktest.Response{operatorsPath: checktest.Body(`{"items": 7}`)}), result(preflight.Unknown, "Error"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(checktest.Ask(t, health.ClusterOperators(tc.server.Snapshot(t), patch(t))))
+			got := checktest.Results(checktest.Run(t, health.ClusterOperators(), tc.server.Snapshot(t), patch(t)))
 			if diff := cmp.Diff(results{"ClusterOperatorHealth": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -157,19 +157,19 @@ func TestClusterOperatorsUnreadable(t *testing.T) {
 	}
 }
 
-func TestClusterOperatorsInMasses(t *testing.T) {
+func TestClusterOperatorsWithMany(t *testing.T) {
 	long := strings.Repeat("words\n", 10_000)
 	var operators []*configv1.ClusterOperator
 	for i := range 1000 {
 		operators = append(operators, operator(fmt.Sprintf("u%03d", i), "Available=Unknown"))
 	}
 	operators = append(operators, operator("z", "Available=True", "Degraded=True Bad "+long))
-	many := server.Answering(map[string]checktest.Answer{
+	many := server.Responding(map[string]checktest.Response{
 		operatorsPath: checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList", operators),
 	})
-	findings := checktest.Ask(t, health.ClusterOperators(many.Snapshot(t), patch(t)))
+	findings := checktest.Run(t, health.ClusterOperators(), many.Snapshot(t), patch(t))
 	if len(findings) != 51 || findings[0].Name != "ClusterOperatorDegraded-z" {
-		t.Fatalf("got %d findings, the first of %s; want the worst first, and no more than 51", len(findings), findings[0].Name)
+		t.Fatalf("got %d findings, the first %s; want the worst first, and at most 51", len(findings), findings[0].Name)
 	}
 	if message := findings[0].Message; len(message) > 2000 || strings.Contains(message, "\n") {
 		t.Errorf("a message of %d bytes is not cut to one line", len(message))

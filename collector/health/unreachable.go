@@ -11,26 +11,84 @@ import (
 	"regexp"
 	"syscall"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxRedirects is how many redirects are followed, as net/http does by itself.
+// ReasonUnreachable is reported when an external dependency cannot be reached, for
+// another cause than those with their own reasons.
+//
+// Cause: the message has the error of the network.
+//
+// Remedy: check the connection from where the preflight runs: `curl -v URL`.
+const ReasonUnreachable finding.Reason = "Unreachable"
+
+// ReasonBadStatus is reported when an external dependency responds with an error.
+//
+// Cause: the dependency does not work, or the URL is wrong.
+//
+// Remedy: check the response: `curl -v URL`.
+const ReasonBadStatus finding.Reason = "BadStatus"
+
+// ReasonTooManyRedirects is reported when an external dependency redirects more than
+// ten times.
+//
+// Cause: the redirects form a loop.
+//
+// Remedy: check the redirects: `curl -vL URL`.
+const ReasonTooManyRedirects finding.Reason = "TooManyRedirects"
+
+// ReasonNameNotResolved is reported when the name of an external dependency cannot be
+// resolved where the preflight runs.
+//
+// Cause: the name is wrong, or the name service does not have it.
+//
+// Remedy: check the name, and the name service where the preflight runs.
+const ReasonNameNotResolved finding.Reason = "NameNotResolved"
+
+// ReasonTLSFailed is reported when the TLS connection to an external dependency
+// fails.
+//
+// Cause: its certificate is not trusted where the preflight runs, or it does not
+// support TLS.
+//
+// Remedy: check the certificates of the dependency: `curl -v URL`.
+const ReasonTLSFailed finding.Reason = "TLSFailed"
+
+// ReasonConnectionRefused is reported when an external dependency, or the proxy to
+// it, refuses the connection.
+//
+// Cause: the server does not run, or a firewall rejects the connection.
+//
+// Remedy: check the server, and firewalls and proxies: `curl -v URL`.
+const ReasonConnectionRefused finding.Reason = "ConnectionRefused"
+
+// ReasonTimeout is reported when an external dependency does not respond in time.
+//
+// Cause: the server is overloaded, or a firewall drops the packets.
+//
+// Remedy: check firewalls and proxies: `curl -v URL`.
+const ReasonTimeout finding.Reason = "Timeout"
+
+// maxRedirects bounds the redirects that are followed, as net/http does.
 const maxRedirects = 10
 
-// statusError is an answer that is none.
+// statusError is a response with an error status.
 type statusError int
 
 func (s statusError) Error() string {
-	return fmt.Sprintf("it answers %d %s", int(s), http.StatusText(int(s)))
+	return fmt.Sprintf("the server responded with %d %s", int(s), http.StatusText(int(s)))
 }
 
-// redirectError is an answer that leads in circles.
+// redirectError is a response with too many redirects.
 type redirectError int
 
-func (r redirectError) Error() string { return fmt.Sprintf("it redirects more than %d times", int(r)) }
+func (r redirectError) Error() string {
+	return fmt.Sprintf("the server redirects more than %d times", int(r))
+}
 
-// withRedirects is the client, with a limit that can be told from other errors
-// where it has none of its own.
+// withRedirects is the client with a limit of redirects whose error can be
+// distinguished, unless it has a policy of its own.
 func withRedirects(client *http.Client) *http.Client {
 	limited := *client
 	if limited.CheckRedirect == nil {
@@ -44,39 +102,53 @@ func withRedirects(client *http.Client) *http.Client {
 	return &limited
 }
 
-// unreachable says why the dependency at a place could not be reached. What
-// net/http says of the URL, which may have credentials, is left out.
-func unreachable(place string, err error) preflight.Finding {
+var anyURL = regexp.MustCompile(`[a-zA-Z]+://[^\s"]+`)
+
+// unreachable is the finding of a dependency that is not reachable. The URL in the
+// error of net/http, which may have credentials, is left out.
+func unreachable(address string, err error) finding.Finding {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	cause := short(regexp.MustCompile(`[a-zA-Z]+://[^\s"]+`).ReplaceAllStringFunc(err.Error(), withoutSecrets)) // such as where it redirects to
-	reason, remediation := "Unreachable", "See what happens on the way, from where the preflight runs: curl -v "+place
+	cause := anyURL.ReplaceAllStringFunc(err.Error(), withoutSecrets) // such as the target of a redirect
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		cause = fmt.Sprintf("the name %q cannot be resolved: %s", name.Name, name.Err)
+	}
+	reason, remedy := diagnose(err)
+	f := finding.Fail(reason, "the external dependency %s is not reachable from where the preflight runs, in %d tries: %s", address, tries, words.Line(cause, maxQuoted)).
+		Remedy("%s", remedy)
+	if reason == ReasonNameNotResolved {
+		return f
+	}
+	if reason == ReasonTooManyRedirects {
+		return f.Do(finding.Run("curl -vL %s", address))
+	}
+	return f.Do(finding.Run("curl -v %s", address))
+}
+
+// diagnose classifies the error of a request.
+func diagnose(err error) (finding.Reason, string) {
 	var status statusError
 	var loop redirectError
 	var name *net.DNSError
 	switch {
 	case errors.As(err, &status):
-		reason, remediation = "BadStatus", "See what is wrong with it: curl -v "+place
+		return ReasonBadStatus, "Check the response of the dependency."
 	case errors.As(err, &loop):
-		reason, remediation = "TooManyRedirects", "See where it leads: curl -vL "+place
+		return ReasonTooManyRedirects, "Check the redirects of the dependency."
 	case errors.As(err, &name):
-		reason, remediation = "NameNotResolved", "See whether the name is right, and known to the DNS where the preflight runs."
-		cause = fmt.Sprintf("the name %q cannot be resolved: %s", name.Name, name.Err)
+		return ReasonNameNotResolved, "Check the name, and the name service where the preflight runs."
 	case ofTLS(err):
-		reason, remediation = "TLSFailed", "See which certificates it has, and whether they are trusted where the preflight runs: curl -v "+place
+		return ReasonTLSFailed, "Check the certificates of the dependency, and whether they are trusted where the preflight runs."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		reason, remediation = "ConnectionRefused", "See whether it runs, and whether a firewall or proxy is in the way: curl -v "+place
+		return ReasonConnectionRefused, "Check that the server runs, and whether a firewall or a proxy rejects the connection."
 	case timedOut(err):
-		reason, remediation = "Timeout", "See whether a firewall or proxy is in the way: curl -v "+place
+		return ReasonTimeout, "Check whether a firewall or a proxy drops the connection."
 	}
-	return preflight.Finding{
-		Outcome: preflight.Fail, Reason: reason, Remediation: remediation,
-		Message: fmt.Sprintf("the external dependency %s cannot be reached from where the preflight runs, in %d tries: %s", place, tries, cause),
-	}
+	return ReasonUnreachable, "Check the connection from where the preflight runs."
 }
 
-// ofTLS says whether the two sides do not trust or understand each other.
+// ofTLS reports whether the two sides do not trust or understand each other.
 func ofTLS(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

@@ -8,95 +8,146 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// windowLength is how long after upgradeAt an update may start, by MUO's
+// ReasonInWindow is reported when the window of an UpgradeConfig is open.
+//
+// Cause: the present time is within 30 minutes after spec.upgradeAt.
+//
+// Remedy: none needed.
+const ReasonInWindow finding.Reason = "InWindow"
+
+// ReasonBeforeWindow is reported when the window of an UpgradeConfig opens later.
+//
+// Cause: spec.upgradeAt is in the future.
+//
+// Remedy: start the update when the window opens, or set spec.upgradeAt to an earlier
+// time: `oc -n NAMESPACE edit upgradeconfig NAME`.
+const ReasonBeforeWindow finding.Reason = "BeforeWindow"
+
+// ReasonAfterWindow is reported when the window of an UpgradeConfig is over.
+//
+// Cause: spec.upgradeAt is more than 30 minutes ago.
+//
+// Remedy: set spec.upgradeAt to the time at which the update is to start: `oc -n
+// NAMESPACE edit upgradeconfig NAME`.
+const ReasonAfterWindow finding.Reason = "AfterWindow"
+
+// ReasonOtherVersion is reported when the window of an UpgradeConfig is open, but for
+// another target.
+//
+// Cause: spec.desired.version is another version.
+//
+// Remedy: choose one target for both: `oc -n NAMESPACE edit upgradeconfig NAME`.
+const ReasonOtherVersion finding.Reason = "OtherVersion"
+
+// ReasonInvalidUpgradeAt is reported when the window of an UpgradeConfig is unknown.
+//
+// Cause: spec.upgradeAt is not an RFC 3339 time.
+//
+// Remedy: set spec.upgradeAt to the time at which the update is to start: `oc -n
+// NAMESPACE edit upgradeconfig NAME`.
+const ReasonInvalidUpgradeAt finding.Reason = "InvalidUpgradeAt"
+
+// ReasonUnreadable is reported when the UpgradeConfigs could not be read, so that the
+// window is unknown.
+//
+// Cause: the message has the error.
+//
+// Remedy: fix what the message names, then run the preflight again.
+const ReasonUnreadable finding.Reason = "Unreadable"
+
+// ReasonForbidden is reported when the user has no permission to read the
+// UpgradeConfigs, so that the window is unknown.
+//
+// Cause: the user or ServiceAccount that runs the preflight lacks a role.
+//
+// Remedy: bind the roles that `preflight auth` prints.
+const ReasonForbidden finding.Reason = "Forbidden"
+
+// windowLength is the time after upgradeAt in which an update may start, by MUO's
 // document (docs/design.md, "Ready to upgrade criteria").
 const windowLength = 30 * time.Minute
 
-// UpgradeWindow compares the present time with the window of each
-// UpgradeConfig: later than upgradeAt, and within 30 minutes of it, as MUO's
-// document has it. MUO itself now starts an update also after that, for as long
-// as it did not give it up. The check is for information: whatever it finds is
-// a warning at most, also what it could not read. That an UpgradeConfig could
-// not be read stands in the way by the check CapacityReservation.
-func UpgradeWindow(cluster *snapshot.Cluster, u update.Update, now func() time.Time) check.Check {
+// UpgradeWindow compares the present time with the window of each UpgradeConfig: the
+// 30 minutes after spec.upgradeAt, by MUO's document. (MUO itself also starts an
+// update later, until it gives the update up.) It concerns every update, and warns at
+// most: the check CapacityReservation blocks where UpgradeConfigs cannot be read.
+func UpgradeWindow() check.Check {
 	return check.Check{
-		Title: "UpgradeWindow", Kind: preflight.SourceHealth, Update: u,
-		Look: func(ctx context.Context) ([]preflight.Finding, error) {
-			configs, err := cluster.UpgradeConfigs(ctx)
+		Name: "UpgradeWindow", Kind: finding.SourceHealth,
+		Reads: readsUpgradeConfigs(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			configs, err := s.Cluster.UpgradeConfigs(ctx)
 			if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {
 				return noUpgradeConfig(), nil
 			}
 			if err != nil {
-				return []preflight.Finding{unreadable(err)}, nil
+				return []finding.Finding{unreadable(err)}, nil
 			}
-			at := now()
-			var problems []problem
+			var findings []finding.Finding
 			for i := range configs {
-				finding := judgeWindow(&configs[i], u.To.String(), at)
-				problems = append(problems, problem{finding.Outcome, func() preflight.Finding { return finding }})
+				findings = append(findings, judgeWindow(&configs[i], s.Update.To.String(), s.Now))
 			}
-			return told(problems), nil
+			return finding.Bounded(finding.Drafts(findings...)), nil
 		},
 	}
 }
 
-func unreadable(err error) preflight.Finding {
-	finding := preflight.Finding{
-		Outcome: preflight.Warn, Reason: "Unreadable",
-		Message:     fmt.Sprintf("could not list the UpgradeConfigs, so nobody can tell when the window for the update is: %v", err),
-		Remediation: "Put right what the message names, then run the preflight again.",
-	}
-	if apierrors.IsForbidden(err) {
-		finding.Reason = "Forbidden"
-		finding.Remediation = "Run the preflight as a user who may read them: oc auth can-i list upgradeconfigs.upgrade.managed.openshift.io --all-namespaces"
-	}
-	return finding
+func readsUpgradeConfigs() []access.Request {
+	return []access.Request{check.List("upgrade.managed.openshift.io", "upgradeconfigs")}
 }
 
-// judgeWindow says whether the window is open at that time, and whether it is
-// one for the target.
-func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) preflight.Finding {
-	subject := fmt.Sprintf("UpgradeConfig %s/%s", config.Namespace, config.Name)
-	change := fmt.Sprintf("Set spec.upgradeAt to when the update is to start: oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
-	finding := preflight.Finding{Outcome: preflight.Warn, Remediation: change, Objects: []preflight.Object{upgradeConfigObject(config)}}
+func unreadable(err error) finding.Finding {
+	const message = "could not list the UpgradeConfigs, so the window for the update is unknown: %v"
+	if apierrors.IsForbidden(err) {
+		return finding.Warn(ReasonForbidden, message, err).
+			Remedy("Run the preflight as a user with permission to list UpgradeConfigs.").
+			Do(finding.Roles())
+	}
+	return finding.Warn(ReasonUnreadable, message, err).Remedy("Fix what the message names, then run the preflight again.")
+}
+
+// judgeWindow judges whether the window is open at a time, and whether it is for the
+// target.
+func judgeWindow(config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
+	object := upgradeConfigObject(config)
+	edit := finding.Run("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
+	const reschedule = "Set spec.upgradeAt to the time at which the update is to start."
 	opens, err := time.Parse(time.RFC3339, config.Spec.UpgradeAt)
 	if err != nil {
-		finding.Reason = "InvalidUpgradeAt"
-		finding.Message = fmt.Sprintf("%s has the upgradeAt %q, which is not an RFC 3339 time such as 2020-05-01T12:00:00Z, so nobody can tell when its window is",
-			subject, short(config.Spec.UpgradeAt))
-		return finding
+		return finding.Warn(ReasonInvalidUpgradeAt,
+			"%s has the upgradeAt %q, which is not an RFC 3339 time such as 2020-05-01T12:00:00Z, so its window is unknown",
+			check.Describe(object), words.Line(config.Spec.UpgradeAt, maxQuoted)).Remedy(reschedule).Do(edit).About(object)
 	}
 	closes := opens.Add(windowLength)
-	at := fmt.Sprintf("the window of %s is the %d minutes from %s on", subject, int(windowLength.Minutes()), opens.UTC().Format(time.RFC3339))
+	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()), opens.UTC().Format(time.RFC3339))
+	mismatch := ""
+	if wanted := config.Spec.Desired.Version; wanted != "" && wanted != target {
+		mismatch = fmt.Sprintf("; it is for the update to %q, and not to %s", words.Line(wanted, maxQuoted), target)
+	}
+	var f finding.Finding
 	switch {
 	case !now.After(opens):
-		finding.Reason = "BeforeWindow"
-		finding.Message = fmt.Sprintf("%s, and opens in %s", at, minutes(opens.Sub(now)))
-		finding.Remediation = "Start the update then. Or set spec.upgradeAt to an earlier time: " + fmt.Sprintf("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
+		f = finding.Warn(ReasonBeforeWindow, "%s, and opens in %s%s", window, minutes(opens.Sub(now)), mismatch).
+			Remedy("Start the update when the window opens, or set spec.upgradeAt to an earlier time.").Do(edit)
 	case !now.Before(closes):
-		finding.Reason = "AfterWindow"
-		finding.Message = fmt.Sprintf("%s, and closed %s ago", at, minutes(now.Sub(closes)))
+		f = finding.Warn(ReasonAfterWindow, "%s, and closed %s ago%s", window, minutes(now.Sub(closes)), mismatch).Remedy(reschedule).Do(edit)
+	case mismatch != "":
+		f = finding.Warn(ReasonOtherVersion, "%s, and is open for %s more%s", window, minutes(closes.Sub(now)), mismatch).
+			Remedy("Choose one target for both.").Do(edit)
 	default:
-		finding.Outcome, finding.Reason, finding.Remediation = preflight.Pass, "InWindow", ""
-		finding.Message = fmt.Sprintf("%s, and is open for %s more", at, minutes(closes.Sub(now)))
+		f = finding.Pass(ReasonInWindow, "%s, and is open for %s more", window, minutes(closes.Sub(now)))
 	}
-	if wanted := config.Spec.Desired.Version; wanted != "" && wanted != target {
-		finding.Message += fmt.Sprintf("; it is for the update to %q, and not to %s", short(wanted), target)
-		if finding.Outcome == preflight.Pass {
-			finding.Outcome, finding.Reason = preflight.Warn, "OtherVersion"
-			finding.Remediation = fmt.Sprintf("Agree on one target: oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
-		}
-	}
-	return finding
+	return f.About(object)
 }
 
-// minutes rounds up: what lasts seconds has not passed.
+// minutes rounds up, so that seconds are not 0 minutes.
 func minutes(duration time.Duration) string {
 	if whole := int64(math.Ceil(duration.Minutes())); whole != 1 {
 		return fmt.Sprintf("%d minutes", whole)
@@ -104,6 +155,6 @@ func minutes(duration time.Duration) string {
 	return "1 minute"
 }
 
-func upgradeConfigObject(config *snapshot.UpgradeConfig) preflight.Object {
-	return preflight.Object{APIVersion: "upgrade.managed.openshift.io/v1alpha1", Kind: "UpgradeConfig", Namespace: config.Namespace, Name: config.Name}
+func upgradeConfigObject(config *snapshot.UpgradeConfig) finding.Object {
+	return finding.Object{APIVersion: "upgrade.managed.openshift.io/v1alpha1", Kind: "UpgradeConfig", Namespace: config.Namespace, Name: config.Name}
 }

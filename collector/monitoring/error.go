@@ -4,29 +4,113 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// Error says why the monitoring could not tell.
+// ReasonNoMonitoring is reported when the cluster has no monitoring that can be
+// read.
+//
+// Cause: the Route openshift-monitoring/thanos-querier does not exist.
+//
+// Remedy: run the preflight again with the URL of a Prometheus that has the
+// metrics of the cluster.
+const ReasonNoMonitoring finding.Reason = "NoMonitoring"
+
+// ReasonNoToken is reported when the user has no token for the monitoring, which
+// accepts nothing else.
+//
+// Cause: the kubeconfig has a client certificate.
+//
+// Remedy: log in with a token: `oc login`.
+const ReasonNoToken finding.Reason = "NoToken"
+
+// ReasonUnauthorized is reported when the monitoring rejects the credentials.
+//
+// Cause: the token has expired or was revoked, or there is none.
+//
+// Remedy: log in with a token: `oc login`.
+const ReasonUnauthorized finding.Reason = "Unauthorized"
+
+// ReasonForbidden is reported when the user has no permission to read the
+// monitoring.
+//
+// Cause: the user lacks the cluster role cluster-monitoring-view.
+//
+// Remedy: ask an administrator for the role: `oc adm policy
+// add-cluster-role-to-user cluster-monitoring-view USER`.
+const ReasonForbidden finding.Reason = "Forbidden"
+
+// ReasonTimeout is reported when the monitoring does not respond in time.
+//
+// Cause: the monitoring is overloaded, or a firewall drops the request.
+//
+// Remedy: check the monitoring: `oc get clusteroperator monitoring`.
+const ReasonTimeout finding.Reason = "Timeout"
+
+// ReasonUnreachable is reported when the monitoring cannot be reached, or responds
+// with an error.
+//
+// Cause: the monitoring or its Route is down, or its certificate is not trusted.
+//
+// Remedy: check the monitoring: `oc get clusteroperator monitoring`.
+const ReasonUnreachable finding.Reason = "Unreachable"
+
+// ReasonBadQuery is reported when the monitoring rejects the query of a risk.
+//
+// Cause: the query, which the update service defines, is not valid PromQL, or
+// fails.
+//
+// Remedy: report the query to the update service. Read what the risk is about, and
+// accept it if it is acceptable.
+const ReasonBadQuery finding.Reason = "BadQuery"
+
+// ReasonBadResult is reported when the result of a risk's query is neither 0 nor
+// 1.
+//
+// Cause: the query, which the update service defines, is not a condition, or the
+// monitoring lacks the metric.
+//
+// Remedy: report the query to the update service. Read what the risk is about, and
+// accept it if it is acceptable.
+const ReasonBadResult finding.Reason = "BadResult"
+
+// ReasonPartialAnswer is reported when the monitoring responds with warnings, so
+// that data may be missing.
+//
+// Cause: a Prometheus behind Thanos is down, or the query is doubtful.
+//
+// Remedy: check the monitoring: `oc -n openshift-monitoring get pods`.
+const ReasonPartialAnswer finding.Reason = "PartialAnswer"
+
+// ReasonBadAnswer is reported when the response is not that of a Prometheus.
+//
+// Cause: the URL is that of another server, such as a page to log in at.
+//
+// Remedy: run the preflight again with the URL of a Prometheus or a Thanos querier.
+const ReasonBadAnswer finding.Reason = "BadAnswer"
+
+// Error is why a question to the monitoring was inconclusive.
 type Error struct {
-	// Reason is one CamelCase word: NoMonitoring, NoToken, Unauthorized,
-	// Forbidden, Timeout, Unreachable, BadQuery (the server refused it),
-	// BadResult (it is neither yes nor no), PartialAnswer or BadAnswer.
-	Reason string
-	// Message is the cause on one line.
+	// Reason is one of this package.
+	Reason finding.Reason
+	// Message is the cause, on one line.
 	Message string
-	// Remediation says what to do about it.
-	Remediation string
-	// Err is the cause; nil where the message is all there is.
+	// Remedy is what to do, in imperative sentences, and Actions are its steps that
+	// are commands or options.
+	Remedy  string
+	Actions []finding.Action
+	// Err is the error that caused this one, if any.
 	Err error
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the cause.
+// Unwrap is the error that caused this one.
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrap says what was being done. The errors of a context stay as they are.
+// wrap prepends what was done. The errors of a context stay as they are.
 func wrap(doing string, err error) error {
 	known, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -37,28 +121,49 @@ func wrap(doing string, err error) error {
 	return &wrapped
 }
 
-// The remedies that several errors share.
-const (
-	nameAnother = "Or name a Prometheus that has the cluster's metrics: --prometheus URL"
-	seeHealth   = "See whether the monitoring is well: oc get clusteroperator monitoring; oc -n openshift-monitoring get pods. " + nameAnother
-	logIn       = "Log in with a token: oc login. " + nameAnother
-	mayView     = "Have an administrator let you read it: oc adm policy add-cluster-role-to-user cluster-monitoring-view USER. " + nameAnother
-	reportQuery = "The query is the update service's: report it there. Read what the risk is about, and accept it by name if that is acceptable here."
-	checkURL    = "See that the URL is that of a Prometheus or a Thanos querier, without a path like /graph."
-)
+// ReportQuery is the remedy for a risk whose query or rule is wrong.
+const ReportQuery = "Report the query to the update service, which defines it. Read what the risk is about, and accept it if it is acceptable."
+
+// checkHealth completes an error of a monitoring that does not respond properly.
+func checkHealth(e Error) *Error {
+	e.Remedy = "Check the monitoring, or use another Prometheus that has the metrics of the cluster."
+	e.Actions = []finding.Action{
+		finding.Run("oc get clusteroperator monitoring"), finding.Run("oc -n openshift-monitoring get pods"), finding.Retry(finding.OptionMonitoring),
+	}
+	return &e
+}
+
+// logIn completes an error of a user whose credentials the monitoring rejects.
+func logIn(e Error) *Error {
+	e.Remedy = "Log in with a token, or use another Prometheus that has the metrics of the cluster."
+	e.Actions = []finding.Action{finding.Run("oc login"), finding.Retry(finding.OptionMonitoring)}
+	return &e
+}
+
+// grantView completes an error of a user without permission.
+func grantView(e Error) *Error {
+	e.Remedy = "Ask an administrator for the permission to read the monitoring, or use another Prometheus that has the metrics of the cluster."
+	e.Actions = []finding.Action{
+		finding.Run("oc adm policy add-cluster-role-to-user cluster-monitoring-view USER"), finding.Retry(finding.OptionMonitoring),
+	}
+	return &e
+}
+
+// checkURL completes an error of a server that is no Prometheus.
+func checkURL(e Error) *Error {
+	e.Remedy = "Use the URL of a Prometheus or a Thanos querier, without a path such as /graph."
+	e.Actions = []finding.Action{finding.Retry(finding.OptionMonitoring)}
+	return &e
+}
 
 func timedOut(name string, after time.Duration) *Error {
-	return &Error{
-		Reason: "Timeout", Message: fmt.Sprintf("%s did not answer within %s", name, after), Remediation: seeHealth,
-	}
+	return checkHealth(Error{Reason: ReasonTimeout, Message: fmt.Sprintf("%s did not respond within %s", name, after)})
 }
 
 func badResult(format string, args ...any) *Error {
-	return &Error{Reason: "BadResult", Message: fmt.Sprintf(format, args...), Remediation: reportQuery}
+	return &Error{Reason: ReasonBadResult, Message: fmt.Sprintf(format, args...), Remedy: ReportQuery}
 }
 
-func badAnswer(cause error) *Error {
-	return &Error{
-		Reason: "BadAnswer", Message: fmt.Sprintf("the answer is not that of a Prometheus: %v", cause), Remediation: checkURL, Err: cause,
-	}
+func badResponse(cause error) *Error {
+	return checkURL(Error{Reason: ReasonBadAnswer, Message: fmt.Sprintf("the response is not that of a Prometheus: %v", cause), Err: cause})
 }

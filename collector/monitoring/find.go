@@ -13,21 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
 	namespace = "openshift-monitoring"
 	querier   = "thanos-querier"
-	// querierService is where pods reach the querier. Their proxies are no
-	// proxies for it.
+	// querierService is the address of the querier for pods, which have no proxy for
+	// it.
 	querierService = "https://" + querier + "." + namespace + ".svc:9091"
-	// podToken is where rest.InClusterConfig has its token from.
+	// podToken is the token file of rest.InClusterConfig.
 	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path
 )
 
-// Finder finds a Prometheus: its URL is Host, and whoever asks it does so with
-// the credentials and CA of this configuration, and with no others. It is
-// called when something is first asked.
+// Finder finds a Prometheus: Host is its URL, and requests to it have the
+// credentials and the CA of the configuration, and no others. It is called before
+// the first request.
 type Finder func(context.Context) (*rest.Config, error)
 
 // Cluster is a cluster as its user reaches it.
@@ -38,61 +42,68 @@ type Cluster struct {
 	Dynamic dynamic.Interface
 }
 
-// Find finds the cluster's own thanos-querier: through its Route, or from
-// within the cluster through its Service. It is asked with the user's token;
-// certificates and passwords are for the API server alone. The error is an
-// *Error: NoMonitoring where the cluster has none, NoToken for a user without
-// one.
+// Reads are the requests of [Cluster.Find] to the API server.
+func Reads() []access.Request {
+	return []access.Request{
+		{Verb: "get", Group: "route.openshift.io", Resource: "routes", Namespace: namespace, Name: querier},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "default-ingress-cert"},
+	}
+}
+
+// Find finds the cluster's own thanos-querier: through its Route or, in a pod of
+// the cluster, through its Service. Requests have the user's token; certificates
+// and passwords are sent only to the API server. The error is an *[Error]:
+// NoMonitoring where the cluster has none, NoToken for a user without a token.
 func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
 	if c.Config.BearerTokenFile == podToken {
 		ca, err := c.certificates(ctx, namespace, "openshift-service-ca.crt", "service-ca.crt")
-		return c.as(querierService, ca), err
+		return c.configFor(querierService, ca), err
 	}
 	route, err := c.Dynamic.Resource(routes()).Namespace(namespace).Get(ctx, querier, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, none()
+		return nil, noMonitoring()
 	}
 	if err != nil {
-		return nil, unreadable("the Route "+namespace+"/"+querier, err)
+		return nil, unread("the Route "+namespace+"/"+querier, err)
 	}
 	hosts := hostsOf(route)
 	if len(hosts) == 0 {
-		return nil, none()
+		return nil, noMonitoring()
 	}
-	return c.through(ctx, "https://"+hosts[0])
+	return c.throughRoute(ctx, "https://"+hosts[0])
 }
 
-// At finds a Prometheus that the user names. It is asked without credentials,
-// but for those in the URL: only one that a Route of the cluster's own
-// monitoring leads to is asked with the user's token.
+// At finds a Prometheus by its URL. Requests have no credentials except those in
+// the URL; only a Prometheus behind a Route of the cluster's own monitoring
+// receives the user's token.
 func (c Cluster) At(address string) (Finder, error) {
 	named, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("the URL of the Prometheus cannot be read: %w", causeOf(err))
+		return nil, fmt.Errorf("the URL of the Prometheus cannot be read: %w", withoutURL(err))
 	}
 	if (named.Scheme != "http" && named.Scheme != "https") || named.Host == "" {
 		return nil, fmt.Errorf("the URL of the Prometheus is %q; it must be like https://prometheus.example.com", named.Redacted())
 	}
 	return func(ctx context.Context) (*rest.Config, error) {
-		if named.Scheme == "https" && c.routesTo(ctx, named.Host) {
-			return c.through(ctx, address)
+		if named.Scheme == "https" && c.hasRouteTo(ctx, named.Host) {
+			return c.throughRoute(ctx, address)
 		}
 		return &rest.Config{Host: address}, nil
 	}, nil
 }
 
-// causeOf leaves out the URL that an error of url.Parse repeats: it may hold a
-// password.
-func causeOf(err error) error {
+// withoutURL removes the URL that an error of net/url or net/http repeats: it may
+// have a password, or a long query.
+func withoutURL(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
 	}
 	return err
 }
 
-// routesTo says whether the host is one of the cluster's own monitoring. Who
-// cannot tell does not send a token there.
-func (c Cluster) routesTo(ctx context.Context, host string) bool {
+// hasRouteTo reports whether the host is that of a Route of the cluster's own
+// monitoring. It is false when the Routes cannot be read, so that no token is sent.
+func (c Cluster) hasRouteTo(ctx context.Context, host string) bool {
 	list, err := c.Dynamic.Resource(routes()).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 100})
 	if err != nil {
 		return false
@@ -105,21 +116,18 @@ func (c Cluster) routesTo(ctx context.Context, host string) bool {
 	return false
 }
 
-// through asks a Route, whose certificate is that of the cluster's ingress.
-func (c Cluster) through(ctx context.Context, address string) (*rest.Config, error) {
+// throughRoute is the configuration for an address behind a Route, which has the
+// certificate of the cluster's ingress.
+func (c Cluster) throughRoute(ctx context.Context, address string) (*rest.Config, error) {
 	if c.Config.BearerToken == "" && c.Config.BearerTokenFile == "" && c.Config.ExecProvider == nil && c.Config.AuthProvider == nil {
-		return nil, &Error{
-			Reason:      "NoToken",
-			Message:     "the monitoring wants a token, and the kubeconfig has none: it has a certificate, perhaps",
-			Remediation: logIn,
-		}
+		return nil, logIn(Error{Reason: ReasonNoToken, Message: "the monitoring requires a token, and the kubeconfig has none"})
 	}
 	ca, err := c.certificates(ctx, "openshift-config-managed", "default-ingress-cert", "ca-bundle.crt")
-	return c.as(address, ca), err
+	return c.configFor(address, ca), err
 }
 
-// certificates reads a CA. Where there is none, or it is not for this user, the
-// machine's own have to do: a certificate is checked in any case.
+// certificates reads a CA. Where it does not exist or cannot be read, the CAs of
+// this machine are used; a certificate is verified in any case.
 func (c Cluster) certificates(ctx context.Context, namespace, name, key string) ([]byte, error) {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	configMap, err := c.Dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -127,14 +135,14 @@ func (c Cluster) certificates(ctx context.Context, namespace, name, key string) 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, unreadable("the ConfigMap "+namespace+"/"+name, err)
+		return nil, unread("the ConfigMap "+namespace+"/"+name, err)
 	}
-	bundle, _, _ := unstructured.NestedString(configMap.Object, "data", key) // ConfigMaps hold strings
+	bundle, _, _ := unstructured.NestedString(configMap.Object, "data", key) // ConfigMaps have strings
 	return []byte(bundle), nil
 }
 
-// as asks an address with the token of the user, and the way there.
-func (c Cluster) as(address string, ca []byte) *rest.Config {
+// configFor is the configuration for an address with the user's token and proxy.
+func (c Cluster) configFor(address string, ca []byte) *rest.Config {
 	return &rest.Config{
 		Host:            address,
 		BearerToken:     c.Config.BearerToken,
@@ -152,11 +160,10 @@ func routes() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
 }
 
-// hostsOf are the host names that a Route answers to, those that an ingress
-// took first.
+// hostsOf are the host names of a Route, those that an ingress admitted first.
 func hostsOf(route *unstructured.Unstructured) []string {
 	var hosts []string
-	ingresses, _, _ := unstructured.NestedSlice(route.Object, "status", "ingress") // malformed is none
+	ingresses, _, _ := unstructured.NestedSlice(route.Object, "status", "ingress") // none where malformed
 	for _, ingress := range ingresses {
 		if ingress, ok := ingress.(map[string]any); ok {
 			if host, _, _ := unstructured.NestedString(ingress, "host"); host != "" {
@@ -170,29 +177,34 @@ func hostsOf(route *unstructured.Unstructured) []string {
 	return hosts
 }
 
-func none() *Error {
+func noMonitoring() *Error {
 	return &Error{
-		Reason:      "NoMonitoring",
-		Message:     fmt.Sprintf("this cluster has no monitoring to ask: there is no Route %s/%s", namespace, querier),
-		Remediation: "Name a Prometheus that has the cluster's metrics: --prometheus URL",
+		Reason:  ReasonNoMonitoring,
+		Message: fmt.Sprintf("this cluster has no monitoring: there is no Route %s/%s", namespace, querier),
+		Remedy:  "Use a Prometheus that has the metrics of the cluster.",
+		Actions: []finding.Action{finding.Retry(finding.OptionMonitoring)},
 	}
 }
 
-// unreadable is an error of the API server on the way to the monitoring; that
-// of a context stays one.
-func unreadable(what string, err error) error {
+// unread is an error of the API server while the monitoring is found; that of a
+// context stays as it is.
+func unread(object string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	failure := &Error{
-		Reason: "Unreachable", Message: fmt.Sprintf("cannot find the monitoring: could not read %s: %v", what, err),
-		Remediation: "See that the API server answers, then run the preflight again. " + nameAnother, Err: err,
-	}
+	failure := Error{Message: fmt.Sprintf("could not find the monitoring: could not read %s: %s", object, words.Line(err.Error(), maxMessage)), Err: err}
 	switch {
 	case apierrors.IsForbidden(err):
-		failure.Reason, failure.Remediation = "Forbidden", "Run the preflight as a user who may read it. "+nameAnother
+		failure.Reason = ReasonForbidden
+		failure.Remedy = "Run the preflight as a user with permission to read it, or use another Prometheus that has the metrics of the cluster."
+		failure.Actions = []finding.Action{finding.Roles(), finding.Retry(finding.OptionMonitoring)}
+		return &failure
 	case apierrors.IsUnauthorized(err):
-		failure.Reason, failure.Remediation = "Unauthorized", logIn
+		failure.Reason = ReasonUnauthorized
+		return logIn(failure)
 	}
-	return failure
+	failure.Reason = ReasonUnreachable
+	failure.Remedy = "Check that the API server responds, then run the preflight again, or use another Prometheus that has the metrics of the cluster."
+	failure.Actions = []finding.Action{finding.Retry(""), finding.Retry(finding.OptionMonitoring)}
+	return &failure
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/test/prometheus"
@@ -19,12 +20,12 @@ import (
 
 const (
 	token = "sha256~secret"
-	// host is one that the certificate of the front is for.
+	// host is a name in the certificate of the front.
 	host = "example.com"
 )
 
-// user is how somebody reaches the cluster: with a token or without, and to the
-// ingress of the cluster by way of the front.
+// user is a cluster as its user reaches it: with a token unless it is empty, and
+// with the front as the ingress of the cluster.
 func user(t *testing.T, credentials string, front *prometheus.Front) monitoring.Cluster {
 	t.Helper()
 	reached := rest.CopyConfig(config)
@@ -61,15 +62,15 @@ func configMap(namespace, name, key string, value []byte) *unstructured.Unstruct
 }
 
 func TestThanosQuerierOfTheCluster(t *testing.T) {
-	server := checktest.On(config)
+	server := checktest.Connect(config)
 	front := prometheus.Run(t).Guarded(t, token)
-	server.Hold(t, route("thanos-querier", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
+	server.Create(t, route("thanos-querier", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	for name, tc := range map[string]struct {
 		reason, credentials, want, remedy string
 	}{
-		"Token":   {reason: "the user's own token opens it", credentials: token},
-		"Other":   {reason: "a token without the role does not", credentials: "other", want: "Forbidden", remedy: "cluster-monitoring-view"},
-		"NoToken": {reason: "and a certificate is for the API server alone", want: "NoToken", remedy: "oc login"},
+		"Token":   {reason: "the user's own token is accepted", credentials: token},
+		"Other":   {reason: "a token without the role is not accepted", credentials: "other", want: "Forbidden", remedy: "cluster-monitoring-view"},
+		"NoToken": {reason: "a certificate is sent only to the API server", want: "NoToken", remedy: "oc login"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := monitoring.New(user(t, tc.credentials, front).Find, monitoring.DefaultTimeout)
@@ -84,51 +85,52 @@ func TestThanosQuerierOfTheCluster(t *testing.T) {
 	}
 }
 
+// remedyOf is the remedy of an error of the package, with its actions.
 func remedyOf(err error) string {
 	known, ok := errors.AsType[*monitoring.Error](err)
 	if !ok {
 		return ""
 	}
-	return known.Remediation
+	return checktest.Remedies([]finding.Finding{finding.Unknown(known.Reason, "%s", known.Message).Remedy("%s", known.Remedy).Do(known.Actions...)})
 }
 
-func TestCertificateOfTheIngressIsChecked(t *testing.T) {
+func TestCertificateOfTheIngressIsVerified(t *testing.T) {
 	front := prometheus.Run(t).Guarded(t, token)
-	checktest.On(config).Hold(t, route("thanos-querier", host)) // and no ConfigMap with its CA
+	checktest.Connect(config).Create(t, route("thanos-querier", host)) // and no ConfigMap with its CA
 	client := monitoring.New(user(t, token, front).Find, monitoring.DefaultTimeout)
 	_, err := client.Alerts(t.Context())
 	if got := reasonOf(err); got != "Unreachable" || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("want Unreachable for its certificate, got %q (%v)", got, err)
 	}
 	if got := len(front.Requests()); got != 0 {
-		t.Errorf("the token was sent to whom nobody knows: %d requests", got)
+		t.Errorf("the token was sent to an unverified server: %d requests", got)
 	}
 }
 
 func TestClusterWithoutMonitoring(t *testing.T) {
 	client := monitoring.New(user(t, token, nil).Find, monitoring.DefaultTimeout)
 	_, err := client.Query(t.Context(), "up")
-	if got := reasonOf(err); got != "NoMonitoring" || !strings.Contains(remedyOf(err), "--prometheus") {
+	if got := reasonOf(err); got != "NoMonitoring" || !strings.Contains(remedyOf(err), "Retry monitoring") {
 		t.Errorf("want NoMonitoring, got %q (%v)", got, err)
 	}
 }
 
-func TestRouteThatMayNotBeRead(t *testing.T) {
-	nobody := rest.CopyConfig(config)
-	nobody.Impersonate.UserName = "nobody"
-	client, err := dynamic.NewForConfig(nobody)
+func TestRouteWithoutPermission(t *testing.T) {
+	unprivileged := rest.CopyConfig(config)
+	unprivileged.Impersonate.UserName = checktest.UnprivilegedUser
+	client, err := dynamic.NewForConfig(unprivileged)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = monitoring.New(monitoring.Cluster{Config: nobody, Dynamic: client}.Find, monitoring.DefaultTimeout).Alerts(t.Context())
+	_, err = monitoring.New(monitoring.Cluster{Config: unprivileged, Dynamic: client}.Find, monitoring.DefaultTimeout).Alerts(t.Context())
 	if got := reasonOf(err); got != "Forbidden" {
 		t.Errorf("want Forbidden, got %q (%v)", got, err)
 	}
 }
 
-// Within the cluster it is the Service, with the CA of Services.
-func TestFromWithinTheCluster(t *testing.T) {
-	checktest.On(config).Hold(t, configMap("openshift-monitoring", "openshift-service-ca.crt", "service-ca.crt", []byte("the CA")))
+// A pod of the cluster uses the Service, with the CA of Services.
+func TestPodOfTheCluster(t *testing.T) {
+	checktest.Connect(config).Create(t, configMap("openshift-monitoring", "openshift-service-ca.crt", "service-ca.crt", []byte("the CA")))
 	pod := user(t, token, nil)
 	pod.Config.BearerTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	found, err := pod.Find(t.Context())
@@ -140,7 +142,7 @@ func TestFromWithinTheCluster(t *testing.T) {
 	}
 }
 
-// Whoever names another Prometheus does not give the token away.
+// The user's token is not sent to another Prometheus.
 func TestNamedPrometheusGetsNoToken(t *testing.T) {
 	front := prometheus.Run(t).Open(t)
 	find, err := user(t, token, nil).At(front.URL)
@@ -158,9 +160,9 @@ func TestNamedPrometheusGetsNoToken(t *testing.T) {
 }
 
 func TestNamedPrometheusOfTheClusterItself(t *testing.T) {
-	server := checktest.On(config)
+	server := checktest.Connect(config)
 	front := prometheus.Run(t).Guarded(t, token)
-	server.Hold(t, route("prometheus-k8s", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
+	server.Create(t, route("prometheus-k8s", host), configMap("openshift-config-managed", "default-ingress-cert", "ca-bundle.crt", front.CA))
 	find, err := user(t, token, front).At("https://" + host)
 	if err != nil {
 		t.Fatal(err)
@@ -170,18 +172,18 @@ func TestNamedPrometheusOfTheClusterItself(t *testing.T) {
 	}
 }
 
-func TestURLThatIsNone(t *testing.T) {
+func TestInvalidURL(t *testing.T) {
 	for reason, address := range map[string]string{
-		"a host needs a scheme":           "prometheus.example.com",
-		"a path is none":                  "/tmp/prometheus",
-		"nor is another scheme":           "ftp://prometheus.example.com",
-		"what cannot be parsed":           "http://user:secret@prometheus.example.com:port",
-		"nothing":                         "",
-		"a scheme alone":                  "https://",
-		"a password is not repeated here": "ftp://user:secret@example.com",
+		"a URL has a scheme":             "prometheus.example.com",
+		"a path is not a URL":            "/tmp/prometheus",
+		"another scheme is not accepted": "ftp://prometheus.example.com",
+		"the URL cannot be parsed":       "http://user:secret@prometheus.example.com:port",
+		"an empty URL":                   "",
+		"a URL has a host":               "https://",
+		"a password is not repeated":     "ftp://user:secret@example.com",
 	} {
 		if _, err := user(t, "", nil).At(address); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: At(%q) says %v", reason, address, err)
+			t.Errorf("%s: At(%q) returns %v", reason, address, err)
 		}
 	}
 }

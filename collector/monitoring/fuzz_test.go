@@ -11,9 +11,9 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
 
-// FuzzAnswer has a server say anything: it is an answer or an error that says
-// why and what to do, and never both yes and an error.
-func FuzzAnswer(f *testing.F) {
+// FuzzResponse checks that any response is a result, or an error with a reason and
+// a remedy, and never both.
+func FuzzResponse(f *testing.F) {
 	f.Add(uint(0), []byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}`))
 	f.Add(uint(0), []byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`))
 	f.Add(uint(0), []byte(`{"status":"success","data":{"alerts":[{"labels":{"alertname":"A"},"state":"firing","activeAt":"2026-11-21T00:00:00Z"}]}}`))

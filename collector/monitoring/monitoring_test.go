@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// at is a client of what answers at a URL.
+// at is a client of the server at a URL.
 func at(url string) *monitoring.Client {
 	return monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: url}, nil }, monitoring.DefaultTimeout)
 }
@@ -30,15 +30,15 @@ func reasonOf(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	if known.Message == "" || known.Remediation == "" || strings.Contains(known.Message, "\n") {
-		return "an error that does not say why and what to do on one line: " + known.Message
+	if known.Message == "" || !strings.HasSuffix(known.Remedy, ".") || strings.Contains(known.Message, "\n") {
+		return "an error without a message on one line, or without a remedy: " + known.Message
 	}
-	return known.Reason
+	return string(known.Reason)
 }
 
 func TestAlertsOfARealPrometheus(t *testing.T) {
 	p := prometheus.Run(t,
-		prometheus.Rule{Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{"summary": "It burns."}},
+		prometheus.Rule{Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{"summary": "Disk is full."}},
 		prometheus.Rule{Alert: "Pending", Expr: "vector(1)", For: "1h"},
 	)
 	alerts, err := at(p.URL).Alerts(t.Context())
@@ -49,16 +49,16 @@ func TestAlertsOfARealPrometheus(t *testing.T) {
 	for _, alert := range alerts {
 		got[string(alert.Labels["alertname"])] = string(alert.State) + ", " + string(alert.Labels["severity"]) + ", " + string(alert.Annotations["summary"])
 		if alert.ActiveAt.IsZero() {
-			t.Errorf("%v does not say since when", alert.Labels)
+			t.Errorf("%v has no start time", alert.Labels)
 		}
 	}
-	want := map[string]string{"Firing": "firing, critical, It burns.", "Pending": "pending, , "}
+	want := map[string]string{"Firing": "firing, critical, Disk is full.", "Pending": "pending, , "}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alerts (-want +got):\n%s", diff)
 	}
 }
 
-func TestNoAlertsIsAnAnswer(t *testing.T) {
+func TestNoAlerts(t *testing.T) {
 	alerts, err := at(prometheus.Run(t).URL).Alerts(t.Context())
 	if err != nil || len(alerts) != 0 {
 		t.Errorf("want no alerts, got %v, %v", alerts, err)
@@ -75,63 +75,63 @@ func TestQuery(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, query string
 		match         bool
-		want, says    string
+		want, message string // the reason, and a part of the message
 	}{
-		"One":          {reason: "1 is yes, whatever the labels", query: `label_replace(one, "a", "b", "", "")`, match: true},
-		"Zero":         {reason: "0 is no", query: "zero"},
-		"MinusZero":    {reason: "and so is -0", query: "-1 * zero"},
-		"Nothing":      {reason: "no series is no answer", query: "none", want: "BadResult", says: "invalid PromQL result length must be one, but is 0"},
-		"TwoSamples":   {reason: "two samples are no answer", query: "two", want: "BadResult", says: "invalid PromQL result length must be one, but is 2"},
-		"Scalar":       {reason: "a scalar is no vector", query: "1", want: "BadResult", says: "invalid PromQL result type is scalar, not vector"},
-		"String":       {reason: "nor is a string", query: `"1"`, want: "BadResult", says: "invalid PromQL result type is string, not vector"},
-		"Matrix":       {reason: "nor is a range", query: "one[5m]", want: "BadResult", says: "invalid PromQL result type is matrix, not vector"},
-		"NaN":          {reason: "NaN is neither", query: "vector(NaN)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): NaN"},
-		"Infinity":     {reason: "nor is infinity", query: "vector(Inf)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): +Inf"},
-		"Half":         {reason: "nor is a half", query: "vector(0.5)", want: "BadResult", says: "invalid PromQL result (must be 0 or 1): 0.5"},
-		"Warning":      {reason: "a warning may mean that data is missing", query: "quantile(2, one) > bool 0", want: "PartialAnswer", says: "executing PromQL query: "},
-		"NoPromQL":     {reason: "what is no PromQL is refused", query: "one{", want: "BadQuery", says: "executing PromQL query: "},
-		"CannotBeDone": {reason: "and so is what fails when it is done", query: "one * on() group_left() two / on() two", want: "BadQuery", says: "executing PromQL query: "},
+		"One":        {reason: "1 is true, with any labels", query: `label_replace(one, "a", "b", "", "")`, match: true},
+		"Zero":       {reason: "0 is false", query: "zero"},
+		"MinusZero":  {reason: "-0 is false", query: "-1 * zero"},
+		"Nothing":    {reason: "no series is inconclusive", query: "none", want: "BadResult", message: "invalid PromQL result length must be one, but is 0"},
+		"TwoSamples": {reason: "two samples are inconclusive", query: "two", want: "BadResult", message: "invalid PromQL result length must be one, but is 2"},
+		"Scalar":     {reason: "a scalar is no vector", query: "1", want: "BadResult", message: "invalid PromQL result type is scalar, not vector"},
+		"String":     {reason: "a string is no vector", query: `"1"`, want: "BadResult", message: "invalid PromQL result type is string, not vector"},
+		"Matrix":     {reason: "a range is no vector", query: "one[5m]", want: "BadResult", message: "invalid PromQL result type is matrix, not vector"},
+		"NaN":        {reason: "NaN is neither 0 nor 1", query: "vector(NaN)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): NaN"},
+		"Infinity":   {reason: "infinity is neither 0 nor 1", query: "vector(Inf)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): +Inf"},
+		"Half":       {reason: "a half is neither 0 nor 1", query: "vector(0.5)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): 0.5"},
+		"Warning":    {reason: "a warning may mean that data is missing", query: "quantile(2, one) > bool 0", want: "PartialAnswer", message: "executing PromQL query: "},
+		"NoPromQL":   {reason: "a query that is no PromQL is rejected", query: "one{", want: "BadQuery", message: "executing PromQL query: "},
+		"Failing":    {reason: "a query whose evaluation fails is rejected", query: "one * on() group_left() two / on() two", want: "BadQuery", message: "executing PromQL query: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			match, err := client.Query(t.Context(), tc.query)
 			if got := reasonOf(err); got != tc.want || match != tc.match {
 				t.Fatalf("%s: %s is %v, %q (%v), want %v, %q", tc.reason, tc.query, match, got, err, tc.match, tc.want)
 			}
-			if err != nil && !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%s: want %q, got %q", tc.reason, tc.says, err)
+			if err != nil && !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("%s: want %q, got %q", tc.reason, tc.message, err)
 			}
 		})
 	}
 }
 
-// What no Prometheus says, but what stands in front of one may.
-func TestAnswersOfOthers(t *testing.T) {
+// Responses of other servers, such as a proxy in front of a Prometheus.
+func TestOtherResponses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		status int
 		body   string
-		// alerts and query are the reasons for which each is no answer.
+		// alerts and query are the reasons of the errors.
 		alerts, query string
 	}{
-		"LoginPage":    {"a page for people is no answer", 200, "<html>Log in</html>", "BadAnswer", "BadAnswer"},
-		"Redirect":     {"it leads to a page to log in at", 302, "", "Unauthorized", "Unauthorized"},
+		"LoginPage":    {"a page for users is inconclusive", 200, "<html>Log in</html>", "BadAnswer", "BadAnswer"},
+		"Redirect":     {"a redirect leads to a page to log in at", 302, "", "Unauthorized", "Unauthorized"},
 		"Forbidden":    {"a user without the role", 403, "Forbidden", "Forbidden", "Forbidden"},
 		"NoBackend":    {"a router without a backend", 503, "<html>Application is not available</html>", "Unreachable", "Unreachable"},
 		"NotFound":     {"a server of something else", 404, "404 page not found", "Unreachable", "Unreachable"},
 		"Timeout":      {"the server's own time limit", 503, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`, "Timeout", "Timeout"},
 		"Internal":     {"a failure of the server", 500, `{"status":"error","errorType":"internal","error":"boom"}`, "Unreachable", "Unreachable"},
 		"NoStatus":     {"an object of something else", 200, `{}`, "BadAnswer", "BadAnswer"},
-		"NoData":       {"success alone is no empty list", 200, `{"status":"success"}`, "BadAnswer", "BadAnswer"},
-		"NoList":       {"nor is data without a list", 200, `{"status":"success","data":{}}`, "BadAnswer", "BadResult"},
-		"Null":         {"but Thanos says null where there are none", 200, `{"status":"success","data":{"alerts":null}}`, "", "BadResult"},
+		"NoData":       {"success without data is not an empty list", 200, `{"status":"success"}`, "BadAnswer", "BadAnswer"},
+		"NoList":       {"data without a list is not an empty list", 200, `{"status":"success","data":{}}`, "BadAnswer", "BadResult"},
+		"Null":         {"Thanos returns null for no alerts", 200, `{"status":"success","data":{"alerts":null}}`, "", "BadResult"},
 		"Partial":      {"Thanos could not read one of its stores", 200, `{"status":"success","data":{"alerts":[]},"warnings":["no store matched"]}`, "PartialAnswer", "PartialAnswer"},
 		"NotAlerts":    {"a list of something else", 200, `{"status":"success","data":{"alerts":["a"]}}`, "BadAnswer", "BadResult"},
 		"NullSample":   {"a sample has a value", 200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`, "BadAnswer", "BadResult"},
 		"Histogram":    {"a histogram is not 0", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`, "BadAnswer", "BadResult"},
-		"HalfAPair":    {"a time is no value", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "BadAnswer", "BadResult"},
+		"HalfAPair":    {"a sample has a time and a value", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "BadAnswer", "BadResult"},
 		"NumberSample": {"values are strings", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,1]}]}}`, "BadAnswer", "BadAnswer"},
-		"WordSample":   {"of numbers", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"yes"]}]}}`, "BadAnswer", "BadAnswer"},
-		"Huge":         {"what is too large is not read", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
+		"WordSample":   {"values are numbers", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"yes"]}]}}`, "BadAnswer", "BadAnswer"},
+		"Huge":         {"the size of a response is bounded", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := at(prometheus.Saying(t, tc.status, tc.body).URL)
@@ -156,7 +156,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-func TestSilentServerIsAskedOnce(t *testing.T) {
+func TestUnresponsiveServerIsReadOnce(t *testing.T) {
 	front := prometheus.Silent(t)
 	client := monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: front.URL}, nil }, 100*time.Millisecond)
 	_, err := client.Query(t.Context(), "up")
@@ -172,16 +172,16 @@ func TestSilentServerIsAskedOnce(t *testing.T) {
 		t.Errorf("alerts: want Timeout, got %v", err)
 	}
 	if got := len(front.Requests()); got != 1 {
-		t.Errorf("a server that does not answer was asked %d times, want once", got)
+		t.Errorf("%d requests to a server that does not respond, want one", got)
 	}
 }
 
-func TestCancellationIsNoErrorOfTheMonitoring(t *testing.T) {
+func TestCancellation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := at(prometheus.Silent(t).URL).Alerts(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("want that of the context, got %v", err)
+		t.Errorf("want the error of the context, got %v", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestEverythingIsReadOnce(t *testing.T) {
 	front := prometheus.Run(t).Open(t)
 	client := at(front.URL)
 	if got := len(front.Requests()); got != 0 {
-		t.Fatalf("%d requests before anything was asked", got)
+		t.Fatalf("%d requests before the first call", got)
 	}
 	var wait sync.WaitGroup
 	for range 20 {
@@ -203,7 +203,7 @@ func TestEverythingIsReadOnce(t *testing.T) {
 	got := map[string]int{}
 	for _, request := range front.Requests() {
 		if request.Method != http.MethodGet {
-			t.Errorf("%s %s: want GET, which proxies take for reading", request.Method, request.Path)
+			t.Errorf("%s %s: want GET, which proxies treat as reading", request.Method, request.Path)
 		}
 		got[request.Path+"?"+request.Query.Get("query")]++
 	}

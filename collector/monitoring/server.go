@@ -9,21 +9,23 @@ import (
 
 	prometheus "github.com/prometheus/client_golang/api"
 	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxAnswer bounds an answer, in bytes. A cluster of 1 000 firing alerts has
-// about one MiB of them.
-const maxAnswer = 16 << 20
+// maxResponse bounds a response, in bytes. The alerts of a cluster with 1 000
+// firing alerts are about one MiB.
+const maxResponse = 16 << 20
 
 // server is a Prometheus, or a Thanos querier.
 type server struct {
-	// name is its URL without secrets.
+	// name is its URL without passwords.
 	name   string
 	client prometheus.Client
 }
 
-// reach finds the server, and makes a client for it that has nothing of the
-// API server's but the way there.
+// reach finds the server, and makes a client for it with the configuration of the
+// Finder only.
 func reach(ctx context.Context, find Finder) (*server, error) {
 	config, err := find(ctx)
 	if err != nil {
@@ -31,56 +33,49 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, &Error{Reason: "Unreachable", Message: fmt.Sprintf("cannot ask the monitoring: %v", err), Remediation: logIn, Err: err}
+		return nil, logIn(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the credentials for the monitoring cannot be used: %v", err), Err: err})
 	}
-	asked, err := prometheus.NewClient(prometheus.Config{Address: config.Host, Client: &http.Client{
-		Transport: bounded{transport},
-		// A redirect leads to a page for people, which may not see the token.
+	client, err := prometheus.NewClient(prometheus.Config{Address: config.Host, Client: &http.Client{
+		Transport: boundedTransport{transport},
+		// A redirect leads to a page for users, which must not receive the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
-		return nil, &Error{Reason: "Unreachable", Message: fmt.Sprintf("cannot ask the monitoring: %v", err), Remediation: checkURL, Err: err}
+		return nil, checkURL(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("the URL of the monitoring cannot be used: %v", err), Err: err})
 	}
-	return &server{name: asked.URL("", nil).Redacted(), client: asked}, nil
+	return &server{name: client.URL("", nil).Redacted(), client: client}, nil
 }
 
-// get reads one thing. It is always a GET, which the cluster's proxies take for
+// get is one request. It is always a GET, which the cluster's proxies treat as
 // reading.
 func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]byte, error) {
-	asked := s.client.URL(path, nil)
-	asked.RawQuery = arguments.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.String(), nil)
+	target := s.client.URL(path, nil)
+	target.RawQuery = arguments.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, badAnswer(err)
+		return nil, badResponse(err)
 	}
 	response, body, err := s.client.Do(ctx, request) //nolint:bodyclose // Do has read and closed it
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, badAnswer(fmt.Errorf("it is larger than %d bytes", tooLarge.Limit))
+		return nil, badResponse(fmt.Errorf("it is larger than %d bytes", tooLarge.Limit))
 	}
 	if err != nil {
-		return nil, s.unreachable(err)
+		err = withoutURL(err)
+		return nil, checkHealth(Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err})
 	}
 	data, err := parse(response.StatusCode, body)
 	return data, wrap(s.name, err)
 }
 
-// unreachable leaves out the query that the error repeats.
-func (s *server) unreachable(err error) error {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		err = of.Err
-	}
-	return &Error{Reason: "Unreachable", Message: fmt.Sprintf("cannot reach %s: %v", s.name, err), Remediation: seeHealth, Err: err}
-}
-
-// bounded cuts answers that are too large.
-type bounded struct{ transport http.RoundTripper }
+// boundedTransport bounds the body of responses.
+type boundedTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.transport.RoundTrip(request)
+func (b boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+	response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)
 	return response, nil
 }

@@ -11,18 +11,18 @@ import (
 )
 
 func TestReadWhatWasWritten(t *testing.T) {
-	for name, told := range map[string]report.Report{"blocked": story(), "ready": ready(), "forced": forced(), "running": running()} {
+	for name, doc := range map[string]report.Report{"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running()} {
 		for _, format := range []string{"json", "yaml"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				var written bytes.Buffer
-				if err := report.Write(&written, format, told); err != nil {
+				if err := report.Write(&written, format, doc); err != nil {
 					t.Fatal(err)
 				}
 				got, err := report.Read(&written)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(told, got); diff != "" {
+				if diff := cmp.Diff(doc, got); diff != "" {
 					t.Errorf("a stored report is the report: -want +got:\n%s", diff)
 				}
 			})
@@ -46,13 +46,13 @@ func TestRead(t *testing.T) {
 			reason: "the text format is not made to be read back", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
 			err: "this is no report: it is neither JSON nor YAML",
 		},
-		"Words":   {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
-		"Cut":     {reason: "half a file", stored: `{` + head + `,"verdict":{"decision":"Rea`, err: "this is no report: it is neither JSON nor YAML"},
-		"Other":   {reason: "another document of ours", stored: `{"kind":"PreflightTargets"}`, err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`},
-		"Version": {reason: "fields may mean something else there", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
-		"Types":   {reason: "a field of another type", stored: `{` + head + `,"findings":7}`, err: "this is no report: json: cannot unmarshal"},
-		"Mute":    {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
-		"Large":   {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Words":      {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
+		"Cut":        {reason: "half a file", stored: `{` + head + `,"verdict":{"decision":"Rea`, err: "this is no report: it is neither JSON nor YAML"},
+		"Other":      {reason: "another document of ours", stored: `{"kind":"PreflightTargets"}`, err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`},
+		"Version":    {reason: "fields may mean something else there", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
+		"Types":      {reason: "a field of another type", stored: `{` + head + `,"findings":7}`, err: "this is no report: json: cannot unmarshal"},
+		"NoDecision": {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
+		"Large":      {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
 		"Bomb": {
 			reason: "YAML that grows when it is read", stored: bomb(),
 			err: "this is no report",
@@ -84,10 +84,10 @@ func bomb() string {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, told := range []report.Report{story(), forced(), running()} {
+	for _, doc := range []report.Report{blocked(), forced(), running()} {
 		for _, format := range []string{"json", "yaml"} {
 			var written bytes.Buffer
-			if err := report.Write(&written, format, told); err != nil {
+			if err := report.Write(&written, format, doc); err != nil {
 				f.Fatal(err)
 			}
 			f.Add(written.Bytes())
@@ -96,16 +96,13 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(bomb()))
 	f.Add([]byte("{\"apiVersion\":\"preflight.openshift.io/v1alpha1\",\"kind\":\"PreflightReport\",\"verdict\":{\"decision\":\"Ready\"},\"cluster\":{\"id\":\"\u007f\u0085\u009f\\ufeff\\uffff\u2028\"}}"))
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		told, err := report.Read(bytes.NewReader(stored))
+		doc, err := report.Read(bytes.NewReader(stored))
 		if err != nil {
 			return
 		}
-		want := encoded(t, "json", told)
-		for _, format := range report.Formats() {
-			text := encoded(t, format, told)
-			if format == "text" {
-				continue
-			}
+		want := encoded(t, "json", doc)
+		for _, format := range []string{"json", "yaml"} {
+			text := encoded(t, format, doc)
 			again, err := report.Read(bytes.NewReader(text))
 			if err != nil {
 				t.Fatalf("what was written as %s cannot be read: %v", format, err)
@@ -114,16 +111,14 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("%s loses something: -want +got:\n%s", format, diff)
 			}
 		}
-		if changes := report.Compare(told, told); len(changes.New)+len(changes.Fixed)+len(changes.Changed) > 0 {
-			t.Errorf("a report differs from itself: %+v", changes)
-		}
+		encoded(t, "text", doc) // does not panic
 	})
 }
 
-func encoded(t *testing.T, format string, told report.Report) []byte {
+func encoded(t *testing.T, format string, doc any) []byte {
 	t.Helper()
 	var written bytes.Buffer
-	if err := report.Write(&written, format, told); err != nil {
+	if err := report.Write(&written, format, doc); err != nil {
 		t.Fatal(err)
 	}
 	return written.Bytes()

@@ -1,14 +1,12 @@
-// Package report answers: how is the verdict told? It holds the report of a
-// run, which is the product's stable interface, and one file per output
-// format. Formats only render: everything is decided before.
+// Package report answers: how is a verdict written down?
+//
+// It has the documents of the product, which are its stable interface, and the
+// output formats: [Write] writes any document in any format that it has. Formats
+// only render; everything is decided before.
 package report
 
 import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -22,26 +20,19 @@ const (
 
 // The phases of a run.
 const (
-	// PhaseComplete means that every check was waited for.
+	// PhaseComplete means that every check has ended.
 	PhaseComplete = "Complete"
-	// PhaseInterrupted means that the run was stopped before that.
+	// PhaseInterrupted means that the run was interrupted before that.
 	PhaseInterrupted = "Interrupted"
-	// PhaseCanceled means that somebody else asked for the end of the run.
+	// PhaseCanceled means that the end of the run was requested from outside.
 	PhaseCanceled = "Canceled"
-	// PhaseRunning means that the run goes on: the report has what was found so
-	// far, and Expected.Missing names the checks that are still awaited.
+	// PhaseRunning means that the run is in progress: the report has the findings so
+	// far, and Expected.Missing names the checks that have not reported.
 	PhaseRunning = "Running"
 )
 
-// The output formats.
-const (
-	formatText = "text"
-	formatJSON = "json"
-	formatYAML = "yaml"
-)
-
-// Report is everything that a run found out. The same inputs make the same
-// report, but for the ID of the run and the times.
+// Report is the result of a run. The same inputs give the same report, but for the
+// ID of the run and the times.
 type Report struct {
 	APIVersion string              `json:"apiVersion"`
 	Kind       string              `json:"kind"`
@@ -52,42 +43,42 @@ type Report struct {
 	Expected   verdict.Expectation `json:"expected"`
 	CVO        CVO                 `json:"cvo"`
 	// Findings are sorted: what blocks first, then by name.
-	Findings []preflight.Finding `json:"findings"`
-	// Created are the objects that the run made in the cluster, sorted by kind,
-	// namespace and name. The pods, which Kubernetes makes of Jobs, are not among
-	// them.
+	Findings []finding.Finding `json:"findings"`
+	// Created are the objects that the run created in the cluster, sorted by kind,
+	// namespace and name, without the pods of the Jobs.
 	Created []preflight.Object `json:"created"`
-	// Removal is nil in a report that was told before the objects were deleted,
-	// and where they were kept, or there were none.
+	// Removal is nil before the objects are deleted, and where they are kept or there
+	// are none.
 	Removal *Removal `json:"removal,omitempty"`
-	// Standing is nil in the report that a run tells, and set where it is told
-	// again later: whoever shows an old verdict says so.
+	// Standing is nil in the report that a run returns, and set when it is shown again
+	// later.
 	Standing *Standing `json:"standing,omitempty"`
 }
 
-// Removal says what became of the objects of the run. Where Left is empty, the
-// API server found none of them any more when it was asked for all.
+// Removal is what became of the objects of the run. Where Left is empty, a final
+// list of all objects of the run was empty.
 type Removal struct {
-	// Deleted is what was there and is gone, pods included.
+	// Deleted are the objects that are gone, pods included.
 	Deleted []preflight.Object `json:"deleted"`
-	// Left is what is still there.
+	// Left are the objects that are still in the cluster.
 	Left []preflight.Object `json:"left"`
 }
 
-// Run says which run this is. Times are RFC 3339 in UTC.
+// Run identifies a run. Times are RFC 3339 in UTC.
 type Run struct {
+	// ID is a UUID; empty for a run that is not recorded.
 	ID             string `json:"id"`
 	StartTime      string `json:"startTime"`
 	CompletionTime string `json:"completionTime"`
 	// Phase is Running, Complete, Interrupted or Canceled.
 	Phase       string `json:"phase"`
 	ToolVersion string `json:"toolVersion"`
-	// ChecksFrom is the ID of the earlier run whose results of Jobs these are;
-	// empty when they are this run's own.
+	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when
+	// the Jobs are this run's own.
 	ChecksFrom string `json:"checksFrom,omitempty"`
 }
 
-// Cluster says what would be updated.
+// Cluster is what would be updated.
 type Cluster struct {
 	// ID is spec.clusterID of ClusterVersion.
 	ID string `json:"id"`
@@ -98,9 +89,9 @@ type Cluster struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-// Target says what it would be updated to.
+// Target is what the cluster would be updated to.
 type Target struct {
-	// Version is empty when the release could not be trusted enough to read it.
+	// Version is empty when the release is selected by image and may not be read.
 	Version string `json:"version"`
 	// Image is the pull spec, by digest.
 	Image string `json:"image"`
@@ -112,36 +103,13 @@ type Target struct {
 	Signers []string `json:"signers"`
 }
 
-// CVO says what the cluster-version operator of this cluster would do with the
-// same request.
+// CVO is what the cluster-version operator of this cluster would do with the same
+// request.
 type CVO struct {
-	// Accepts is nil where that was not found out.
+	// Accepts is nil where it is unknown.
 	Accepts *bool `json:"accepts"`
-	// Reason is the step that refuses, in the words of the condition
-	// ReleaseAccepted of ClusterVersion, or NotEvaluated.
+	// Reason is the step that refuses, as the reason of the condition ReleaseAccepted
+	// of ClusterVersion, or NotEvaluated.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-}
-
-// Formats lists the names of the output formats.
-func Formats() []string { return []string{formatText, formatJSON, formatYAML} }
-
-// CheckFormat returns an error that names the formats there are when format is
-// not one of them.
-func CheckFormat(format string) error {
-	if slices.Contains(Formats(), format) {
-		return nil
-	}
-	return fmt.Errorf("unknown output format %q: it must be one of %s", format, strings.Join(Formats(), ", "))
-}
-
-// Write renders the report in one of the Formats.
-func Write(w io.Writer, format string, report Report) error {
-	if err := CheckFormat(format); err != nil {
-		return err
-	}
-	if format == formatText {
-		return writeText(w, report)
-	}
-	return WriteDocument(w, format, report)
 }

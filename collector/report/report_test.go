@@ -12,37 +12,39 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
-// story is the report of a cluster where one check fails, one warns, one
-// passes and an acknowledgement is missing.
-func story() report.Report {
+// blocked is the report of a cluster where one check fails, one warns, one
+// passes, one is inconclusive, and an acknowledgement is missing.
+func blocked() report.Report {
 	refuses := false
-	findings := []preflight.Finding{
-		{
-			Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail,
-			Reason: "WeakKey", Message: "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits",
-			Remediation: "Replace it:\noc -n openshift-ingress create secret tls ...", URL: "https://example.com/weak", Blocks: true,
-			Objects: []preflight.Object{{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}},
-			Job:     &preflight.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"},
-		},
-		{
-			Name: "AdminAck-ack-4.18-api-removals", Source: preflight.SourceGate, Outcome: preflight.Fail,
-			Reason: "AdminAckRequired", Message: "Remove <v1beta1> & others.", Remediation: "oc preflight ack ack-4.18-api-removals",
-			Blocks: true, BlockedTargets: []string{"4.19.0"},
-		},
-		{Name: "MachineConfigOperator.IgnitionVersion", Source: preflight.SourceJob, Outcome: preflight.Warn, Reason: "Leftover", Message: "unused"},
-		{Name: "Etcd.Quorum", Source: preflight.SourceJob, Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled", Blocks: true},
-		{Name: "Etcd.Space", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "Full", Message: "accepted before", Blocks: true},
-		{Name: "CloudCredentialOperator.Permissions", Source: preflight.SourceJob, Outcome: preflight.Pass, Reason: "Passed"},
+	certificate := finding.Fail("WeakKey", "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
+		Remedy("Replace it:\noc -n openshift-ingress create secret tls ...").Do(finding.Run("oc -n openshift-ingress get secret router-certs")).
+		Documented("https://example.com/weak").
+		About(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}).
+		Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob)
+	certificate.Job = &finding.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"}
+	acknowledge := finding.Acknowledge("ack-4.18-api-removals")
+	acknowledge.Command = "oc preflight ack ack-4.18-api-removals"
+	ack := finding.Fail("AdminAckRequired", "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").Do(acknowledge).
+		Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate)
+	ack.BlockedTargets = []string{"4.19.0"}
+	findings := []finding.Finding{
+		certificate,
+		ack,
+		finding.Warn("Leftover", "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+		finding.Unknown("ImagePull", "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
+		finding.Fail("Full", "accepted before").Named("Etcd.Space").From(finding.SourceJob),
+		finding.Pass("Passed", "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	}
 	expected := verdict.Expectation{Checks: 6, Reported: 6}
-	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "--accept"}})
+	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "spec.desiredUpdate.acceptRisks"}})
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
@@ -64,106 +66,106 @@ func story() report.Report {
 }
 
 func ready() report.Report {
-	told := story()
-	told.Expected = verdict.Expectation{Checks: 1, Reported: 1}
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "AdminAck", Source: preflight.SourceGate, Outcome: preflight.Pass, Reason: "NothingToAcknowledge"},
-	}, told.Expected, verdict.Policy{})
-	told.CVO, told.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
-	return told
+	doc := blocked()
+	doc.Expected = verdict.Expectation{Checks: 1, Reported: 1}
+	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
+		finding.Pass("NothingToAcknowledge", "").Named("AdminAck").From(finding.SourceGate),
+	}, doc.Expected, verdict.Policy{})
+	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []preflight.Object{}
+	return doc
 }
 
 func forced() report.Report {
-	told := story()
-	told.Removal = &report.Removal{Deleted: told.Created[1:], Left: told.Created[:1]}
-	told.Target.Verified, told.Target.Signers = false, []string{}
-	told.Run.Phase = report.PhaseInterrupted
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "ReleaseSignature", Source: preflight.SourceSignature, Outcome: preflight.Fail, Reason: "NoSignature", Message: "no signature", Blocks: true},
-	}, told.Expected, verdict.Policy{Force: true})
-	return told
+	doc := blocked()
+	doc.Removal = &report.Removal{Deleted: doc.Created[1:], Left: doc.Created[:1]}
+	doc.Target.Verified, doc.Target.Signers = false, []string{}
+	doc.Run.Phase = report.PhaseInterrupted
+	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
+		finding.Fail("NoSignature", "no signature").Named("ReleaseSignature").From(finding.SourceSignature),
+	}, doc.Expected, verdict.Policy{Force: true})
+	return doc
 }
 
-// running is the report of a run that goes on, of which one check has failed.
+// running is the report of a run in progress, of which one check has failed.
 func running() report.Report {
-	told := story()
-	told.Run.Phase, told.Run.CompletionTime = report.PhaseRunning, ""
-	told.Target.Verified, told.Target.Signers = false, []string{}
-	told.CVO, told.Created = report.CVO{}, []preflight.Object{}
-	told.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
-	told.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
-	told.Verdict, told.Findings = verdict.Fold([]preflight.Finding{
-		{Name: "ClusterIngressOperator.DefaultCertificate", Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "WeakKey", Message: "1024 bits", Blocks: true},
-	}, told.Expected, verdict.Policy{})
-	return told
+	doc := blocked()
+	doc.Run.Phase, doc.Run.CompletionTime = report.PhaseRunning, ""
+	doc.Target.Verified, doc.Target.Signers = false, []string{}
+	doc.CVO, doc.Created = report.CVO{}, []preflight.Object{}
+	doc.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z", Holder: "laptop_3"}
+	doc.Expected = verdict.Expectation{Checks: 3, Reported: 1, Missing: []string{"Etcd.Quorum", "Etcd.Space"}}
+	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
+		finding.Fail("WeakKey", "1024 bits").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
+	}, doc.Expected, verdict.Policy{})
+	return doc
 }
 
-// begun is the report of a run of which no check has answered.
+// begun is the report of a run of which no check has reported.
 func begun() report.Report {
-	told := running()
+	doc := running()
 	var missing []string
 	for i := range 40 {
 		missing = append(missing, fmt.Sprintf("Component%02d.LookAtEverything", i))
 	}
-	told.Expected = verdict.Expectation{Checks: len(missing), Missing: missing}
-	told.Verdict, told.Findings = verdict.Fold(nil, told.Expected, verdict.Policy{})
-	return told
+	doc.Expected = verdict.Expectation{Checks: len(missing), Missing: missing}
+	doc.Verdict, doc.Findings = verdict.Fold(nil, doc.Expected, verdict.Policy{})
+	return doc
 }
 
 func canceled() report.Report {
-	told := running()
-	told.Run.Phase, told.Run.CompletionTime = report.PhaseCanceled, "2026-11-21T08:00:09Z"
-	told.Standing = nil
-	return told
+	doc := running()
+	doc.Run.Phase, doc.Run.CompletionTime = report.PhaseCanceled, "2026-11-21T08:00:09Z"
+	doc.Standing = nil
+	return doc
 }
 
-// outdated was ready, and much has happened since.
+// outdated is a Ready verdict that no longer holds, for many reasons.
 func outdated() report.Report {
-	told := ready()
-	told.Standing = &report.Standing{Time: "2026-11-23T08:00:00Z", Ended: []string{"it was valid until 2026-11-22T08:00:00Z"}}
+	doc := ready()
+	doc.Standing = &report.Standing{Time: "2026-11-23T08:00:00Z", Ended: []string{"it was valid until 2026-11-22T08:00:00Z"}}
 	for i := range 12 {
-		told.Standing.Ended = append(told.Standing.Ended, fmt.Sprintf("Node worker-%d has changed", i))
+		doc.Standing.Ended = append(doc.Standing.Ended, fmt.Sprintf("Node worker-%d has changed", i))
 	}
-	return told
+	return doc
 }
 
-// current is told again while it holds.
+// current is doc again while it holds.
 func current() report.Report {
-	told := ready()
-	told.Standing = &report.Standing{Time: "2026-11-21T09:00:00Z"}
-	return told
+	doc := ready()
+	doc.Standing = &report.Standing{Time: "2026-11-21T09:00:00Z"}
+	return doc
 }
 
-// left goes on, and nobody is at it.
+// left is a run in progress that no process holds.
 func left() report.Report {
-	told := begun()
-	told.Expected.Missing = told.Expected.Missing[:2]
-	told.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z"}
-	return told
+	doc := begun()
+	doc.Expected.Missing = doc.Expected.Missing[:2]
+	doc.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z"}
+	return doc
 }
 
 func TestGolden(t *testing.T) {
-	for name, told := range map[string]report.Report{
-		"blocked": story(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
+	for name, doc := range map[string]report.Report{
+		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
 		"outdated": outdated(), "current": current(), "left": left(),
 	} {
-		for _, format := range report.Formats() {
+		for _, format := range []string{"text", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
-				var got bytes.Buffer
-				if err := report.Write(&got, format, told); err != nil {
-					t.Fatal(err)
-				}
-				golden(t, name+"."+format, got.Bytes())
+				golden(t, name+"."+format, encoded(t, format, doc))
 			})
 		}
 	}
+	// YAML is made from the same values; one file shows its form.
+	t.Run("blocked.yaml", func(t *testing.T) {
+		golden(t, "blocked.yaml", encoded(t, "yaml", blocked()))
+	})
 }
 
 // golden compares with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -179,24 +181,24 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestJSONReadsBack(t *testing.T) {
 	var written bytes.Buffer
-	if err := report.Write(&written, "json", story()); err != nil {
+	if err := report.Write(&written, "json", blocked()); err != nil {
 		t.Fatal(err)
 	}
 	var got report.Report
 	if err := json.Unmarshal(written.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(story(), got); diff != "" {
+	if diff := cmp.Diff(blocked(), got); diff != "" {
 		t.Errorf("the report is its own reader: -want +got:\n%s", diff)
 	}
 }
 
 func TestTextCannotDriveTheTerminal(t *testing.T) {
-	told := story()
-	told.Findings[0].Message = "before\x1b[2Jafter\u009b31m\r"
-	told.Findings[0].Name = "A\x1b]0;title\x07"
+	doc := blocked()
+	doc.Findings[0].Message = "before\x1b[2Jafter\u009b31m\r"
+	doc.Findings[0].Name = "A\x1b]0;title\x07"
 	var got bytes.Buffer
-	if err := report.Write(&got, "text", told); err != nil {
+	if err := report.Write(&got, "text", doc); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(got.String(), "\x1b\u009b\r\x07") {
@@ -205,11 +207,11 @@ func TestTextCannotDriveTheTerminal(t *testing.T) {
 }
 
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
-	err := report.Write(&bytes.Buffer{}, "xml", story())
+	err := report.Write(&bytes.Buffer{}, "xml", blocked())
 	if err == nil {
 		t.Fatal("format xml was taken")
 	}
-	for _, want := range append(report.Formats(), `"xml"`) {
+	for _, want := range append(report.Formats(blocked()), `"xml"`) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not name %s", err, want)
 		}

@@ -2,46 +2,70 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// writeTargetsText renders the targets for people: a table of all, then every
-// finding once, with the targets that it is about.
-func writeTargetsText(w io.Writer, targets Targets) error {
-	var page bytes.Buffer
-	if len(targets.Targets) == 1 {
-		writeCandidate(&page, targets)
+// WriteText writes the targets for people: a table of all, then every finding once,
+// with the targets that it is about. One target alone is written as a Report is.
+func (t Targets) WriteText(w io.Writer) error {
+	var p page.Page
+	if len(t.Targets) == 1 {
+		writeCandidate(&p, t)
 	} else {
-		writeTable(&page, targets)
-		writeShared(&page, targets)
+		writeTable(&p, t)
+		writeShared(&p, t)
 	}
-	_, err := w.Write(page.Bytes())
+	_, err := p.WriteTo(w)
 	return err
 }
 
-// writeCandidate tells of one target all there is.
-func writeCandidate(w io.Writer, targets Targets) {
+// notAsked is what the verdict on a target leaves out.
+const notAsked = "the signature and the checks of the release were not evaluated"
+
+// writeCandidate writes everything about one target.
+func writeCandidate(p *page.Page, targets Targets) {
 	target := targets.Targets[0]
-	told := Report{Target: Target{Version: target.Version}, Verdict: target.Verdict}
-	for _, finding := range targets.Findings {
-		told.Findings = append(told.Findings, finding.Finding)
+	about := Report{Target: Target{Version: target.Version}, Verdict: target.Verdict}
+	for _, f := range targets.Findings {
+		about.Findings = append(about.Findings, f.Finding)
 	}
-	fmt.Fprintf(w, "%s\n\n", headline(told))
-	row(w, "Target", target.Version)
-	row(w, "Image", target.Image)
-	row(w, "Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+targets.Cluster.Version)
-	row(w, "Listed as", listing(target))
-	row(w, "CVO", behavior(target.CVO))
-	row(w, "Checks", fmt.Sprintf("%d of %d reported; the signature and the checks of the release were not looked at", target.Expected.Reported, target.Expected.Checks))
-	row(w, "Findings", tally(told.Findings))
-	fmt.Fprintln(w)
-	writeBody(w, told)
+	if target.Verdict.Decision == verdict.Ready {
+		p.Line("No gate, risk or health check blocks the update to %s; %s.\n", target.Version, notAsked)
+	} else {
+		p.Line("%s\n", headline(about))
+	}
+	p.Row("Target", target.Version)
+	p.Row("Image", target.Image)
+	p.Row("Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+targets.Cluster.Version)
+	p.Row("Listed as", listing(target))
+	p.Row("CVO", behavior(target.CVO))
+	p.Row("Checks", fmt.Sprintf("%d of %d reported; %s", target.Expected.Reported, target.Expected.Checks, notAsked))
+	p.Row("Findings", tally(about.Findings))
+	p.Line("")
+	for _, f := range about.Findings {
+		if !quiet(f) {
+			p.Finding(f)
+		}
+	}
+	writeQuiet(p, about.Findings)
+	p.Line("Decision of gates, risks and health: %s", standingOf(target))
+}
+
+// standingOf is the decision about a target. Ready means that a run may find more.
+func standingOf(target Candidate) string {
+	if target.Verdict.Decision == verdict.Ready {
+		return "Clear"
+	}
+	return string(target.Verdict.Decision)
 }
 
 func listing(target Candidate) string {
@@ -52,9 +76,9 @@ func listing(target Candidate) string {
 	return lists + ", Recommended=" + target.Recommended
 }
 
-// writeTable has one row for each target. What stands in the way of all of them
-// is said once, below the table.
-func writeTable(w io.Writer, targets Targets) {
+// writeTable writes one row for each target. Causes that all targets share are
+// written once, below the table.
+func writeTable(p *page.Page, targets Targets) {
 	counts := map[verdict.Decision]int{}
 	common := commonCauses(targets.Targets)
 	var rows bytes.Buffer
@@ -63,34 +87,30 @@ func writeTable(w io.Writer, targets Targets) {
 	for _, target := range targets.Targets {
 		counts[target.Verdict.Decision]++
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cell(target.Version), cell(target.UpdateKind), cell(target.Recommended),
-			cell(string(target.Verdict.Decision)), cell(describeCauses(target, common)))
+			cell(standingOf(target)), cell(describeCauses(target, common)))
 	}
 	_ = table.Flush() // to a buffer
-	fmt.Fprintf(w, "%d updates of this cluster from %s in channel %s: %d Ready, %d Blocked, %d Undecided.\n"+
-		"The signatures and the checks of the releases were not looked at: oc preflight run --to VERSION\n\n",
-		len(targets.Targets), clean(targets.Cluster.Version), clean(targets.Channel),
+	p.Line("%d updates of this cluster from %s in channel %s: %d Clear, %d Blocked, %d Undecided.\n"+
+		"Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.\n",
+		len(targets.Targets), targets.Cluster.Version, targets.Channel,
 		counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
 	if len(targets.Targets) > 0 {
-		fmt.Fprintf(w, "%s\n", rows.Bytes())
+		p.Line("%s", rows.Bytes())
 	}
 	if len(common) > 0 {
-		fmt.Fprintf(w, "* %s: %s\n\n", everyTarget, clean(strings.Join(common, ", ")))
+		p.Line("* %s: %s\n", everyTarget, strings.Join(common, ", "))
 	}
 }
 
-// everyTarget is how all of them are called.
+// everyTarget stands for all targets.
 const everyTarget = "every target"
 
 // cell keeps text in its cell.
 func cell(text string) string {
-	text = strings.Join(strings.Fields(clean(text)), " ")
-	if text == "" {
-		return "-"
-	}
-	return text
+	return cmp.Or(words.Line(text, 1<<10), "-")
 }
 
-// causes are all names that led to the decision, and what was accepted.
+// causes are the names that led to the decision, and what was accepted.
 func causes(target Candidate) []string {
 	names := append(slices.Clone(target.Verdict.Blocking), target.Verdict.Undecided...)
 	for _, name := range target.Verdict.Accepted {
@@ -128,80 +148,84 @@ func describeCauses(target Candidate, common []string) string {
 	return strings.Join(names, ", ")
 }
 
-// writeShared tells every finding that is worth it once. Findings of the same
-// name with the same end are told together: of their messages, that about the
-// newest target.
-func writeShared(w io.Writer, targets Targets) {
+// writeShared writes every finding that needs attention once. Findings of the same
+// name and label are one: of their messages, that about the newest target.
+func writeShared(p *page.Page, targets Targets) {
 	type group struct{ name, label string }
 	var order []group
 	members := map[group][]TargetFinding{}
-	for _, finding := range targets.Findings {
-		if quiet(finding.Finding) {
+	for _, f := range targets.Findings {
+		if quiet(f.Finding) {
 			continue
 		}
-		key := group{finding.Name, label(finding.Finding)}
+		key := group{f.Name, page.Label(f.Finding)}
 		if members[key] == nil {
 			order = append(order, key)
 		}
-		members[key] = append(members[key], finding)
+		members[key] = append(members[key], f)
 	}
 	place := map[string]int{}
 	for i, target := range slices.Backward(targets.Targets) {
 		place[target.Version] = i
 	}
-	var page bytes.Buffer
+	var merged []shared
+	general := false
 	for _, key := range order {
-		writeGroup(&page, targets.Targets, merge(members[key], place))
+		one := merge(members[key], place)
+		merged = append(merged, one)
+		general = general || strings.Contains(one.Message+one.Remediation, AnyTarget)
 	}
-	if bytes.Contains(page.Bytes(), []byte(AnyTarget)) {
-		fmt.Fprintf(w, "Below, %s stands for each of the targets that a finding is about.\n\n", AnyTarget)
+	if general {
+		p.Line("Below, %s stands for each of the targets that a finding is about.\n", AnyTarget)
 	}
-	fmt.Fprintf(w, "%s", page.Bytes())
+	for _, one := range merged {
+		writeGroup(p, targets.Targets, one)
+	}
 }
 
 // shared is one finding that stands for several.
 type shared struct {
 	TargetFinding
 
-	// varies is true when others of them read differently.
+	// varies is true when the texts differ.
 	varies bool
 }
 
-// merge takes the finding about the newest target, for the targets of all.
+// merge is the finding about the newest target, for the targets of all.
 func merge(findings []TargetFinding, place map[string]int) shared {
-	newest := func(finding TargetFinding) int {
+	newest := func(f TargetFinding) int {
 		least := len(place)
-		for _, version := range finding.Targets {
+		for _, version := range f.Targets {
 			least = min(least, place[version])
 		}
 		return least
 	}
 	merged := shared{TargetFinding: findings[0], varies: len(findings) > 1}
 	var all []string
-	for _, finding := range findings {
-		all = append(all, finding.Targets...)
-		if newest(finding) < newest(merged.TargetFinding) {
-			merged.TargetFinding = finding
+	for _, f := range findings {
+		all = append(all, f.Targets...)
+		if newest(f) < newest(merged.TargetFinding) {
+			merged.TargetFinding = f
 		}
 	}
 	merged.Targets = all
 	return merged
 }
 
-func writeGroup(w io.Writer, targets []Candidate, finding shared) {
-	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding.Finding), clean(finding.Name), clean(finding.Reason), note(finding.Finding))
-	if len(finding.Targets) > 0 {
-		paragraph(w, effect(finding.Finding), scope(finding.Targets, targets))
+func writeGroup(p *page.Page, targets []Candidate, f shared) {
+	p.Line("%-8s %s (%s)", page.Label(f.Finding), f.Name, f.Reason)
+	if len(f.Targets) > 0 {
+		p.Paragraph("Targets: ", scope(f.Targets, targets))
 	}
-	writeDetails(w, finding.Finding)
-	if finding.varies {
-		paragraph(w, "", "It is not the same for every target; see: oc preflight targets --to VERSION")
+	p.Details(f.Finding)
+	if f.varies {
+		p.Paragraph("", "The text differs between targets; explain one target to see its own.")
 	}
-	fmt.Fprintln(w)
+	p.Line("")
 }
 
-// scope words which of all targets a finding is about, by minor versions where
-// it is about all targets of one.
+// scope lists the targets that a finding is about, by minor version where it is
+// about all targets of one.
 func scope(about []string, all []Candidate) string {
 	concerned := map[string]bool{}
 	for _, version := range about {
@@ -246,7 +270,7 @@ func wordScope(streams []string, in map[string][]string, out map[string]int) str
 	return fmt.Sprintf("%s; not %s", strings.Join(yes, ", "), strings.Join(no, ", "))
 }
 
-// some are the first of many versions, and how many more there are.
+// some are the first of many versions, and a count of the others.
 func some(versions []string) []string {
 	const most = 6
 	if len(versions) <= most {
@@ -255,7 +279,7 @@ func some(versions []string) []string {
 	return append(slices.Clone(versions[:most-1]), fmt.Sprintf("and %d more of %s", len(versions)-most+1, streamOf(versions[0])))
 }
 
-// streamOf is the minor version, as in 4.19.z; of what is no version, itself.
+// streamOf is the minor version, as in 4.19.z; text that is no version is kept.
 func streamOf(version string) string {
 	major, rest, ok := strings.Cut(version, ".")
 	minor, _, more := strings.Cut(rest, ".")

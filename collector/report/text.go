@@ -1,138 +1,139 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// writeText renders the report for people: the verdict first and last, what
-// needs doing in between, and what passed in one line.
-func writeText(w io.Writer, report Report) error {
-	var page bytes.Buffer
-	writeHead(&page, report)
-	writeBody(&page, report)
-	_, err := w.Write(page.Bytes())
+// WriteText writes the report for people: the verdict first and last, what to do in
+// between, and what passed in one line.
+func (r Report) WriteText(w io.Writer) error {
+	var p page.Page
+	r.writeHead(&p)
+	writeBody(&p, r)
+	_, err := p.WriteTo(w)
 	return err
 }
 
-// writeBody tells every finding, and what to do.
-func writeBody(w io.Writer, report Report) {
-	for _, finding := range report.Findings {
-		if !quiet(finding) {
-			writeFinding(w, finding)
+// Findings are findings alone, as a document.
+type Findings []finding.Finding
+
+// WriteText writes every finding in full, also those that passed.
+func (f Findings) WriteText(w io.Writer) error {
+	var p page.Page
+	for _, each := range f {
+		p.Finding(each)
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// writeBody writes every finding, and what to do.
+func writeBody(p *page.Page, r Report) {
+	for _, f := range r.Findings {
+		if !quiet(f) {
+			p.Finding(f)
 		}
 	}
-	writeQuiet(w, report.Findings)
-	writeNext(w, report)
+	writeQuiet(p, r.Findings)
+	writeNext(p, r)
 }
 
-func writeHead(w io.Writer, report Report) {
-	fmt.Fprintf(w, "%s\n\n", headline(report))
-	row(w, "Target", report.Target.Version)
-	row(w, "Image", report.Target.Image)
-	if report.Target.UpdateKind != "" {
-		row(w, "Update", report.Target.UpdateKind+", from "+report.Cluster.Version)
+func (r Report) writeHead(p *page.Page) {
+	p.Line("%s\n", headline(r))
+	p.Row("Target", r.Target.Version)
+	p.Row("Image", r.Target.Image)
+	if r.Target.UpdateKind != "" {
+		p.Row("Update", r.Target.UpdateKind+", from "+r.Cluster.Version)
 	}
-	if report.Run.Phase == PhaseRunning {
-		writeProgress(w, report)
+	if r.Run.Phase == PhaseRunning {
+		r.writeProgress(p)
 		return
 	}
-	row(w, "Signature", signature(report.Target))
-	row(w, "Checks", fmt.Sprintf("%d of %d reported", report.Expected.Reported, report.Expected.Checks))
-	row(w, "CVO", behavior(report.CVO))
-	row(w, "Findings", tally(report.Findings))
-	if len(report.Created) > 0 {
-		row(w, "Created", kinds(report.Created))
+	p.Row("Signature", signature(r.Target))
+	p.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
+	p.Row("CVO", behavior(r.CVO))
+	p.Row("Findings", tally(r.Findings))
+	if len(r.Created) > 0 {
+		p.Row("Created", kinds(r.Created))
 	}
-	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" at "+report.Run.CompletionTime)
-	if report.Run.ChecksFrom != "" {
-		row(w, "", "the results of the release's checks are those of run "+report.Run.ChecksFrom)
+	p.Row("Run", cmp.Or(r.Run.ID, "not recorded")+", "+r.Run.Phase+" at "+r.Run.CompletionTime)
+	if r.Run.ChecksFrom != "" {
+		p.Row("", "the results of the release's checks are those of run "+r.Run.ChecksFrom)
 	}
-	writeValidity(w, report)
-	fmt.Fprintln(w)
+	r.writeValidity(p)
+	p.Line("")
 }
 
-// endedBy is what ends a verdict before its time (package basis).
-const endedBy = "a node, the version of its kubelet, of an operator or of the cluster, or a CustomResourceDefinition changes"
-
-// writeValidity says until when the verdict holds, or what has ended that.
-func writeValidity(w io.Writer, report Report) {
-	if !report.Holds() {
-		writeEnded(w, report)
+// writeValidity writes until when the verdict holds, or why it no longer does.
+func (r Report) writeValidity(p *page.Page) {
+	if !r.Holds() {
+		p.Row("Outdated", strings.Join(limited(r.Standing.Ended, 10), "\n"))
 		return
 	}
-	if report.Verdict.ValidUntil != "" && report.Holds() {
-		row(w, "Holds", "until "+report.Verdict.ValidUntil+", or until "+endedBy)
+	if r.Verdict.ValidUntil != "" {
+		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a node, a kubelet, an operator, the cluster's version or a CustomResourceDefinition changes before")
 	}
 }
 
-// writeProgress says how far a run has come that is not at its end. The signature
-// and CVO are told of at the end.
-func writeProgress(w io.Writer, report Report) {
-	row(w, "Checks", fmt.Sprintf("%d of %d reported so far", report.Expected.Reported, report.Expected.Checks))
-	if len(report.Expected.Missing) > 0 {
-		row(w, "Awaited", awaited(report.Expected.Missing))
+// writeProgress writes how far a run in progress is. Its signature and CVO's answer
+// are known at its end.
+func (r Report) writeProgress(p *page.Page) {
+	p.Row("Checks", fmt.Sprintf("%d of %d reported so far", r.Expected.Reported, r.Expected.Checks))
+	if len(r.Expected.Missing) > 0 {
+		p.Row("Awaited", page.Wrap(limited(r.Expected.Missing, 12)))
 	}
-	row(w, "Findings", cmp.Or(tally(report.Findings), "none so far"))
-	row(w, "Run", report.Run.ID+", "+report.Run.Phase+" since "+report.Run.StartTime)
-	if by := holder(report); by != "" {
-		row(w, "Held by", by)
+	p.Row("Findings", cmp.Or(tally(r.Findings), "none so far"))
+	p.Row("Run", r.Run.ID+", "+r.Run.Phase+" since "+r.Run.StartTime)
+	if r.Standing != nil {
+		p.Row("Held by", cmp.Or(r.Standing.Holder, "no process: the run continues when a process attaches to it"))
 	}
-	fmt.Fprintln(w)
+	p.Line("")
 }
 
-// awaited names the checks that have not reported, as many as people read.
-func awaited(missing []string) string {
-	const most = 12
-	if len(missing) <= most {
-		return wrap(missing)
+// limited are the first most names, and how many more there are.
+func limited(names []string, most int) []string {
+	if len(names) <= most {
+		return names
 	}
-	return wrap(append(slices.Clone(missing[:most]), fmt.Sprintf("and %d more", len(missing)-most)))
+	return append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", len(names)-most))
 }
 
-func headline(report Report) string {
-	target := report.Target.Version
-	if target == "" {
-		target = "that release"
-	}
+func headline(r Report) string {
+	target := cmp.Or(r.Target.Version, "the release")
 	switch {
-	case report.Run.Phase == PhaseRunning:
-		return clean(headlineSoFar(report.Verdict.Decision, target))
-	case !report.Holds():
-		return clean(headlineOutdated(report, target))
+	case r.Run.Phase == PhaseRunning && r.Verdict.Decision == verdict.Blocked:
+		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
+	case r.Run.Phase == PhaseRunning:
+		return fmt.Sprintf("No verdict yet on the update to %s: the run has not ended.", target)
+	case !r.Holds():
+		return fmt.Sprintf("Outdated: the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
 	}
-	said := map[verdict.Decision]string{
+	text := map[verdict.Decision]string{
 		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
 		verdict.Blocked:   fmt.Sprintf("Blocked: do not update this cluster to %s yet.", target),
-		verdict.Undecided: fmt.Sprintf("Undecided: not everything about the update to %s could be found out.", target),
-	}[report.Verdict.Decision]
-	if report.Verdict.Forced {
-		said += " FORCED: what blocks was bypassed by --force."
+		verdict.Undecided: fmt.Sprintf("Undecided: the update to %s could not be evaluated completely.", target),
+	}[r.Verdict.Decision]
+	if r.Verdict.Forced {
+		text += " FORCED: findings that block were bypassed by force."
 	}
-	switch report.Run.Phase {
+	switch r.Run.Phase {
 	case PhaseInterrupted:
-		said += " The run was interrupted."
+		text += " The run was interrupted."
 	case PhaseCanceled:
-		said += " The run was canceled."
+		text += " The run was canceled."
 	}
-	return clean(said)
-}
-
-// headlineSoFar promises nothing: what is still awaited may block.
-func headlineSoFar(decision verdict.Decision, target string) string {
-	if decision == verdict.Blocked {
-		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
-	}
-	return fmt.Sprintf("No verdict yet on the update to %s: the run has not ended.", target)
+	return text
 }
 
 func signature(target Target) string {
@@ -144,38 +145,38 @@ func signature(target Target) string {
 
 // behavior is what CVO would do with the same request.
 func behavior(cvo CVO) string {
-	said := "nobody can tell whether it would take this update"
+	text := "unknown whether CVO would accept this update"
 	if cvo.Accepts != nil && *cvo.Accepts {
-		said = "would take this update"
+		text = "would accept this update"
 	} else if cvo.Accepts != nil {
-		said = "would refuse this update"
+		text = "would refuse this update"
 	}
 	if cvo.Reason != "" {
-		said += " (" + cvo.Reason + ")"
+		text += " (" + cvo.Reason + ")"
 	}
 	if cvo.Message != "" {
-		said += ": " + cvo.Message
+		text += ": " + cvo.Message
 	}
-	return said
+	return text
 }
 
-// tally counts the findings as the first column calls them, worst first.
-func tally(findings []preflight.Finding) string {
+// tally counts the findings by label, the worst first.
+func tally(findings []finding.Finding) string {
 	counts := map[string]int{}
-	for _, finding := range findings {
-		counts[label(finding)]++
+	for _, f := range findings {
+		counts[page.Label(f)]++
 	}
 	var parts []string
-	for _, name := range []string{"FAIL", "UNKNOWN", bypassed, "WARN", "SKIPPED", "PASS"} {
-		if counts[name] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	for _, label := range page.Labels() {
+		if counts[label] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[label], label))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
 // kinds counts objects by kind, in the order of their names.
-func kinds(objects []preflight.Object) string {
+func kinds(objects []finding.Object) string {
 	counts := map[string]int{}
 	for _, object := range objects {
 		counts[object.Kind]++
@@ -187,200 +188,57 @@ func kinds(objects []preflight.Object) string {
 	return strings.Join(parts, ", ")
 }
 
-// quiet findings need nobody's attention: what passed, and built-in checks that
-// do not apply to this cluster or update. A Job that skips says why.
-func quiet(finding preflight.Finding) bool {
-	return finding.Outcome == preflight.Pass || finding.Outcome == preflight.Skipped && finding.Source != preflight.SourceJob
-}
-
-// WriteFindings tells of findings as the text format does, also of those that
-// passed.
-func WriteFindings(w io.Writer, findings []preflight.Finding) error {
-	var page bytes.Buffer
-	for _, finding := range findings {
-		writeFinding(&page, finding)
-	}
-	_, err := w.Write(page.Bytes())
-	return err
-}
-
-func writeFinding(w io.Writer, finding preflight.Finding) {
-	fmt.Fprintf(w, "%-8s %s (%s)%s\n", label(finding), clean(finding.Name), clean(finding.Reason), note(finding))
-	if len(finding.BlockedTargets) > 0 && verdict.Open(finding) {
-		paragraph(w, effect(finding), strings.Join(finding.BlockedTargets, ", "))
-	}
-	writeDetails(w, finding)
-	if finding.Job != nil && finding.Job.Name != "" {
-		paragraph(w, "Job:  ", finding.Job.Namespace+"/"+finding.Job.Name+onNode(finding.Job.Node))
-	}
-	fmt.Fprintln(w)
-}
-
-// effect is what a finding does to the targets that it is about.
-func effect(finding preflight.Finding) string {
-	switch {
-	case !verdict.Open(finding):
-		return "Concerns: "
-	case finding.Outcome == preflight.Fail:
-		return "Blocks: "
-	}
-	return "Leaves undecided: "
-}
-
-// writeDetails says why, what to do, and about what.
-func writeDetails(w io.Writer, finding preflight.Finding) {
-	paragraph(w, "", finding.Message)
-	paragraph(w, "Fix:  ", finding.Remediation)
-	paragraph(w, "See:  ", finding.URL)
-	for _, object := range finding.Objects {
-		paragraph(w, "About: ", describe(object))
-	}
-}
-
-// bypassed is what the first column has for findings that do not count.
-const bypassed = "bypassed"
-
-// label is the outcome as the first column has it.
-func label(finding preflight.Finding) string {
-	if finding.Bypass != nil {
-		return bypassed
-	}
-	return strings.ToUpper(clean(string(finding.Outcome)))
-}
-
-func note(finding preflight.Finding) string {
-	switch {
-	case finding.Bypass != nil:
-		return fmt.Sprintf(": %s by %s (%s)", finding.Outcome, clean(finding.Bypass.By), clean(finding.Bypass.Detail))
-	case finding.Outcome == preflight.Fail && !finding.Blocks:
-		return ": does not block this update"
-	}
-	return ""
-}
-
-func describe(object preflight.Object) string {
-	name := object.Name
-	if object.Namespace != "" {
-		name = object.Namespace + "/" + name
-	}
-	return strings.TrimSpace(object.APIVersion + " " + object.Kind + " " + name)
-}
-
-func onNode(node string) string {
-	if node == "" {
-		return ""
-	}
-	return " on node " + node
+// quiet findings need no attention: what passed, and built-in checks that do not
+// apply to this cluster or update. A Job that skips gives its reason.
+func quiet(f finding.Finding) bool {
+	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }
 
 // writeQuiet lists the quiet findings, what was skipped with the reason.
-func writeQuiet(w io.Writer, findings []preflight.Finding) {
+func writeQuiet(p *page.Page, findings []finding.Finding) {
 	var passed, skipped []string
-	for _, finding := range findings {
+	for _, f := range findings {
 		switch {
-		case !quiet(finding):
-		case finding.Outcome == preflight.Pass:
-			passed = append(passed, clean(finding.Name))
+		case !quiet(f):
+		case f.Outcome == preflight.Pass:
+			passed = append(passed, f.Name)
 		default:
-			skipped = append(skipped, clean(fmt.Sprintf("%s (%s)", finding.Name, finding.Reason)))
+			skipped = append(skipped, fmt.Sprintf("%s (%s)", f.Name, f.Reason))
 		}
 	}
 	if len(skipped) > 0 {
-		writeNames(w, "SKIPPED", skipped)
+		p.Names("SKIPPED", skipped)
 	}
 	if len(passed) > 0 {
-		writeNames(w, "PASS", passed)
+		p.Names("PASS", passed)
 	}
 }
 
-// writeNames lists names behind what they have in common.
-func writeNames(w io.Writer, label string, names []string) {
-	fmt.Fprintf(w, "%-8s %s\n\n", label, strings.ReplaceAll(wrap(names), "\n", "\n"+indent))
-}
-
-// wrap lists names in lines that fit a terminal.
-func wrap(names []string) string {
-	const width = 90
-	var text strings.Builder
-	column := 0
-	for i, name := range names {
-		if i > 0 {
-			text.WriteString(",")
-			column++
-		}
-		switch {
-		case i > 0 && column+1+len(name) > width:
-			text.WriteString("\n")
-			column = 0
-		case i > 0:
-			text.WriteString(" ")
-			column++
-		}
-		text.WriteString(name)
-		column += len(name)
+// writeNext writes what to do next, and the verdict once more.
+func writeNext(p *page.Page, r Report) {
+	if open := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(open) > 0 {
+		p.Line("Fix these, then run the preflight again: %s", strings.Join(open, ","))
 	}
-	return text.String()
-}
-
-// writeNext says what to do, and what to type.
-func writeNext(w io.Writer, report Report) {
-	if open := append(slices.Clone(report.Verdict.Blocking), report.Verdict.Undecided...); len(open) > 0 {
-		fmt.Fprintf(w, "Put these right, then run the preflight again: %s\n", clean(strings.Join(open, ",")))
+	if names := acceptable(r.Findings); len(names) > 0 {
+		p.Line("Or accept those that may be accepted: %s", strings.Join(names, ","))
 	}
-	if names := acceptable(report.Findings); len(names) > 0 {
-		fmt.Fprintf(w, "Or accept what may be accepted: --accept %s\n", strings.Join(names, ","))
-	}
-	decision := clean(string(report.Verdict.Decision))
 	switch {
-	case report.Run.Phase == PhaseRunning:
-		fmt.Fprintf(w, "Verdict so far: %s\n", decision)
-	case !report.Holds():
-		fmt.Fprintf(w, "Verdict: none that holds (it was %s); run the preflight again\n", decision)
+	case r.Run.Phase == PhaseRunning:
+		p.Line("Verdict so far: %s", r.Verdict.Decision)
+	case !r.Holds():
+		p.Line("Verdict: none that holds (it was %s); run the preflight again", r.Verdict.Decision)
 	default:
-		fmt.Fprintf(w, "Verdict: %s\n", decision)
+		p.Line("Verdict: %s", r.Verdict.Decision)
 	}
 }
 
 // acceptable names the open findings that an administrator may accept.
-func acceptable(findings []preflight.Finding) []string {
+func acceptable(findings []finding.Finding) []string {
 	var names []string
-	seen := map[string]bool{}
-	for _, finding := range findings {
-		if verdict.Open(finding) && verdict.Acceptable(finding.Source) && !seen[finding.Name] {
-			seen[finding.Name] = true
-			names = append(names, clean(finding.Name))
+	for _, f := range findings {
+		if f.Open() && f.Source.Acceptable() && !slices.Contains(names, f.Name) {
+			names = append(names, words.Line(f.Name, 256))
 		}
 	}
 	return names
-}
-
-func row(w io.Writer, name, value string) {
-	value = strings.ReplaceAll(strings.TrimSpace(clean(value)), "\n", "\n           ")
-	fmt.Fprintf(w, "%-10s %s\n", name, value)
-}
-
-// indent sets everything about a finding under its name.
-const indent = "         "
-
-// paragraph writes text indented under its finding, lines after the first too.
-func paragraph(w io.Writer, lead, text string) {
-	text = strings.TrimSpace(clean(text))
-	if text == "" {
-		return
-	}
-	fmt.Fprintf(w, "%s%s%s\n", indent, lead, strings.ReplaceAll(text, "\n", "\n"+indent))
-}
-
-// clean drops what could drive a terminal: text from a release or a pod is not
-// to be trusted with that.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || (unicode.IsPrint(r) && r != unicode.ReplacementChar) {
-			return r
-		}
-		if r == '\t' {
-			return ' '
-		}
-		return -1
-	}, text)
 }

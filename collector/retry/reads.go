@@ -13,69 +13,69 @@ import (
 )
 
 const (
-	// patience bounds how long one read is insisted on.
-	patience = 2 * time.Minute
-	// statusBytes bounds what is read of an answer to find out what it means.
-	statusBytes = 64 << 10
+	// maxReadTime bounds the attempts of one read.
+	maxReadTime = 2 * time.Minute
+	// maxStatus bounds the part of a response that is read to find out whether it
+	// is temporary, in bytes.
+	maxStatus = 64 << 10
 )
 
-// Reads makes a transport insist on reads, as On does with everything: for
-// client-go's rest.Config.Wrap. Nothing that is read may be unknown because it
-// was asked for in the second in which an API server restarted. A read is made
-// again for two minutes, unless its context ends before. Watches are left to
-// those who watch, and so is an API server that has not answered yet at all: its
-// address may be wrong.
-func Reads(next http.RoundTripper) http.RoundTripper { return &reads{next: next} }
+// Reads makes a transport that repeats reads as [Do] does, for client-go's
+// rest.Config.Wrap: no object may be unknown because it was read in the second in
+// which an API server restarted. A read is repeated for at most two minutes, and
+// only after the server has responded once: before that, its address may be
+// wrong. Watches are not repeated.
+func Reads(next http.RoundTripper) http.RoundTripper { return &retryTransport{next: next} }
 
-type reads struct {
+type retryTransport struct {
 	next http.RoundTripper
-	// reached is true once there was an answer.
+	// reached is true after the first response.
 	reached atomic.Bool
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *reads) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r *retryTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !isRead(request) {
-		return r.try(request)
+		return r.send(request)
 	}
-	ctx, cancel := context.WithTimeout(request.Context(), patience)
+	ctx, cancel := context.WithTimeout(request.Context(), maxReadTime)
 	defer cancel()
 	for {
-		answer, err := r.try(request)
-		if !r.reached.Load() || !Temporary(err) && !isPassing(answer) || !pause(ctx) {
-			return answer, err
+		response, err := r.send(request)
+		if !r.reached.Load() || !Temporary(err) && !isPassing(response) || !pause(ctx) {
+			return response, err
 		}
-		if answer != nil {
-			if err := answer.Body.Close(); err != nil {
+		if response != nil {
+			if err := response.Body.Close(); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-func (r *reads) try(request *http.Request) (*http.Response, error) {
-	answer, err := r.next.RoundTrip(request)
+func (r *retryTransport) send(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
 	if err == nil {
 		r.reached.Store(true)
 	}
-	return answer, err
+	return response, err
 }
 
-// isRead is true for what can be asked twice.
+// isRead is true for a request without effect that ends by itself.
 func isRead(request *http.Request) bool {
 	query := request.URL.Query()
 	return request.Method == http.MethodGet && query.Get("watch") == "" && query.Get("follow") == ""
 }
 
-// isPassing reads the status out of an answer, and leaves the answer as it was.
-// That there is too much to do, client-go itself waits for.
-func isPassing(answer *http.Response) bool {
-	if answer == nil || answer.StatusCode < http.StatusInternalServerError {
+// isPassing reads the status of a response and restores its body. Client-go itself
+// repeats requests that were throttled.
+func isPassing(response *http.Response) bool {
+	if response == nil || response.StatusCode < http.StatusInternalServerError {
 		return false
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, statusBytes))
-	rest := answer.Body
-	answer.Body = struct {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
+	rest := response.Body
+	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), rest), rest}
@@ -83,14 +83,14 @@ func isPassing(answer *http.Response) bool {
 		return Temporary(err)
 	}
 	var status metav1.Status
-	if err := json.Unmarshal(body, &status); err != nil { // it is not an API server that says so
+	if err := json.Unmarshal(body, &status); err != nil { // not a status of an API server
 		status.Reason = metav1.StatusReasonInternalError
 	}
-	status.Code = int32(answer.StatusCode) //nolint:gosec // three digits
+	status.Code = int32(response.StatusCode) //nolint:gosec // three digits
 	return passing(status)
 }
 
-// pause waits before the next try. False means that there is no time for it.
+// pause waits before the next attempt. It is false when ctx ends before.
 func pause(ctx context.Context) bool {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()

@@ -1,13 +1,13 @@
-// Package retry answers: when is a request worth making again?
+// Package retry answers: when is a failed request repeated?
 //
-// A preflight is run just before maintenance, when API servers and etcd
-// restart, load balancers have nobody to ask, and laptops change networks. None
-// of that says anything about the request, so it is made again until it is
-// answered or its time is over. An answer that was considered, such as
-// "forbidden" or "already exists", is final.
+// A preflight runs just before maintenance, when API servers and etcd restart,
+// load balancers have no backend and laptops change networks. Such an error is
+// independent of the request, so the request is repeated until it is answered or
+// its context ends. A response that the API server decided on, such as Forbidden
+// or AlreadyExists, is final.
 //
-// A request that is lost may have been served: what creates must take what it
-// finds for its own work, and what updates must look before it does so again.
+// A request whose response is lost may have been served. Code that creates must
+// therefore adopt what it finds, and code that updates must read again first.
 package retry
 
 import (
@@ -24,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// interval is the time between two tries of a request.
+// interval is the time between two attempts.
 const interval = time.Second
 
-// Do makes a request, again and again until ctx is done, while the API server
-// cannot be reached or has no time. It returns the last answer there was.
+// Do makes a request, and repeats it until ctx is done while its error is
+// [Temporary]. It returns the last error.
 func Do(ctx context.Context, request func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
@@ -41,7 +41,7 @@ func Do(ctx context.Context, request func(context.Context) error) error {
 	return err
 }
 
-// Get is Do for requests that are answered with a value.
+// Get is Do for a request that returns a value.
 func Get[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	var answer T
 	err := Do(ctx, func(ctx context.Context) (err error) {
@@ -51,16 +51,16 @@ func Get[T any](ctx context.Context, request func(context.Context) (T, error)) (
 	return answer, err
 }
 
-// Mark marks an error that has Do make the request once more, whatever it is.
+// Mark marks an error as [Temporary].
 func Mark(err error) error { return &againError{err} }
 
 type againError struct{ error }
 
-// Unwrap is what stood in the way.
+// Unwrap is the marked error.
 func (e *againError) Unwrap() error { return e.error }
 
-// Temporary is true for the errors of an API server that restarts, is cut off or is
-// overloaded.
+// Temporary is true for the errors of an API server that restarts, cannot be
+// reached or is overloaded.
 func Temporary(err error) bool {
 	var again *againError
 	var status apierrors.APIStatus
@@ -76,9 +76,9 @@ func Temporary(err error) bool {
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || unreachable(err)
 }
 
-// passing is true for what an API server, or a proxy before it, says of itself
-// and not of the request. A 500 without a reason is one of etcd's errors as they
-// come through (k8s.io/apiserver pkg/endpoints/handlers/responsewriters,
+// passing is true for a status of the API server, or a proxy before it, that is
+// about the server and not about the request. A 500 without a reason is an error
+// of etcd (k8s.io/apiserver pkg/endpoints/handlers/responsewriters,
 // ErrorToAPIStatus); one with the reason InternalError may be that of a webhook.
 func passing(status metav1.Status) bool {
 	switch status.Code {
@@ -90,17 +90,16 @@ func passing(status metav1.Status) bool {
 	return false
 }
 
-// broken is true for a request that the API server broke off because it was not
-// done after a minute, such as one to delete thousands (k8s.io/apiserver
+// broken is true for a request that the API server aborted after a minute, such
+// as one that deletes thousands of objects (k8s.io/apiserver
 // pkg/server/filters/timeout.go).
 func broken(err error) bool {
 	var stream http2.StreamError
 	return errors.As(err, &stream) && stream.Code == http2.ErrCodeInternal
 }
 
-// unreachable is true while there is no way to the API server: the network or
-// its names are gone for now.
+// unreachable is true while the network or its name service is down.
 func unreachable(err error) bool {
 	var operation *net.OpError
-	return errors.As(err, &operation) && operation.Op != "remote error" // a TLS alert says that it was reached
+	return errors.As(err, &operation) && operation.Op != "remote error" // a TLS alert comes from a server that was reached
 }

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -16,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// The risks of the story that the enhancement accepted-risks tells.
+// The risks of the example in the enhancement accepted-risks.
 const (
 	dualStack = "DualStackNeedsController"
 	podman    = "OldBootImagesPodmanMissingAuthFlag"
@@ -24,33 +25,32 @@ const (
 	ioWait    = "RHELKernelHighLoadIOWait"
 )
 
-// decide folds what the check for risks says of a target, with the three risks
-// of the story accepted.
-func decide(t *testing.T, findings []preflight.Finding) verdict.Verdict {
+// decide folds the findings of a target, with three risks of the example accepted.
+func decide(t *testing.T, findings []finding.Finding) verdict.Verdict {
 	t.Helper()
-	policy := verdict.Policy{Accepted: map[string]string{dualStack: "--accept", podman: "--accept", leaked: "--accept"}}
+	policy := verdict.Policy{Accepted: map[string]string{dualStack: "request", podman: "request", leaked: "request"}}
 	decided, _ := verdict.Fold(findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
 	return decided
 }
 
-// tellStory wants 4.18.16 blocked by the one risk that nobody accepted, and
-// 4.18.17, which has the fixes, accepted.
-func tellStory(t *testing.T, on checktest.Server, client *monitoring.Client) {
+// checkExample verifies that 4.18.16 is blocked by the risk that is not accepted, and
+// that 4.18.17, which has its fix, is Ready.
+func checkExample(t *testing.T, on checktest.Server, client *monitoring.Client) {
 	t.Helper()
-	first := decide(t, ask(t, on, client, recommendedUpdate, "4.18.16"))
+	first := decide(t, run(t, on, client, recommendedUpdate, "4.18.16"))
 	want := verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{ioWait}, Undecided: []string{}, Accepted: []string{dualStack, podman}}
 	if diff := cmp.Diff(want, first); diff != "" {
-		t.Errorf("4.18.16 is blocked by %s alone (-want +got):\n%s", ioWait, diff)
+		t.Errorf("4.18.16 is blocked only by %s (-want +got):\n%s", ioWait, diff)
 	}
-	second := decide(t, ask(t, on, client, recommendedUpdate, "4.18.17"))
+	second := decide(t, run(t, on, client, recommendedUpdate, "4.18.17"))
 	want = verdict.Verdict{Decision: verdict.Ready, Blocking: []string{}, Undecided: []string{}, Accepted: []string{podman}}
 	if diff := cmp.Diff(want, second); diff != "" {
-		t.Errorf("4.18.17 is accepted (-want +got):\n%s", diff)
+		t.Errorf("4.18.17 is ready (-want +got):\n%s", diff)
 	}
 }
 
-// story has the conditional updates of the story.
-func story() *configv1.ClusterVersion {
+// example has the conditional updates of the example.
+func example() *configv1.ClusterVersion {
 	return clusterVersion(
 		recommended(conditional("4.18.16", ruled(dualStack, always()), promql(podman, applies), promql(ioWait, applies)),
 			metav1.ConditionFalse, "MultipleReasons", "x"),
@@ -60,12 +60,13 @@ func story() *configv1.ClusterVersion {
 }
 
 func TestAcceptedRisksOnTheDefaultFeatureSet(t *testing.T) {
-	server.Hold(t, story())
-	tellStory(t, server, asking(measured(t).URL))
+	server.Create(t, example())
+	checkExample(t, server, clientOf(measured(t).URL))
 }
 
-// A cluster with the feature gate ClusterUpdateAcceptRisks tells of each risk.
-func TestFeatureSetThatHasRiskNames(t *testing.T) {
+// A cluster with the feature gate ClusterUpdateAcceptRisks has an assessment of each
+// risk.
+func TestFeatureSetWithRiskNames(t *testing.T) {
 	local, err := cluster.Start(t.Context(), t.TempDir(), cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade"))
 	if err != nil {
 		t.Fatal(err)
@@ -75,24 +76,24 @@ func TestFeatureSetThatHasRiskNames(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	preview := checktest.On(local.Config)
-	t.Run("Story", func(t *testing.T) {
-		version := story()
+	preview := checktest.Connect(local.Config)
+	t.Run("Example", func(t *testing.T) {
+		version := example()
 		publish(version, map[string]metav1.Condition{
 			dualStack: matching(), podman: matching(), ioWait: matching(), leaked: sparing(),
 		})
 		version.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: dualStack}, {Name: podman}, {Name: leaked}}}
-		// The reason is the last exposed risk's: it says nothing of the others.
+		// The reason is that of the last risk, and implies nothing about the others.
 		version.Status.ConditionalUpdates[0].Conditions[0].Reason = ioWait
-		preview.Hold(t, version)
-		tellStory(t, preview, nothing(t))
+		preview.Create(t, version)
+		checkExample(t, preview, noMonitoring(t))
 	})
-	t.Run("AcceptedSaysNothingOfOthers", func(t *testing.T) {
+	t.Run("AcceptedImpliesNothingAboutOthers", func(t *testing.T) {
 		version := clusterVersion(recommended(conditional("4.18.16", promql("A", applies), promql("B", spares)), metav1.ConditionFalse, "B", "x"))
 		version.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}
-		preview.Hold(t, version)
-		got := checktest.Summary(ask(t, preview, nothing(t), recommendedUpdate, "4.18.16"))
-		if diff := cmp.Diff(said{"A": unknown("NoMonitoring"), "B": fails}, got); diff != "" {
+		preview.Create(t, version)
+		got := checktest.Results(run(t, preview, noMonitoring(t), recommendedUpdate, "4.18.16"))
+		if diff := cmp.Diff(results{"A": unknown("NoMonitoring"), "B": fails}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
@@ -108,8 +109,8 @@ func sparing() metav1.Condition {
 	return condition("Applies", metav1.ConditionFalse, "NotMatch", "None of the matching rules matches")
 }
 
-// publish has the cluster say of each risk what it found, in both places that
-// have room for it.
+// publish sets the cluster's assessment of each risk, in both lists of
+// ClusterVersion.
 func publish(version *configv1.ClusterVersion, conditions map[string]metav1.Condition) {
 	published := map[string]bool{}
 	for i := range version.Status.ConditionalUpdates {
@@ -128,26 +129,26 @@ func publish(version *configv1.ClusterVersion, conditions map[string]metav1.Cond
 	}
 }
 
-// conditionsOfRisks are what a cluster says of one risk, whose query spares.
+// conditionsOfRisks runs the check with assessments of one risk, whose query spares.
 func conditionsOfRisks(t *testing.T, preview checktest.Server) {
 	t.Helper()
-	client := asking(measured(t).URL)
+	client := clientOf(measured(t).URL)
 	old := matching()
 	old.ObservedGeneration = 1
 	for name, tc := range map[string]struct {
 		reason    string
 		applies   metav1.Condition
-		updated   bool // the spec, since
+		updated   bool // the spec was changed since
 		published metav1.ConditionStatus
-		want      said
+		want      results
 	}{
-		"True":         {reason: "the cluster's own word", applies: matching(), want: said{"A": fails}},
-		"False":        {reason: "the cluster's own word", applies: sparing(), want: said{"A": passes}},
-		"Unknown":      {reason: "what it could not tell is evaluated here", applies: condition("Applies", metav1.ConditionUnknown, "EvaluationFailed", "throttled"), want: said{"A": passes}},
-		"Contradicted": {reason: "of two words the worse counts", applies: sparing(), published: metav1.ConditionTrue, want: said{"A": fails}},
+		"True":         {reason: "the cluster evaluated that the risk applies", applies: matching(), want: results{"A": fails}},
+		"False":        {reason: "the cluster evaluated that the risk does not apply", applies: sparing(), want: results{"A": passes}},
+		"Unknown":      {reason: "a risk that the cluster could not evaluate is evaluated here", applies: condition("Applies", metav1.ConditionUnknown, "EvaluationFailed", "throttled"), want: results{"A": passes}},
+		"Contradicted": {reason: "of two assessments the worse counts", applies: sparing(), published: metav1.ConditionTrue, want: results{"A": fails}},
 		"Stale": {
-			reason: "the word on an earlier spec does not count", applies: old, updated: true,
-			want: said{"A": passes, recommendedUpdate: unknown("StaleStatus")},
+			reason: "an assessment for an earlier spec does not count", applies: old, updated: true,
+			want: results{"A": passes, recommendedUpdate: unknown("StaleStatus")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,16 +163,16 @@ func conditionsOfRisks(t *testing.T, preview checktest.Server) {
 				version.Status.ConditionalUpdates[0].Conditions = nil
 				on = serving(t, version)
 			} else {
-				on.Hold(t, version)
+				on.Create(t, version)
 			}
-			if diff := cmp.Diff(tc.want, checktest.Summary(ask(t, on, client, recommendedUpdate, "4.18.16"))); diff != "" {
+			if diff := cmp.Diff(tc.want, checktest.Results(run(t, on, client, recommendedUpdate, "4.18.16"))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// risksOfOtherChecks are those that CVO makes of gates and alerts.
+// risksOfOtherChecks runs the check with risks that CVO makes of gates and alerts.
 func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 	t.Helper()
 	firing := func(name string) configv1.ConditionalUpdateRisk {
@@ -179,40 +180,40 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 		risk.Conditions = []metav1.Condition{condition("Applies", metav1.ConditionTrue, "Alert:firing", "critical alert "+name+" firing.")}
 		return risk
 	}
-	quiet := prometheus.Run(t)
-	skipped := checktest.Said{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
+	silent := prometheus.Run(t)
+	skipped := checktest.Result{Outcome: preflight.Skipped, Reason: "JudgedElsewhere"}
 	for name, tc := range map[string]struct {
 		reason  string
 		to      string
 		risk    configv1.ConditionalUpdateRisk
 		client  *monitoring.Client
 		options risk.Options
-		want    said
+		want    results
 	}{
-		"Gate":         {reason: "accepting it would not get past CVO", to: "4.19.1", risk: ruled("ClusterOperatorUpgradeable-etcd", always()), want: said{recommendedUpdate: skipped}},
-		"AdminAck":     {reason: "nor this", to: "4.19.1", risk: ruled("AdminAck-ack-4.18-x", always()), want: said{recommendedUpdate: skipped}},
-		"NotConcerned": {reason: "no gate looks at a patch update, so the risk counts", to: "4.18.16", risk: ruled("ClusterVersionOverrides", always()), want: said{"ClusterVersionOverrides": fails}},
-		"Impostor":     {reason: "a risk of the update service by that name", to: "4.19.1", risk: promql("AdminAck-x", applies), want: said{"AdminAck-x": fails}},
-		"OldAlert":     {reason: "the alerts as they are now count", to: "4.18.16", risk: firing("ClusterDown"), want: said{recommendedUpdate: skipped}},
-		"OnlyHere":     {reason: "but where they cannot be read, the cluster's word", to: "4.18.16", risk: firing("ClusterDown"), client: nothing(t), want: said{"ClusterDown": fails}},
+		"Gate":         {reason: "accepting a gate does not bypass CVO", to: "4.19.1", risk: ruled("ClusterOperatorUpgradeable-etcd", always()), want: results{recommendedUpdate: skipped}},
+		"AdminAck":     {reason: "an admin ack is a gate", to: "4.19.1", risk: ruled("AdminAck-ack-4.18-x", always()), want: results{recommendedUpdate: skipped}},
+		"NotConcerned": {reason: "the gates do not concern patch updates, so the risk counts", to: "4.18.16", risk: ruled("ClusterVersionOverrides", always()), want: results{"ClusterVersionOverrides": fails}},
+		"SameName":     {reason: "a risk of the update service with the name of a gate counts", to: "4.19.1", risk: promql("AdminAck-x", applies), want: results{"AdminAck-x": fails}},
+		"OldAlert":     {reason: "the present alerts count", to: "4.18.16", risk: firing("ClusterDown"), want: results{recommendedUpdate: skipped}},
+		"OnlyHere":     {reason: "where the alerts cannot be read, the cluster's assessment counts", to: "4.18.16", risk: firing("ClusterDown"), client: noMonitoring(t), want: results{"ClusterDown": fails}},
 		"Ignored": {
-			reason: "unless it is ignored", to: "4.18.16", risk: firing("ClusterDown"), client: nothing(t),
-			options: risk.Options{IgnoredAlerts: []string{"ClusterDown"}}, want: said{"ClusterDown": warns("Ignored")},
+			reason: "an ignored alert is a warning", to: "4.18.16", risk: firing("ClusterDown"), client: noMonitoring(t),
+			options: risk.Options{IgnoredAlerts: []string{"ClusterDown"}}, want: results{"ClusterDown": warns("Ignored")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			update := conditional(tc.to, tc.risk)
 			version := clusterVersion(recommended(update, metav1.ConditionFalse, "ExposedToRisks", "x"))
 			publish(version, nil)
-			preview.Hold(t, version)
+			preview.Create(t, version)
 			client := tc.client
 			if client == nil {
-				client = asking(quiet.URL)
+				client = clientOf(silent.URL)
 			}
 			if tc.risk.MatchingRules[0].PromQL != nil {
-				client = asking(measured(t).URL)
+				client = clientOf(measured(t).URL)
 			}
-			got := checktest.Summary(answer(t, preview, client, question{title: recommendedUpdate, to: tc.to, options: tc.options}))
+			got := checktest.Results(runWith(t, preview, client, query{check: recommendedUpdate, to: tc.to, options: tc.options}))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

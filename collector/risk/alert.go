@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,36 +9,39 @@ import (
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// alert is one instance of an alert that warns of updates.
+// maxAlert bounds the message of one instance of an alert, in bytes.
+const maxAlert = 2 << 10
+
+// alert is one instance of an alert that is a risk of updates.
 type alert struct {
 	prometheusv1.Alert
+
 	name    string
 	message string
 }
 
-// selectAlert says whether an alert warns of updates, and if so what of, by
-// CVO's rules and in their order (pkg/risk/alert/alert.go). One without a name,
-// which no Prometheus has, is told of too.
+// selectAlert reports whether an active alert is a risk of updates, by CVO's rules
+// in CVO's order (pkg/risk/alert/alert.go).
 func selectAlert(active prometheusv1.Alert) (alert, bool) {
-	one := alert{Alert: active, name: string(active.Labels[model.AlertNameLabel])}
+	selected := alert{Alert: active, name: string(active.Labels[model.AlertNameLabel])}
 	if active.State == prometheusv1.AlertStatePending {
-		return one, false
+		return selected, false
 	}
-	impact := one.impact()
+	impact := selected.impact()
 	if impact == "" {
-		return one, false
+		return selected, false
 	}
-	if one.name == "" {
-		one.name = "unnamed"
-	}
-	one.message = strings.TrimSpace(fmt.Sprintf("%s alert %s %s, %s. %s", one.label("severity"), one.name, one.State, impact, one.details()))
-	return one, true
+	selected.name = cmp.Or(selected.name, "unnamed")
+	selected.message = words.Lines(fmt.Sprintf("%s alert %s %s, %s. %s",
+		selected.label("severity"), selected.name, selected.State, impact, selected.details()), maxAlert)
+	return selected, true
 }
 
-// impact is what an alert means for an update; empty for most.
+// impact is the effect of an alert on an update, in CVO's words; empty for most.
 func (a alert) impact() string {
 	switch {
 	case a.label("severity") == "critical":
@@ -55,18 +59,13 @@ func (a alert) impact() string {
 	return ""
 }
 
+// details are CVO's words.
 func (a alert) details() string {
-	summary := a.annotation("summary")
-	if summary == "" {
-		summary = a.name
-	}
+	summary := cmp.Or(a.annotation("summary"), a.name)
 	if !strings.HasSuffix(summary, ".") {
 		summary += "."
 	}
-	runbook := a.annotation("runbook_url")
-	if runbook == "" {
-		runbook = "<alert does not have a runbook_url annotation>"
-	}
+	runbook := cmp.Or(a.annotation("runbook_url"), "<alert does not have a runbook_url annotation>")
 	details := fmt.Sprintf("%s %s %s", summary, a.description(), runbook)
 	if a.isBudget() {
 		return fmt.Sprintf("Namespace=%s, PodDisruptionBudget=%s. %s", a.label("namespace"), a.label("poddisruptionbudget"), details)
@@ -90,22 +89,19 @@ func (a alert) isBudget() bool {
 }
 
 func (a alert) runbook() string {
-	if url := a.annotation("runbook_url"); url != "" {
-		return url
-	}
-	return "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound"
+	return cmp.Or(a.annotation("runbook_url"), "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound")
 }
 
-// objects are what the labels of the alert name.
-func (a alert) objects() []preflight.Object {
+// objects are those that the labels of the alert name.
+func (a alert) objects() []finding.Object {
 	namespace := a.label("namespace")
 	switch {
 	case a.label("poddisruptionbudget") != "":
-		return []preflight.Object{{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Namespace: namespace, Name: a.label("poddisruptionbudget")}}
+		return []finding.Object{{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Namespace: namespace, Name: a.label("poddisruptionbudget")}}
 	case strings.HasPrefix(a.name, "KubeNode") && a.label("node") != "":
-		return []preflight.Object{{APIVersion: "v1", Kind: "Node", Name: a.label("node")}}
+		return []finding.Object{{APIVersion: "v1", Kind: "Node", Name: a.label("node")}}
 	case namespace != "" && a.label("pod") != "":
-		return []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: a.label("pod")}}
+		return []finding.Object{{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: a.label("pod")}}
 	}
 	return nil
 }

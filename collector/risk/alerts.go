@@ -12,30 +12,59 @@ import (
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// maxInstances bounds how many instances of one alert are spelled out.
+// ReasonNoAlerts is reported when no alert that is a risk of updates is firing.
+//
+// Cause: the active alerts are neither critical nor known to affect updates.
+//
+// Remedy: none needed.
+const ReasonNoAlerts finding.Reason = "NoAlerts"
+
+// ReasonAlertFiring is reported when an alert is firing that is critical or known
+// to affect updates.
+//
+// Cause: the message has the description of the alert.
+//
+// Remedy: follow the runbook until the alert no longer fires, or accept the alert:
+// `preflight accept NAME`.
+const ReasonAlertFiring finding.Reason = "AlertFiring"
+
+// ReasonIgnored is reported when an alert is firing that the administrator
+// ignores.
+//
+// Cause: the alert is ignored by its name, or by its namespace.
+//
+// Remedy: none needed.
+const ReasonIgnored finding.Reason = "Ignored"
+
+// maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
 
-// Alerts asks which alerts warn of an update now, of whatever kind it is: the
-// critical ones, and those that CVO knows to bear on updates (pkg/risk/alert).
-// There is one finding for each name, by which it is accepted.
-func Alerts(cluster *snapshot.Cluster, client *monitoring.Client, u update.Update, options Options) check.Check {
-	a := alerts{cluster: cluster, client: client, options: options}
-	return check.Check{Title: "Alerts", Kind: preflight.SourceRisk, Update: u, Look: a.look}
+// Alerts is the check for alerts that are a risk of updates: the critical ones, and
+// those that CVO knows to affect updates (pkg/risk/alert). There is a finding for
+// each name of an alert, by which it is accepted. It concerns every update.
+func Alerts(client *monitoring.Client, options Options) check.Check {
+	return check.Check{
+		Name: "Alerts", Kind: finding.SourceRisk,
+		Reads: append(check.ReadsTopology(), monitoring.Reads()...),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			return alerts{subject: s, client: client, options: options}.findings(ctx)
+		},
+	}
 }
 
 type alerts struct {
-	cluster *snapshot.Cluster
+	subject check.Subject
 	client  *monitoring.Client
 	options Options
 }
 
-func (a alerts) look(ctx context.Context) ([]preflight.Finding, error) {
+func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	active, err := a.client.Alerts(ctx)
 	if known, ok := errors.AsType[*monitoring.Error](err); ok {
 		return a.unread(ctx, known)
@@ -45,41 +74,36 @@ func (a alerts) look(ctx context.Context) ([]preflight.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []preflight.Finding{{
-			Outcome: preflight.Pass, Reason: "NoAlerts",
-			Message: fmt.Sprintf("of %d active alerts none is firing that is critical or bears on updates", len(active)),
-		}}, nil
+		return []finding.Finding{finding.Pass(ReasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
 	}
 	return findings, nil
 }
 
-// unread says why nobody knows. A Kubernetes that is not OpenShift has no
-// monitoring that everybody knows where to find, and needs none.
-func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]preflight.Finding, error) {
-	if cause.Reason == "NoMonitoring" {
-		topology, err := a.cluster.Topology(ctx)
+// unread is the result where the alerts could not be read. A Kubernetes cluster
+// that is not OpenShift need not have monitoring.
+func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.Finding, error) {
+	if cause.Reason == monitoring.ReasonNoMonitoring {
+		topology, err := a.subject.Topology(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%w, and could not read the Infrastructure \"cluster\": %w", cause, err)
+			return nil, fmt.Errorf("%w, and %w", cause, err)
 		}
 		if topology == snapshot.Kubernetes {
-			return []preflight.Finding{{
-				Outcome: preflight.Skipped, Reason: "PlainKubernetes",
-				Message: "this cluster is not OpenShift, and no Prometheus was named (--prometheus URL), so there are no alerts to read",
-			}}, nil
+			return []finding.Finding{finding.Skipped(check.ReasonPlainKubernetes,
+				"this cluster is not OpenShift, and no Prometheus is configured, so there are no alerts to read")}, nil
 		}
 	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: cause.Reason,
-		Message:     "could not tell which alerts are firing: " + cause.Message,
-		Remediation: strings.TrimSuffix(cause.Remediation, ".") + ". To go on without knowing: --accept Alerts",
-	}}, nil
+	return []finding.Finding{finding.Unknown(cause.Reason, "it is unknown which alerts are firing: %s", cause.Message).
+		Remedy("%s To continue without the alerts, accept the risk.", cause.Remedy).
+		Do(cause.Actions...).
+		Do(finding.Accept("Alerts"))}, nil
 }
 
-// judge has one finding for each name: of what counts, and of what is ignored.
-func (a alerts) judge(active []prometheusv1.Alert) []preflight.Finding {
+// judge makes one finding for each name: of the alerts that count, then of those
+// that are ignored.
+func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	counted, passed := map[string][]alert{}, map[string][]alert{}
-	for _, one := range active {
-		selected, ok := selectAlert(one)
+	for _, each := range active {
+		selected, ok := selectAlert(each)
 		switch {
 		case !ok:
 		case a.ignores(selected) != "":
@@ -88,53 +112,63 @@ func (a alerts) judge(active []prometheusv1.Alert) []preflight.Finding {
 			counted[selected.name] = append(counted[selected.name], selected)
 		}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(counted)) {
-		findings = append(findings, fire(counted[name]))
+		findings = append(findings, firing(counted[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(passed)) {
-		findings = append(findings, ignored(fire(passed[name]), a.ignores(passed[name][0])))
+		findings = append(findings, ignored(firing(passed[name]), a.ignores(passed[name][0])))
 	}
 	return findings
 }
 
-// ignores says by what an alert is ignored, if it is.
-func (a alerts) ignores(one alert) string {
-	namespace := one.label("namespace")
+// ignores is the cause for which an alert is ignored; empty where it is not.
+func (a alerts) ignores(selected alert) string {
+	namespace := selected.label("namespace")
 	switch {
-	case slices.Contains(a.options.IgnoredAlerts, one.name):
-		return fmt.Sprintf("the alert %q is ignored by name", one.name)
+	case slices.Contains(a.options.IgnoredAlerts, selected.name):
+		return ignoredByName(selected.name)
 	case namespace != "" && slices.Contains(a.options.IgnoredNamespaces, namespace):
 		return fmt.Sprintf("the alerts of namespace %q are ignored", namespace)
 	}
 	return ""
 }
 
-// fire makes one finding of the instances of one alert.
-func fire(instances []alert) preflight.Finding {
+func ignoredByName(name string) string { return fmt.Sprintf("the alert %q is ignored by name", name) }
+
+// firing is the finding of the instances of one alert.
+func firing(instances []alert) finding.Finding {
 	slices.SortFunc(instances, func(a, b alert) int { return strings.Compare(a.message, b.message) })
 	first := instances[0]
 	since := first.ActiveAt
 	var messages []string
-	finding := preflight.Finding{
-		Name: accepted("Alert", first.name), Outcome: preflight.Fail, Reason: "AlertFiring", URL: first.runbook(),
-	}
+	var objects []finding.Object
 	for i, instance := range instances {
 		if instance.ActiveAt.Before(since) {
 			since = instance.ActiveAt
 		}
+		messages = append(messages, instance.message)
 		if i < maxInstances {
-			messages = append(messages, instance.message)
-			finding.Objects = append(finding.Objects, instance.objects()...)
+			objects = append(objects, instance.objects()...)
 		}
 	}
-	finding.Message = quote(strings.Join(messages, "; "))
-	if more := len(instances) - maxInstances; more > 0 {
-		finding.Message += fmt.Sprintf("; and %d more", more)
-	}
-	finding.Evidence = map[string]string{
-		"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
-	}
-	finding.Remediation = fmt.Sprintf("Follow %s until it no longer fires, or accept it by name: --accept %s", finding.URL, finding.Name)
-	return finding
+	name := riskName("Alert", first.name)
+	return finding.Fail(ReasonAlertFiring, "%s", words.Clauses(messages, maxInstances)).
+		Named(name).
+		Documented(first.runbook()).
+		About(objects...).
+		Observed(map[string]string{
+			"activeAt": since.UTC().Format(time.RFC3339), "instances": fmt.Sprint(len(instances)), "severity": first.label("severity"),
+		}).
+		Remedy("Follow the runbook until the alert no longer fires, or accept the alert.").
+		Do(finding.Accept(name))
+}
+
+// ignored is the warning in place of a finding that is ignored for a cause.
+func ignored(f finding.Finding, cause string) finding.Finding {
+	return finding.Warn(ReasonIgnored, "%s: %s", cause, f.Message).
+		Named(f.Name).
+		Documented(f.URL).
+		About(f.Objects...).
+		Observed(f.Evidence)
 }

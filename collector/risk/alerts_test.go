@@ -2,20 +2,22 @@ package risk_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/risk"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-var fires = checktest.Said{Outcome: preflight.Fail, Reason: "AlertFiring"}
+var fires = checktest.Result{Outcome: preflight.Fail, Reason: "AlertFiring"}
 
-// alarm is a rule whose alert fires, with labels as name, value, ...
+// alarm is a rule whose alert fires, with labels as pairs of name and value.
 func alarm(name string, labels ...string) prometheus.Rule {
 	rule := prometheus.Rule{Alert: name, Expr: "vector(1)", Labels: map[string]string{}}
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -32,7 +34,7 @@ func annotated(rule prometheus.Rule, annotations ...string) prometheus.Rule {
 	return rule
 }
 
-func TestAlertsThatWarnOfUpdates(t *testing.T) {
+func TestAlertsThatAffectUpdates(t *testing.T) {
 	pending := alarm("NotYet", "severity", "critical")
 	pending.For = "1h"
 	p := prometheus.Run(t,
@@ -42,40 +44,40 @@ func TestAlertsThatWarnOfUpdates(t *testing.T) {
 		alarm("VirtHandlerDaemonSetRolloutFailing"), alarm("VMCannotBeEvicted"),
 		alarm("Precheck", "severity", "info", "openShiftUpdatePrecheck", "true"),
 		alarm("NoPrecheck", "openShiftUpdatePrecheck", "false"), alarm("Watchdog", "severity", "none"), alarm("Warning", "severity", "warning"),
-		alarm("Loud", "severity", "Critical"), pending,
+		alarm("OtherCase", "severity", "Critical"), pending,
 	)
-	want := said{
+	want := results{
 		"ClusterDown": fires, "Alert-etcdMembersDown": fires, "Alert-Odd-name-bc27d392": fires,
 		"PodDisruptionBudgetAtLimit": fires, "KubeContainerWaiting": fires, "KubeletHealthState": fires,
 		"KubeNodeNotReady": fires, "KubeNodeReadinessFlapping": fires, "KubeNodeUnreachable": fires,
 		"VirtHandlerDaemonSetRolloutFailing": fires, "VMCannotBeEvicted": fires, "Precheck": fires,
 	}
-	for _, target := range []string{"4.18.4", "4.19.0"} { // CVO has them for patch updates too
-		findings := ask(t, server, asking(p.URL), "Alerts", target)
-		if diff := cmp.Diff(want, checktest.Summary(findings)); diff != "" {
+	for _, target := range []string{"4.18.4", "4.19.0"} { // they concern patch updates too
+		findings := run(t, server, clientOf(p.URL), "Alerts", target)
+		if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 			t.Errorf("alerts that fire before %s (-want +got):\n%s", target, diff)
 		}
-		for _, finding := range findings {
-			if len(finding.BlockedTargets) != 1 || finding.BlockedTargets[0] != target || !strings.Contains(finding.Remediation, "--accept "+finding.Name) {
-				t.Errorf("%s: %+v", target, finding)
+		for _, f := range findings {
+			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target || !slices.Contains(f.Actions, finding.Accept(f.Name)) {
+				t.Errorf("%s: %+v", target, f)
 			}
 		}
 	}
 }
 
-func TestNoAlertWarnsOfUpdates(t *testing.T) {
+func TestNoAlertAffectsUpdates(t *testing.T) {
 	p := prometheus.Run(t, alarm("Watchdog", "severity", "none"))
-	findings := ask(t, server, asking(p.URL), "Alerts", "4.19.0")
-	if diff := cmp.Diff(said{"Alerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}, checktest.Summary(findings)); diff != "" {
+	findings := run(t, server, clientOf(p.URL), "Alerts", "4.19.0")
+	if diff := cmp.Diff(results{"Alerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}, checktest.Results(findings)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := messages(findings); !strings.Contains(got, "of 1 active alerts") {
-		t.Errorf("the pass does not say what was looked at: %s", got)
+	if got := checktest.Messages(findings); !strings.Contains(got, "of 1 active alerts") {
+		t.Errorf("the pass does not count the alerts: %s", got)
 	}
 }
 
-// The texts are CVO's.
-func TestWhatAlertsSay(t *testing.T) {
+// The messages are CVO's.
+func TestMessagesOfAlerts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, name string
 		rules        []prometheus.Rule
@@ -83,7 +85,7 @@ func TestWhatAlertsSay(t *testing.T) {
 		object       preflight.Object
 	}{
 		"Bare": {
-			reason: "an alert without annotations has its name", name: "ClusterDown",
+			reason: "an alert without annotations is described by its name", name: "ClusterDown",
 			rules: []prometheus.Rule{alarm("ClusterDown", "severity", "critical")},
 			want: "critical alert ClusterDown firing, suggesting significant cluster issues worth investigating. " +
 				"ClusterDown. The alert has no description. <alert does not have a runbook_url annotation>",
@@ -121,7 +123,7 @@ func TestWhatAlertsSay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings := ask(t, server, asking(prometheus.Run(t, tc.rules...).URL), "Alerts", "4.18.4")
+			findings := run(t, server, clientOf(prometheus.Run(t, tc.rules...).URL), "Alerts", "4.18.4")
 			if len(findings) != 1 || findings[0].Name != tc.name {
 				t.Fatalf("%s: want one finding, got %+v", tc.reason, findings)
 			}
@@ -144,7 +146,7 @@ func TestManyInstancesAreCounted(t *testing.T) {
 	for i := range 40 {
 		rules = append(rules, alarm("ClusterDown", "severity", "critical", "instance", fmt.Sprint(i)))
 	}
-	findings := ask(t, server, asking(prometheus.Run(t, rules...).URL), "Alerts", "4.18.4")
+	findings := run(t, server, clientOf(prometheus.Run(t, rules...).URL), "Alerts", "4.18.4")
 	if len(findings) != 1 || !strings.HasSuffix(findings[0].Message, "; and 30 more") || findings[0].Evidence["instances"] != "40" {
 		t.Errorf("want one finding that counts 40 instances, got %+v", findings)
 	}
@@ -158,8 +160,8 @@ func TestIgnoredAlerts(t *testing.T) {
 	)
 	options := risk.Options{IgnoredAlerts: []string{"ByName"}, IgnoredNamespaces: []string{"openshift-logging", ""}}
 	got := map[string][]string{}
-	for _, finding := range answer(t, server, asking(p.URL), question{title: "Alerts", to: "4.18.4", options: options}) {
-		got[finding.Name] = append(got[finding.Name], string(finding.Outcome)+" "+finding.Message[:20])
+	for _, f := range runWith(t, server, clientOf(p.URL), query{check: "Alerts", to: "4.18.4", options: options}) {
+		got[f.Name] = append(got[f.Name], string(f.Outcome)+" "+f.Message[:20])
 	}
 	want := map[string][]string{
 		"ByName":      {`Warn the alert "ByName" i`},
@@ -168,6 +170,6 @@ func TestIgnoredAlerts(t *testing.T) {
 		"Neither":     {"Fail critical alert Neith"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what is ignored warns, and says by what (-want +got):\n%s", diff)
+		t.Errorf("ignored alerts are warnings with the cause (-want +got):\n%s", diff)
 	}
 }

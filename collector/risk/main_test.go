@@ -9,35 +9,35 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// server is the API server that the tests of this package share, config reaches
-// it. It has the CRDs of the default feature set.
+// server is the API server that the tests of this package share, with the CRDs of
+// the default feature set, and config its configuration.
 var (
 	server checktest.Server
 	config *rest.Config
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.On(c.Config) }, cluster.ControlPlaneOnly())
+	cluster.Main(m, func(c *cluster.Cluster) { config, server = c.Config, checktest.Connect(c.Config) }, cluster.ControlPlaneOnly())
 }
 
 const (
 	from      = "4.18.3"
 	clusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
-	// applies and spares are queries that say so, of the series of measured.
+	// applies and spares are queries whose result is 1 and 0, of the series of
+	// measured.
 	applies = "applies"
 	spares  = "max(spares)"
 )
 
-// measured is a Prometheus with the series that the queries of these tests ask
-// for.
+// measured is a Prometheus with the series of the queries of these tests.
 func measured(t *testing.T) *prometheus.Prometheus {
 	t.Helper()
 	return prometheus.Run(t,
@@ -47,19 +47,18 @@ func measured(t *testing.T) *prometheus.Prometheus {
 	)
 }
 
-// asking is a client of what answers at a URL.
-func asking(url string) *monitoring.Client {
+// clientOf is a client of the server at a URL.
+func clientOf(url string) *monitoring.Client {
 	return monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: url}, nil }, monitoring.DefaultTimeout)
 }
 
-// nothing is a client of a cluster that has no monitoring.
-func nothing(t *testing.T) *monitoring.Client {
+// noMonitoring is a client of a cluster without monitoring.
+func noMonitoring(t *testing.T) *monitoring.Client {
 	t.Helper()
 	return monitoring.New(monitoring.Cluster{Config: config, Dynamic: dynamic.NewForConfigOrDie(config)}.Find, monitoring.DefaultTimeout)
 }
 
-// openShift is the Infrastructure of a cluster that manages itself, or of one
-// that does not.
+// openShift is the Infrastructure of an OpenShift cluster with this topology.
 func openShift(topology configv1.TopologyMode) *configv1.Infrastructure {
 	return &configv1.Infrastructure{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
@@ -70,7 +69,7 @@ func openShift(topology configv1.TopologyMode) *configv1.Infrastructure {
 	}
 }
 
-// clusterVersion has these conditional updates, and is current.
+// clusterVersion has these conditional updates, and a current status.
 func clusterVersion(updates ...configv1.ConditionalUpdate) *configv1.ClusterVersion {
 	now := metav1.Now()
 	return &configv1.ClusterVersion{
@@ -94,7 +93,7 @@ func conditional(version string, risks ...configv1.ConditionalUpdateRisk) config
 	return configv1.ConditionalUpdate{Release: configv1.Release{Version: version, Image: "example.com/release@sha256:" + version}, Risks: risks}
 }
 
-// recommended is the update as the cluster judged it.
+// recommended sets the condition Recommended of an update.
 func recommended(update configv1.ConditionalUpdate, status metav1.ConditionStatus, reason, message string) configv1.ConditionalUpdate {
 	update.Conditions = []metav1.Condition{condition("Recommended", status, reason, message)}
 	return update
@@ -104,7 +103,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
 }
 
-// promql is a risk that one query decides on.
+// promql is a risk with one query.
 func promql(name, query string) configv1.ConditionalUpdateRisk {
 	return ruled(name, rule(query))
 }
@@ -121,26 +120,26 @@ func rule(query string) configv1.ClusterCondition {
 
 func always() configv1.ClusterCondition { return configv1.ClusterCondition{Type: "Always"} }
 
-// question is what one check is asked.
-type question struct {
-	title, to string
+// query is a check with its target and options.
+type query struct {
+	check, to string
 	options   risk.Options
 }
 
-// ask is what the check that the title names says of one target.
-func ask(t *testing.T, on checktest.Server, client *monitoring.Client, title, to string) []preflight.Finding {
+// run runs a check on one target.
+func run(t *testing.T, on checktest.Server, client *monitoring.Client, check, to string) []finding.Finding {
 	t.Helper()
-	return answer(t, on, client, question{title: title, to: to})
+	return runWith(t, on, client, query{check: check, to: to})
 }
 
-func answer(t *testing.T, on checktest.Server, client *monitoring.Client, asked question) []preflight.Finding {
+func runWith(t *testing.T, on checktest.Server, client *monitoring.Client, q query) []finding.Finding {
 	t.Helper()
-	for _, check := range risk.Checks(on.Snapshot(t), client, checktest.Update(t, from, asked.to), asked.options) {
-		if check.Title == asked.title {
-			return checktest.Ask(t, check)
+	for _, c := range risk.Checks(client, q.options) {
+		if c.Name == q.check {
+			return checktest.Run(t, c, on.Snapshot(t), checktest.Update(t, from, q.to))
 		}
 	}
-	t.Fatalf("no check is called %s", asked.title)
+	t.Fatalf("there is no check %s", q.check)
 	return nil
 }
 

@@ -1,115 +1,112 @@
 package risk
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Recommended asks whether the update is recommended, and where it is so only
-// under conditions, for each of its risks whether it applies: one finding for
-// each, by its name.
-func Recommended(cluster *snapshot.Cluster, client *monitoring.Client, u update.Update, options Options) check.Check {
-	r := recommended{cluster: cluster, client: client, update: u, options: options}
+// ReasonJudgedElsewhere is reported for risks in ClusterVersion that other checks
+// judge.
+//
+// Cause: CVO publishes gates and alerts as risks, too.
+//
+// Remedy: see the findings of the gates and of the alerts.
+const ReasonJudgedElsewhere finding.Reason = "JudgedElsewhere"
+
+// recommendedName is the name of the check Recommended.
+const recommendedName = "ClusterVersionRecommendedUpdate"
+
+// maxElsewhere bounds the risks in one message.
+const maxElsewhere = 20
+
+// Recommended is CVO's precondition ClusterVersionRecommendedUpdate: whether the
+// update is recommended and, where it is so only under conditions, whether each of
+// its risks applies: a finding for each, with the name of the risk. It concerns
+// every update to another release.
+func Recommended(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
-		Title: "ClusterVersionRecommendedUpdate", Kind: preflight.SourceRisk, Update: u,
+		Name: recommendedName, Kind: finding.SourceRisk,
 		Concerns: func(u update.Update) bool { return u.Kind() != update.Same },
-		Look:     r.look,
+		Reads:    append(check.ReadsClusterVersion(), monitoring.Reads()...),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			return recommended{subject: s, client: client, options: options}.findings(ctx)
+		},
 	}
 }
 
 type recommended struct {
-	cluster *snapshot.Cluster
+	subject check.Subject
 	client  *monitoring.Client
-	update  update.Update
 	options Options
 }
 
-func (r recommended) look(ctx context.Context) ([]preflight.Finding, error) {
-	version, err := r.cluster.ClusterVersion(ctx)
+func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
+	version, err := r.subject.ClusterVersion(ctx)
 	if apierrors.IsNotFound(err) {
-		return r.noClusterVersion(ctx)
+		return r.subject.WithoutClusterVersion(ctx)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
-	}
-	conditional, err := r.cluster.ConditionalUpdates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target := target{version: version, conditional: conditional, name: r.update.To.String()}
-	target.updates = conditional.ByVersion[target.name]
-	subjects := target.subjects()
-	findings := target.remarks(subjects)
-	if len(target.updates) == 0 {
-		findings = append(findings, target.unconditional())
-	} else {
-		findings = append(findings, r.risks(ctx, target, subjects)...)
+	conditional, err := r.subject.Cluster.ConditionalUpdates(ctx)
+	if err != nil {
+		return nil, err
 	}
-	objects := []preflight.Object{{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: version.Name}}
-	for i := range findings {
-		findings[i].Objects = objects
+	target := target{version: version, conditional: conditional, name: r.subject.Update.To.String(), minor: update.Line(r.subject.Update.From)}
+	target.updates = conditional.ByVersion[target.name]
+	risks := target.risks()
+	findings := target.warnings(risks)
+	if len(target.updates) == 0 {
+		findings = append(findings, target.withoutEntry())
+	} else {
+		findings = append(findings, r.judge(ctx, target, risks)...)
+	}
+	for i, f := range findings {
+		findings[i] = f.About(check.ClusterVersionObject())
 	}
 	return findings, ctx.Err()
 }
 
-func (r recommended) noClusterVersion(ctx context.Context) ([]preflight.Finding, error) {
-	topology, err := r.cluster.Topology(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("there is no ClusterVersion \"version\", and could not read the Infrastructure \"cluster\": %w", err)
+// judge judges all risks of the update, in the order of their names.
+func (r recommended) judge(ctx context.Context, target target, risks []namedRisk) []finding.Finding {
+	if len(risks) == 0 {
+		return []finding.Finding{target.withoutRisks()}
 	}
-	if topology == snapshot.Kubernetes {
-		return []preflight.Finding{{
-			Outcome: preflight.Skipped, Reason: "PlainKubernetes",
-			Message: "this cluster has no ClusterVersion, so no update service recommends anything to it",
-		}}, nil
-	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "APIMissing",
-		Message:     "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster",
-		Remediation: "CVO creates it; see whether it is running: oc -n openshift-cluster-version get pods",
-	}}, nil
-}
-
-// risks judges all risks of the update, in the order of their names.
-func (r recommended) risks(ctx context.Context, target target, subjects []subject) []preflight.Finding {
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	var elsewhere []string
-	evaluate := rules{cluster: r.cluster, client: r.client, id: target.version.Spec.ClusterID}
-	for _, subject := range subjects {
-		if where := r.judgedElsewhere(ctx, subject); where != "" {
-			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", subject.name, where))
+	evaluator := evaluator{subject: r.subject, client: r.client, id: target.version.Spec.ClusterID}
+	for _, risk := range risks {
+		if source := r.judgedElsewhere(ctx, risk); source != "" {
+			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", risk.name, source))
 			continue
 		}
-		findings = append(findings, r.ignore(subject, subject.judge(ctx, evaluate, target.name)))
+		findings = append(findings, r.ignore(risk, risk.judge(ctx, evaluator, target.name)))
 	}
 	if len(elsewhere) > 0 {
-		findings = append(findings, leftTo(elsewhere))
-	}
-	if len(subjects) == 0 {
-		findings = append(findings, target.withoutRisks())
+		findings = append(findings, finding.Skipped(ReasonJudgedElsewhere,
+			"ClusterVersion lists as risks of the update what other checks judge: %s", words.List(elsewhere, maxElsewhere)))
 	}
 	return findings
 }
 
-// judgedElsewhere says which other check tells of a risk, if one does. Alerts
-// are told of as they are now, if they can be read.
-func (r recommended) judgedElsewhere(ctx context.Context, subject subject) string {
+// judgedElsewhere is the kind of check that judges a risk instead; empty for none.
+// Alerts are judged in their present state, if they can be read.
+func (r recommended) judgedElsewhere(ctx context.Context, risk namedRisk) string {
 	switch {
-	case r.update.LeavesMinor() && subject.isGate():
+	case r.subject.Update.LeavesMinor() && risk.isGate():
 		return "a gate"
-	case subject.isAlert():
+	case risk.isAlert():
 		if _, err := r.client.Alerts(ctx); err == nil {
 			return "an alert"
 		}
@@ -117,62 +114,16 @@ func (r recommended) judgedElsewhere(ctx context.Context, subject subject) strin
 	return ""
 }
 
-// ignore lets an alert that the cluster knows of only warn.
-func (r recommended) ignore(subject subject, finding preflight.Finding) preflight.Finding {
-	if finding.Outcome == preflight.Fail && subject.isAlert() && slices.Contains(r.options.IgnoredAlerts, subject.name) {
-		return ignored(finding, fmt.Sprintf("the alert %q is ignored by name", subject.name))
+// ignore replaces the finding of an alert that the administrator ignores.
+func (r recommended) ignore(risk namedRisk, f finding.Finding) finding.Finding {
+	if f.Outcome == preflight.Fail && risk.isAlert() && slices.Contains(r.options.IgnoredAlerts, risk.name) {
+		return ignored(f, ignoredByName(risk.name))
 	}
-	return finding
+	return f
 }
 
-// subject is one risk of the update, by name. There is more than one claim
-// where there are several entries for the update.
-type subject struct {
-	name   string
-	claims []claim
-}
-
-// claim is what there is to a risk in one entry.
-type claim struct {
-	risk configv1.ConditionalUpdateRisk
-	said statement
-}
-
-// judge evaluates what the cluster could not tell. Of several claims the worst
-// counts.
-func (s subject) judge(ctx context.Context, evaluate rules, version string) preflight.Finding {
-	var findings []preflight.Finding
-	for _, claim := range s.claims {
-		finding := claim.judge(ctx, evaluate, version)
-		finding.Name = accepted("InvalidRiskName", s.name)
-		if finding.Name != s.name {
-			finding.Message += fmt.Sprintf(" (ClusterVersion cannot accept the risk by its own name, which is %q)", quote(s.name))
-		}
-		findings = append(findings, finding)
-	}
-	return slices.MinFunc(findings, func(a, b preflight.Finding) int {
-		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.Message, b.Message))
-	})
-}
-
-func severity(finding preflight.Finding) int {
-	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Pass}, finding.Outcome)
-}
-
-func (c claim) judge(ctx context.Context, evaluate rules, version string) preflight.Finding {
-	switch c.said.applies {
-	case metav1.ConditionTrue:
-		return c.applies(version, "by the cluster")
-	case metav1.ConditionFalse:
-		return c.spares("by the cluster")
-	case metav1.ConditionUnknown:
-	}
-	matches, err := evaluate.match(ctx, c.risk.MatchingRules)
-	switch {
-	case err != nil:
-		return c.unknown(err)
-	case matches:
-		return c.applies(version, "by this preflight")
-	}
-	return c.spares("by this preflight")
+// isAlways reports whether rules are those of a risk that CVO made, of a gate or an
+// alert.
+func isAlways(rules []configv1.ClusterCondition) bool {
+	return len(rules) == 1 && rules[0].Type == "Always"
 }

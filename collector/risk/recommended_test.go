@@ -19,82 +19,82 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-type said = map[string]checktest.Said
+type results = map[string]checktest.Result
 
 var (
-	fails  = checktest.Said{Outcome: preflight.Fail, Reason: "RiskApplies"}
-	passes = checktest.Said{Outcome: preflight.Pass, Reason: "RiskDoesNotApply"}
+	fails  = checktest.Result{Outcome: preflight.Fail, Reason: "RiskApplies"}
+	passes = checktest.Result{Outcome: preflight.Pass, Reason: "RiskDoesNotApply"}
 )
 
-func unknown(reason string) checktest.Said {
-	return checktest.Said{Outcome: preflight.Unknown, Reason: reason}
+func unknown(reason string) checktest.Result {
+	return checktest.Result{Outcome: preflight.Unknown, Reason: reason}
 }
 
-func warns(reason string) checktest.Said {
-	return checktest.Said{Outcome: preflight.Warn, Reason: reason}
+func warns(reason string) checktest.Result {
+	return checktest.Result{Outcome: preflight.Warn, Reason: reason}
 }
 
-// What the cluster found counts where it is one answer, on the default feature
+// The cluster's assessment counts where it is unambiguous, on the default feature
 // set, which has one condition for all risks of an update.
-func TestWhatTheClusterFound(t *testing.T) {
+func TestAssessmentsOfTheCluster(t *testing.T) {
 	const target = "4.18.16"
 	both := conditional(target, promql("Applying", applies), promql("Sparing", spares))
 	for name, tc := range map[string]struct {
 		reason string
 		update configv1.ConditionalUpdate
-		want   said // without monitoring: only what the cluster found counts
+		want   results // without monitoring, so that only the assessment counts
 	}{
 		"Recommended": {
 			reason: "a recommended update has no risk that applies",
 			update: recommended(both, metav1.ConditionTrue, "NotExposedToRisks", "The update is recommended."),
-			want:   said{"Applying": passes, "Sparing": passes},
+			want:   results{"Applying": passes, "Sparing": passes},
 		},
 		"OneNamed": {
 			reason: "the reason is the name of the only risk that applies",
 			update: recommended(both, metav1.ConditionFalse, "Applying", "Applying breaks things. https://example.com/Applying"),
-			want:   said{"Applying": fails, "Sparing": passes},
+			want:   results{"Applying": fails, "Sparing": passes},
 		},
 		"Several": {
-			reason: "MultipleReasons names none, but the message has the text of those that apply",
+			reason: "MultipleReasons names no risk, but the message has the text of those that apply",
 			update: recommended(both, metav1.ConditionFalse, "MultipleReasons",
 				"Applying breaks things. https://example.com/Applying\n\nCould not evaluate exposure to update risk Sparing (boom)"),
-			want: said{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+			want: results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
 		},
 		"Exposed": {
-			reason: "a reason of CVO's own names none",
+			reason: "another reason of CVO names no risk",
 			update: recommended(both, metav1.ConditionFalse, "ExposedToRisks", "Something."),
-			want:   said{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
 		},
 		"Failed": {
-			reason: "what the cluster could not tell nobody can without monitoring",
+			reason: "without monitoring, a risk that the cluster could not evaluate is unknown",
 			update: recommended(both, metav1.ConditionUnknown, "EvaluationFailed", "Could not evaluate exposure to update risk Applying (boom)"),
-			want:   said{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
 		},
 		"Throttled": {
-			reason: "the cause is that CVO takes its time",
+			reason: "CVO has not evaluated the risks yet",
 			update: recommended(both, metav1.ConditionUnknown, "EvaluationFailed",
 				"Could not evaluate exposure to update risk Applying (evaluation is throttled until 15:04:05Z07)"),
-			want: said{"Applying": unknown("Throttled"), "Sparing": unknown("Throttled")},
+			want: results{"Applying": unknown("Throttled"), "Sparing": unknown("Throttled")},
 		},
 		"Accepted": {
-			reason: "recommended because all was accepted says of no risk that it does not apply",
+			reason: "recommended because all risks are accepted does not imply that none applies",
 			update: recommended(both, metav1.ConditionTrue, "AllExposedRisksAccepted", "The update is recommended."),
-			want:   said{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
 		},
-		"Nothing": {
-			reason: "no condition is no answer",
+		"NoCondition": {
+			reason: "without a condition there is no assessment",
 			update: both,
-			want:   said{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": unknown("NoMonitoring")},
 		},
 		"Always": {
-			reason: "what always applies needs no monitoring",
+			reason: "a risk that always applies needs no monitoring",
 			update: conditional(target, ruled("Applying", always())),
-			want:   said{"Applying": fails},
+			want:   results{"Applying": fails},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.update))
-			got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, target))
+			server.Create(t, clusterVersion(tc.update))
+			got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -102,8 +102,8 @@ func TestWhatTheClusterFound(t *testing.T) {
 	}
 }
 
-// Whatever the cluster could not tell is evaluated here.
-func TestWhatIsEvaluatedHere(t *testing.T) {
+// A risk that the cluster could not evaluate is evaluated here.
+func TestEvaluation(t *testing.T) {
 	const target = "4.18.16"
 	failed := func(risks ...configv1.ConditionalUpdateRisk) configv1.ConditionalUpdate {
 		return recommended(conditional(target, risks...), metav1.ConditionUnknown, "EvaluationFailed", "evaluation is throttled")
@@ -112,24 +112,24 @@ func TestWhatIsEvaluatedHere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		update configv1.ConditionalUpdate
-		want   said
+		want   results
 	}{
-		"Query":       {"1 applies and 0 does not", failed(promql("A", applies), promql("B", spares)), said{"A": fails, "B": passes}},
-		"Several":     {"each risk has its own answer, whatever their order", recommended(conditional(target, promql("B", applies), promql("A", applies), promql("C", spares)), metav1.ConditionFalse, "MultipleReasons", "x"), said{"A": fails, "B": fails, "C": passes}},
-		"First":       {"the first rule that can be evaluated decides", failed(ruled("A", rule(spares), always())), said{"A": passes}},
-		"Fallback":    {"a rule that fails leaves it to the next", failed(ruled("A", rule("none"), always()), ruled("B", rule("none"), rule(spares))), said{"A": fails, "B": passes}},
-		"NoSeries":    {"no series is no answer", failed(promql("A", "none")), said{"A": unknown("BadResult")}},
-		"Scalar":      {"nor is a scalar", failed(promql("A", "1")), said{"A": unknown("BadResult")}},
-		"NaN":         {"nor is NaN", failed(promql("A", "vector(NaN)")), said{"A": unknown("BadResult")}},
-		"NoPromQL":    {"nor is what is no PromQL", failed(promql("A", "up{")), said{"A": unknown("BadQuery")}},
-		"EmptyQuery":  {"nor is nothing", failed(promql("A", "")), said{"A": unknown("BadRule")}},
-		"NoQuery":     {"nor is a rule without a query", failed(ruled("A", configv1.ClusterCondition{Type: "PromQL"})), said{"A": unknown("BadRule")}},
-		"AlwaysQuery": {"a query has no place in Always", failed(ruled("A", configv1.ClusterCondition{Type: "Always", PromQL: &configv1.PromQLClusterCondition{PromQL: spares}})), said{"A": unknown("BadRule")}},
-		"NotHosted":   {"only on HyperShift is the cluster named in queries", failed(promql("A", `hosted{_id=""}`)), said{"A": unknown("BadResult")}},
+		"Query":       {"1 applies and 0 does not", failed(promql("A", applies), promql("B", spares)), results{"A": fails, "B": passes}},
+		"Several":     {"each risk is evaluated, in any order", recommended(conditional(target, promql("B", applies), promql("A", applies), promql("C", spares)), metav1.ConditionFalse, "MultipleReasons", "x"), results{"A": fails, "B": fails, "C": passes}},
+		"First":       {"the first rule that can be evaluated decides", failed(ruled("A", rule(spares), always())), results{"A": passes}},
+		"Fallback":    {"the rule after one that fails decides", failed(ruled("A", rule("none"), always()), ruled("B", rule("none"), rule(spares))), results{"A": fails, "B": passes}},
+		"NoSeries":    {"no series is inconclusive", failed(promql("A", "none")), results{"A": unknown("BadResult")}},
+		"Scalar":      {"a scalar is inconclusive", failed(promql("A", "1")), results{"A": unknown("BadResult")}},
+		"NaN":         {"NaN is inconclusive", failed(promql("A", "vector(NaN)")), results{"A": unknown("BadResult")}},
+		"NoPromQL":    {"a query that is no PromQL is inconclusive", failed(promql("A", "up{")), results{"A": unknown("BadQuery")}},
+		"EmptyQuery":  {"an empty query is inconclusive", failed(promql("A", "")), results{"A": unknown("BadRule")}},
+		"NoQuery":     {"a rule without a query is inconclusive", failed(ruled("A", configv1.ClusterCondition{Type: "PromQL"})), results{"A": unknown("BadRule")}},
+		"AlwaysQuery": {"a rule of type Always has no query", failed(ruled("A", configv1.ClusterCondition{Type: "Always", PromQL: &configv1.PromQLClusterCondition{PromQL: spares}})), results{"A": unknown("BadRule")}},
+		"NotHosted":   {"the ID of the cluster is inserted only on HyperShift", failed(promql("A", `hosted{_id=""}`)), results{"A": unknown("BadResult")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, clusterVersion(tc.update))
-			got := checktest.Summary(ask(t, server, asking(p.URL), recommendedUpdate, target))
+			server.Create(t, clusterVersion(tc.update))
+			got := checktest.Results(run(t, server, clientOf(p.URL), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -137,43 +137,43 @@ func TestWhatIsEvaluatedHere(t *testing.T) {
 	}
 }
 
-func TestHostedClusterIsNamedInQueries(t *testing.T) {
-	server.Hold(t, openShift(configv1.ExternalTopologyMode), clusterVersion(conditional("4.18.16", promql("A", `hosted{_id=""}`))))
-	got := checktest.Summary(ask(t, server, asking(measured(t).URL), recommendedUpdate, "4.18.16"))
-	if diff := cmp.Diff(said{"A": fails}, got); diff != "" {
+func TestHostedClusterIDInQueries(t *testing.T) {
+	server.Create(t, openShift(configv1.ExternalTopologyMode), clusterVersion(conditional("4.18.16", promql("A", `hosted{_id=""}`))))
+	got := checktest.Results(run(t, server, clientOf(measured(t).URL), recommendedUpdate, "4.18.16"))
+	if diff := cmp.Diff(results{"A": fails}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// A monitoring that does not answer makes nothing a pass.
-func TestMonitoringThatDoesNotAnswer(t *testing.T) {
-	server.Hold(t, openShift(configv1.HighlyAvailableTopologyMode), clusterVersion(conditional("4.18.16", promql("A", applies))))
+// A monitoring that cannot be read makes no check pass.
+func TestUnreadMonitoring(t *testing.T) {
+	server.Create(t, openShift(configv1.HighlyAvailableTopologyMode), clusterVersion(conditional("4.18.16", promql("A", applies))))
 	down := prometheus.Run(t)
 	down.Stop()
 	for reason, client := range map[string]*monitoring.Client{
-		"Unreachable":   asking(down.URL),
-		"Unauthorized":  asking(prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL),
-		"Forbidden":     asking(prometheus.Saying(t, http.StatusForbidden, "Forbidden").URL),
-		"Timeout":       asking(prometheus.Saying(t, http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
-		"PartialAnswer": asking(prometheus.Saying(t, http.StatusOK, `{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
-		"BadAnswer":     asking(prometheus.Saying(t, http.StatusOK, "<html>").URL),
-		"NoMonitoring":  nothing(t),
+		"Unreachable":   clientOf(down.URL),
+		"Unauthorized":  clientOf(prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL),
+		"Forbidden":     clientOf(prometheus.Saying(t, http.StatusForbidden, "Forbidden").URL),
+		"Timeout":       clientOf(prometheus.Saying(t, http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
+		"PartialAnswer": clientOf(prometheus.Saying(t, http.StatusOK, `{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
+		"BadAnswer":     clientOf(prometheus.Saying(t, http.StatusOK, "<html>").URL),
+		"NoMonitoring":  noMonitoring(t),
 	} {
 		t.Run(reason, func(t *testing.T) {
-			got := checktest.Summary(ask(t, server, client, recommendedUpdate, "4.18.16"))
-			if diff := cmp.Diff(said{"A": unknown(reason)}, got); diff != "" {
+			got := checktest.Results(run(t, server, client, recommendedUpdate, "4.18.16"))
+			if diff := cmp.Diff(results{"A": unknown(reason)}, got); diff != "" {
 				t.Errorf("the risk (-want +got):\n%s", diff)
 			}
-			got = checktest.Summary(ask(t, server, client, "Alerts", "4.18.16"))
-			if diff := cmp.Diff(said{"Alerts": unknown(reason)}, got); diff != "" {
+			got = checktest.Results(run(t, server, client, "Alerts", "4.18.16"))
+			if diff := cmp.Diff(results{"Alerts": unknown(reason)}, got); diff != "" {
 				t.Errorf("the alerts (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What is wrong with the list of updates is told of, and hides no risk.
-func TestOddLists(t *testing.T) {
+// A defect of the list of updates is reported, and hides no risk.
+func TestDefectiveLists(t *testing.T) {
 	const target = "4.18.16"
 	spared := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
 	available := func(image string, updates ...configv1.ConditionalUpdate) *configv1.ClusterVersion {
@@ -189,96 +189,88 @@ func TestOddLists(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		version *configv1.ClusterVersion
-		want    said
-		says    string
+		want    results
+		message string // a part of all messages
 	}{
 		"Available": {
-			reason:  "what is available has no risks",
+			reason:  "an available update has no risks",
 			version: available("x"),
-			want:    said{recommendedUpdate: {Outcome: preflight.Pass, Reason: "Recommended"}},
+			want:    results{recommendedUpdate: {Outcome: preflight.Pass, Reason: "Recommended"}},
 		},
 		"AvailableToo": {
-			reason:  "CVO adds a conditional update that it recommends to those that are available",
+			reason:  "CVO adds a recommended conditional update to the available updates",
 			version: available(spared.Release.Image, spared),
-			want:    said{"A": passes},
+			want:    results{"A": passes},
 		},
 		"Contradiction": {
-			reason:  "one that it does not recommend has risks, available or not",
+			reason:  "a conditional update that is not recommended has risks, available or not",
 			version: available(spared.Release.Image, conditional(target, promql("A", applies))),
-			want:    said{"A": fails, recommendedUpdate: warns("AvailableAndConditional")},
+			want:    results{"A": fails, recommendedUpdate: warns("AvailableAndConditional")},
 		},
 		"TwoImages": {
-			reason:  "one version that means two releases",
+			reason:  "one version with two images",
 			version: available("another", spared),
-			want:    said{"A": passes, recommendedUpdate: warns("DifferentImages")},
+			want:    results{"A": passes, recommendedUpdate: warns("DifferentImages")},
 		},
 		"Twice": {
 			reason:  "CVO drops a target that is listed twice; here the risks of both entries count",
 			version: clusterVersion(spared, conditional(target, promql("A", applies), promql("B", spares))),
-			want:    said{"A": fails, "B": passes, recommendedUpdate: warns("DivergentDefinitions")},
-			says:    "4.18.16 2 times",
+			want:    results{"A": fails, "B": passes, recommendedUpdate: warns("DivergentDefinitions")},
+			message: "4.18.16 2 times",
 		},
 		"Divergent": {
 			reason:  "the cluster evaluated one definition of the risk, and this target may have the other",
 			version: clusterVersion(spared, conditional("4.18.17", divergent)),
-			want:    said{"A": passes, recommendedUpdate: warns("DivergentDefinitions")},
+			want:    results{"A": passes, recommendedUpdate: warns("DivergentDefinitions")},
 		},
 		"NotSemVer": {
-			reason:  "CVO crashes on such a version; nobody can ask for it",
+			reason:  "CVO crashes on such a version, and it cannot be requested",
 			version: clusterVersion(spared, conditional("latest", promql("A", spares)), conditional("4.19", promql("A", spares))),
-			want:    said{"A": passes, recommendedUpdate: warns("InvalidVersions")},
-			says:    "4.19, latest",
+			want:    results{"A": passes, recommendedUpdate: warns("InvalidVersions")},
+			message: "4.19, latest",
 		},
 		"InvalidName": {
-			reason:  "ClusterVersion cannot accept a risk by such a name, so it gets another",
+			reason:  "ClusterVersion cannot accept a risk by such a name, so another is derived",
 			version: clusterVersion(conditional(target, promql("no_name", applies), promql("lower", applies), promql("A"+strings.Repeat("a", 256), spares))),
-			want: said{
+			want: results{
 				"InvalidRiskName-no-name-7a63ac49": fails, "InvalidRiskName-lower": fails,
 				"InvalidRiskName-A" + strings.Repeat("a", 127) + "-aec42544": passes,
 			},
-			says: `"no_name"`,
+			message: `"no_name"`,
 		},
 		"Stale": {
-			reason:  "a status of an earlier spec is evaluated again, and its list may be another",
+			reason:  "a risk in a status that is out of date is evaluated again",
 			version: stale,
-			want:    said{"A": passes, recommendedUpdate: unknown("StaleStatus")},
-			says:    "generation 0",
+			want:    results{"A": passes, recommendedUpdate: unknown("StaleStatus")},
+			message: "generation 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Hold(t, tc.version)
-			findings := ask(t, server, asking(p.URL), recommendedUpdate, target)
-			if diff := cmp.Diff(tc.want, checktest.Summary(findings)); diff != "" {
+			server.Create(t, tc.version)
+			findings := run(t, server, clientOf(p.URL), recommendedUpdate, target)
+			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if !strings.Contains(messages(findings), tc.says) {
-				t.Errorf("%s: want %q in\n%s", tc.reason, tc.says, messages(findings))
+			if got := checktest.Messages(findings); !strings.Contains(got, tc.message) {
+				t.Errorf("%s: want %q in\n%s", tc.reason, tc.message, got)
 			}
 		})
 	}
 }
 
-func messages(findings []preflight.Finding) string {
-	var all []string
-	for _, finding := range findings {
-		all = append(all, finding.Message)
-	}
-	return strings.Join(all, "\n")
-}
-
-// Nobody evaluated risks of a target that the cluster does not know.
-func TestTargetThatTheClusterDoesNotKnow(t *testing.T) {
+// The risks of a target that the cluster does not know were not evaluated.
+func TestUnknownTarget(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		channel   string
 		retrieved configv1.ConditionStatus
 		want      string
-		says      string
+		message   string
 	}{
 		"NoChannel":    {"without a channel nothing is recommended", "", configv1.ConditionFalse, "NoChannel", "Configured channel is unset, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
-		"Retrieved":    {"what the update service leaves out it does not recommend", "stable-4.18", configv1.ConditionTrue, "UnknownUpdate", "RetrievedUpdates=True (R), so the update from 4.18.3 to 4.18.99 is probably neither recommended nor supported."},
-		"NotRetrieved": {"nobody asked the update service", "stable-4.18", configv1.ConditionFalse, "UnknownUpdate", "RetrievedUpdates=False (R), so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
-		"NoCondition":  {"nor does anybody say so", "stable-4.18", "", "UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
+		"Retrieved":    {"a target that the update service does not list is not recommended", "stable-4.18", configv1.ConditionTrue, "UnknownUpdate", "RetrievedUpdates=True (R), so the update from 4.18.3 to 4.18.99 is probably neither recommended nor supported."},
+		"NotRetrieved": {"the updates could not be retrieved", "stable-4.18", configv1.ConditionFalse, "UnknownUpdate", "RetrievedUpdates=False (R), so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
+		"NoCondition":  {"CVO has not reported yet", "stable-4.18", "", "UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version := clusterVersion(conditional("4.18.16", ruled("A", always())))
@@ -289,13 +281,13 @@ func TestTargetThatTheClusterDoesNotKnow(t *testing.T) {
 					Type: configv1.RetrievedUpdates, Status: tc.retrieved, Reason: "R", LastTransitionTime: metav1.Now(),
 				}}
 			}
-			server.Hold(t, version)
-			findings := ask(t, server, nothing(t), recommendedUpdate, "4.18.99")
-			if diff := cmp.Diff(said{recommendedUpdate: unknown(tc.want)}, checktest.Summary(findings)); diff != "" {
+			server.Create(t, version)
+			findings := run(t, server, noMonitoring(t), recommendedUpdate, "4.18.99")
+			if diff := cmp.Diff(results{recommendedUpdate: unknown(tc.want)}, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			if got := messages(findings); got != tc.says {
-				t.Errorf("%s: got %q, want CVO's %q", tc.reason, got, tc.says)
+			if got := findings[0].Message; got != tc.message {
+				t.Errorf("%s: got %q, want CVO's %q", tc.reason, got, tc.message)
 			}
 		})
 	}
@@ -303,38 +295,38 @@ func TestTargetThatTheClusterDoesNotKnow(t *testing.T) {
 
 func TestNoClusterVersion(t *testing.T) {
 	t.Run("PlainKubernetes", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
-		if diff := cmp.Diff(said{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
+		got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, "4.18.16"))
+		if diff := cmp.Diff(results{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		got = checktest.Summary(ask(t, server, nothing(t), "Alerts", "4.18.16"))
-		if diff := cmp.Diff(said{"Alerts": {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
+		got = checktest.Results(run(t, server, noMonitoring(t), "Alerts", "4.18.16"))
+		if diff := cmp.Diff(results{"Alerts": {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("OpenShift", func(t *testing.T) {
-		server.Hold(t, openShift(configv1.HighlyAvailableTopologyMode))
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, "4.18.16"))
-		if diff := cmp.Diff(said{recommendedUpdate: unknown("APIMissing")}, got); diff != "" {
+		server.Create(t, openShift(configv1.HighlyAvailableTopologyMode))
+		got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, "4.18.16"))
+		if diff := cmp.Diff(results{recommendedUpdate: unknown("APIMissing")}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("Forbidden", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server.Nobody(), nothing(t), recommendedUpdate, "4.18.16"))
-		if diff := cmp.Diff(said{recommendedUpdate: unknown("Forbidden")}, got); diff != "" {
+		got := checktest.Results(run(t, server.Unprivileged(), noMonitoring(t), recommendedUpdate, "4.18.16"))
+		if diff := cmp.Diff(results{recommendedUpdate: unknown("Forbidden")}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 	t.Run("Same", func(t *testing.T) {
-		got := checktest.Summary(ask(t, server, nothing(t), recommendedUpdate, from))
-		if diff := cmp.Diff(said{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "NotConcerned"}}, got); diff != "" {
+		got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, from))
+		if diff := cmp.Diff(results{recommendedUpdate: {Outcome: preflight.Skipped, Reason: "NotConcerned"}}, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }
 
-// What today's CRDs do not let in may come from those of another release.
-func TestWhatTheCRDsDoNotLetIn(t *testing.T) {
+// The CRDs of another release may allow what those of these tests reject.
+func TestRejectedByTheCRDs(t *testing.T) {
 	const target = "4.18.16"
 	p := measured(t)
 	unruled := ruled("A")
@@ -343,17 +335,17 @@ func TestWhatTheCRDsDoNotLetIn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		update configv1.ConditionalUpdate
-		want   said
+		want   results
 	}{
-		"NoRules":      {"a risk without rules may apply", conditional(target, unruled), said{"A": unknown("NoMatchingRules")}},
-		"UnknownType":  {"a rule of a type to come does not say no", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"})), said{"A": unknown("UnknownRuleType")}},
-		"UnknownFirst": {"it leaves it to a rule that is known", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"}, rule(spares))), said{"A": passes}},
-		"NoRisks":      {"a condition that nobody knows", conditional(target), said{recommendedUpdate: unknown("NoRisks")}},
-		"Undefined":    {"a risk that is only named", named, said{"Undefined": unknown("NoMatchingRules")}},
-		"Nameless":     {"a risk without a name", conditional(target, ruled("", always())), said{"InvalidRiskName": fails}},
+		"NoRules":      {"a risk without rules is inconclusive", conditional(target, unruled), results{"A": unknown("NoMatchingRules")}},
+		"UnknownType":  {"a rule of an unknown type is inconclusive", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"})), results{"A": unknown("UnknownRuleType")}},
+		"UnknownFirst": {"the rule after one of an unknown type decides", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"}, rule(spares))), results{"A": passes}},
+		"NoRisks":      {"a conditional update without risks is inconclusive", conditional(target), results{recommendedUpdate: unknown("NoRisks")}},
+		"Undefined":    {"a risk without a definition is inconclusive", named, results{"Undefined": unknown("NoMatchingRules")}},
+		"Nameless":     {"a risk without a name", conditional(target, ruled("", always())), results{"InvalidRiskName": fails}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := checktest.Summary(ask(t, serving(t, clusterVersion(tc.update)), asking(p.URL), recommendedUpdate, target))
+			got := checktest.Results(run(t, serving(t, clusterVersion(tc.update)), clientOf(p.URL), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -361,8 +353,8 @@ func TestWhatTheCRDsDoNotLetIn(t *testing.T) {
 	}
 }
 
-// serving is an API server that has one ClusterVersion, unchecked, and nothing
-// else.
+// serving is an API server with one ClusterVersion, which is not validated, and
+// nothing else.
 func serving(t *testing.T, version *configv1.ClusterVersion) checktest.Server {
 	t.Helper()
 	version.TypeMeta = metav1.TypeMeta{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion"}
@@ -379,5 +371,5 @@ func serving(t *testing.T, version *configv1.ClusterVersion) checktest.Server {
 		_, _ = w.Write(data)
 	}))
 	t.Cleanup(front.Close)
-	return checktest.On(&rest.Config{Host: front.URL})
+	return checktest.Connect(&rest.Config{Host: front.URL})
 }

@@ -8,27 +8,65 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// rules evaluates the matching rules of risks.
-type rules struct {
-	cluster *snapshot.Cluster
+// ReasonNoMatchingRules is reported when a risk has no matching rules, so that it is
+// unknown whether it applies.
+//
+// Cause: ClusterVersion has only the name of the risk, or the update service defines
+// it without rules.
+//
+// Remedy: report the risk to the update service. Read what it is about, and accept
+// it if it is acceptable.
+const ReasonNoMatchingRules finding.Reason = "NoMatchingRules"
+
+// ReasonBadRule is reported when no matching rule of a risk is valid.
+//
+// Cause: a rule lacks its query, or has one where none is allowed.
+//
+// Remedy: report the rule to the update service. Read what the risk is about, and
+// accept it if it is acceptable.
+const ReasonBadRule finding.Reason = "BadRule"
+
+// ReasonUnknownRuleType is reported when the type of a risk's matching rule is
+// unknown.
+//
+// Cause: the rule is of a type that is newer than this preflight.
+//
+// Remedy: use a newer preflight, or read what the risk is about, and accept it if it
+// is acceptable.
+const ReasonUnknownRuleType finding.Reason = "UnknownRuleType"
+
+// ReasonUnreadable is reported when an object that a matching rule depends on could
+// not be read.
+//
+// Cause: the user has no permission, or the API server does not respond.
+//
+// Remedy: run the preflight as a user with permission to read what the message
+// names.
+const ReasonUnreadable finding.Reason = "Unreadable"
+
+// evaluator evaluates the matching rules of risks.
+type evaluator struct {
+	subject check.Subject
 	client  *monitoring.Client
 	id      configv1.ClusterID
 }
 
-// match says whether a risk applies. The rules are in order of precedence: the
-// first that can be evaluated decides. The error says why none could: a
-// *monitoring.Error, or that of a context.
-func (r rules) match(ctx context.Context, matchingRules []configv1.ClusterCondition) (bool, error) {
-	if len(matchingRules) == 0 {
-		return false, badRule("NoMatchingRules", "the risk has no matching rules")
+// match reports whether a risk applies. The rules are in order of precedence: the
+// first one that can be evaluated decides. The error is that of the first rule where
+// none can be: a *monitoring.Error, or that of a context.
+func (e evaluator) match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
+	if len(rules) == 0 {
+		return false, badRule(ReasonNoMatchingRules, "the risk has no matching rules")
 	}
 	var first error
-	for _, rule := range matchingRules {
-		matches, err := r.matchOne(ctx, rule)
+	for _, rule := range rules {
+		matches, err := e.matchRule(ctx, rule)
 		if err == nil {
 			return matches, nil
 		}
@@ -39,58 +77,56 @@ func (r rules) match(ctx context.Context, matchingRules []configv1.ClusterCondit
 	return false, first
 }
 
-func (r rules) matchOne(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+func (e evaluator) matchRule(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
 	switch {
 	case rule.Type == "Always" && rule.PromQL == nil:
 		return true, nil
 	case rule.Type == "Always":
-		return false, badRule("BadRule", "the 'promql' property is not valid for 'type: Always' conditions")
+		return false, badRule(ReasonBadRule, "the 'promql' property is not valid for 'type: Always' conditions")
 	case rule.Type != "PromQL":
-		return false, badRule("UnknownRuleType", fmt.Sprintf("a matching rule of type %q is not known", rule.Type))
+		return false, badRule(ReasonUnknownRuleType, fmt.Sprintf("the type %q of a matching rule is unknown", rule.Type))
 	case rule.PromQL == nil:
-		return false, badRule("BadRule", "the 'promql' property is required for 'type: PromQL' conditions")
+		return false, badRule(ReasonBadRule, "the 'promql' property is required for 'type: PromQL' conditions")
 	case rule.PromQL.PromQL == "":
-		return false, badRule("BadRule", "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
+		return false, badRule(ReasonBadRule, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
 	}
-	promql, err := r.inject(ctx, rule.PromQL.PromQL)
+	promql, err := e.inject(ctx, rule.PromQL.PromQL)
 	if err != nil {
 		return false, err
 	}
-	return r.client.Query(ctx, promql)
+	return e.client.Query(ctx, promql)
 }
 
-// inject names the cluster in a query that leaves its place empty. Only on
-// HyperShift does CVO do so, where one monitoring has the metrics of many
-// clusters (pkg/cvo/availableupdates.go, --hypershift).
-func (r rules) inject(ctx context.Context, promql string) (string, error) {
-	const place = `_id=""`
-	if !strings.Contains(promql, place) {
+// inject inserts the ID of the cluster into a query that leaves it empty. CVO does
+// so only on HyperShift, where one monitoring has the metrics of many clusters
+// (pkg/cvo/availableupdates.go, option hypershift).
+func (e evaluator) inject(ctx context.Context, promql string) (string, error) {
+	const emptyID = `_id=""`
+	if !strings.Contains(promql, emptyID) {
 		return promql, nil
 	}
-	topology, err := r.cluster.Topology(ctx)
+	topology, err := e.subject.Topology(ctx)
 	if err != nil {
-		return "", unread("the Infrastructure \"cluster\", which says whether the query is about one cluster of many", err)
+		return "", unreadable(err)
 	}
 	if topology != snapshot.HyperShift {
 		return promql, nil
 	}
-	return strings.ReplaceAll(promql, place, fmt.Sprintf(`_id=%q`, r.id)), nil
+	return strings.ReplaceAll(promql, emptyID, fmt.Sprintf(`_id=%q`, e.id)), nil
 }
 
-func badRule(reason, message string) error {
-	return &monitoring.Error{
-		Reason: reason, Message: message,
-		Remediation: "The rule is the update service's: report it there. Read what the risk is about, and accept it by name if that is acceptable here.",
-	}
+func badRule(reason finding.Reason, message string) error {
+	return &monitoring.Error{Reason: reason, Message: message, Remedy: monitoring.ReportQuery}
 }
 
-// unread is something else of the cluster that a rule depends on.
-func unread(what string, err error) error {
+// unreadable is the error of an object that a rule depends on; that of a context
+// stays as it is.
+func unreadable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return &monitoring.Error{
-		Reason: "Unreadable", Message: fmt.Sprintf("could not read %s: %v", what, err),
-		Remediation: "Run the preflight as a user who may read it.", Err: err,
+		Reason: ReasonUnreadable, Message: fmt.Sprintf("the query depends on the topology of the cluster: %v", err),
+		Remedy: "Run the preflight as a user with permission to read it.", Actions: []finding.Action{finding.Roles()}, Err: err,
 	}
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -25,7 +26,7 @@ const (
 	manyQueries = 64
 )
 
-// many has every risk in every update: more than an API server would keep.
+// many has every risk in every update: more than an API server would store.
 func many() *configv1.ClusterVersion {
 	var updates []configv1.ConditionalUpdate
 	for i := range manyUpdates {
@@ -38,43 +39,36 @@ func many() *configv1.ClusterVersion {
 	return clusterVersion(updates...)
 }
 
-// judgeAll asks both checks for every target, over one snapshot and one client.
-func judgeAll(t *testing.T, cluster *snapshot.Cluster, client *monitoring.Client, targets int) [][]preflight.Finding {
+// judgeAll runs both checks on every target, with one snapshot and one client.
+func judgeAll(t *testing.T, view checktest.View, client *monitoring.Client, targets int) [][]finding.Finding {
 	t.Helper()
-	var all [][]preflight.Finding
+	var all [][]finding.Finding
 	for i := range targets {
-		var findings []preflight.Finding
-		for _, check := range risk.Checks(cluster, client, checktest.Update(t, from, fmt.Sprintf("4.19.%d", i)), risk.Options{}) {
-			found, err := check.Collect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			findings = append(findings, found...)
-		}
-		all = append(all, findings)
+		subject := check.Subject{Update: checktest.Update(t, from, fmt.Sprintf("4.19.%d", i))}
+		all = append(all, checktest.Collect(t, risk.Checks(client, risk.Options{}), view, subject))
 	}
 	return all
 }
 
-func TestEachQueryIsAskedOnceForAllTargets(t *testing.T) {
+func TestEachQueryIsReadOnceForAllTargets(t *testing.T) {
 	front := measured(t).Open(t)
-	all := judgeAll(t, serving(t, many()).Snapshot(t), asking(front.URL), manyUpdates)
+	all := judgeAll(t, serving(t, many()).Snapshot(t), clientOf(front.URL), manyUpdates)
 	for i, findings := range all {
 		outcomes := map[preflight.Outcome]int{}
-		for _, finding := range findings {
-			outcomes[finding.Outcome]++
+		for _, f := range findings {
+			outcomes[f.Outcome]++
 		}
-		want := map[preflight.Outcome]int{preflight.Fail: manyRisks / 2, preflight.Pass: manyRisks/2 + 1} // and no alerts
+		want := map[preflight.Outcome]int{preflight.Fail: manyRisks / 2, preflight.Pass: manyRisks/2 + 1} // one is that of the alerts
 		if diff := cmp.Diff(want, outcomes); diff != "" {
 			t.Fatalf("target %d (-want +got):\n%s", i, diff)
 		}
 	}
-	asked := map[string]int{}
+	requests := map[string]int{}
 	for _, request := range front.Requests() {
-		asked[request.Path+request.Query.Get("query")]++
+		requests[request.Path+request.Query.Get("query")]++
 	}
-	if len(asked) != manyQueries+1 || len(front.Requests()) != manyQueries+1 {
-		t.Errorf("%d different requests of %d, want %d queries and one for the alerts", len(asked), len(front.Requests()), manyQueries)
+	if len(requests) != manyQueries+1 || len(front.Requests()) != manyQueries+1 {
+		t.Errorf("%d different requests of %d, want %d queries and one for the alerts", len(requests), len(front.Requests()), manyQueries)
 	}
 }
 
@@ -87,8 +81,8 @@ func TestTheOrderOfListsDoesNotMatter(t *testing.T) {
 		conditional(target, other, promql("C", "up{"), promql("E", "2")),
 		conditional("latest", promql("A", spares)), conditional("4.19.2", promql("B", applies)),
 	)
-	client := asking(measured(t).URL)
-	want := ask(t, serving(t, version), client, recommendedUpdate, target)
+	client := clientOf(measured(t).URL)
+	want := run(t, serving(t, version), client, recommendedUpdate, target)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		updates := version.Status.ConditionalUpdates
@@ -96,14 +90,14 @@ func TestTheOrderOfListsDoesNotMatter(t *testing.T) {
 		for _, update := range updates {
 			random.Shuffle(len(update.Risks), func(i, j int) { update.Risks[i], update.Risks[j] = update.Risks[j], update.Risks[i] })
 		}
-		if diff := cmp.Diff(want, ask(t, serving(t, version), client, recommendedUpdate, target)); diff != "" {
+		if diff := cmp.Diff(want, run(t, serving(t, version), client, recommendedUpdate, target)); diff != "" {
 			t.Fatalf("(-in order +shuffled):\n%s", diff)
 		}
 	}
 }
 
-// FuzzRiskName has the update service name two risks: each is told of, by a name
-// of its own that can be accepted.
+// FuzzRiskName checks that two risks with any names are reported by different names
+// that can be accepted.
 func FuzzRiskName(f *testing.F) {
 	f.Add("RiskA", "risk_a")
 	f.Add("", "-")
@@ -111,21 +105,21 @@ func FuzzRiskName(f *testing.F) {
 	f.Add("A\nB", "Ä")
 	f.Add("\x80", "\xff")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		// The API is JSON, which has no other text.
+		// Text of the API is JSON, and therefore valid UTF-8.
 		first, second = strings.ToValidUTF8(first, "\uFFFD"), strings.ToValidUTF8(second, "\uFFFD")
 		version := clusterVersion(conditional("4.18.16", ruled(first, always()), ruled(second, always())))
-		findings := ask(t, serving(t, version), asking("http://127.0.0.1:1"), recommendedUpdate, "4.18.16")
+		findings := run(t, serving(t, version), clientOf("http://127.0.0.1:1"), recommendedUpdate, "4.18.16")
 		var names []string
-		for _, finding := range findings {
-			if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(finding.Name) || len(finding.Name) > 256 {
-				t.Errorf("%q and %q: nobody can accept %q", first, second, finding.Name)
+		for _, found := range findings {
+			if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(found.Name) || len(found.Name) > 256 {
+				t.Errorf("%q and %q: %q cannot be accepted", first, second, found.Name)
 			}
-			if finding.Outcome == preflight.Fail {
-				names = append(names, finding.Name)
+			if found.Outcome == preflight.Fail {
+				names = append(names, found.Name)
 			}
 		}
 		if want := len(slices.Compact([]string{first, second})); len(names) != want || len(slices.Compact(names)) != want {
-			t.Errorf("%q and %q are told of as %q", first, second, names)
+			t.Errorf("%q and %q are reported as %q", first, second, names)
 		}
 	})
 }

@@ -4,28 +4,114 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// target is what ClusterVersion says of one version.
+// ReasonRecommended is reported when the update is recommended unconditionally.
+//
+// Cause: the target is in status.availableUpdates of ClusterVersion.
+//
+// Remedy: none needed.
+const ReasonRecommended finding.Reason = "Recommended"
+
+// ReasonNoRisks is reported when the target is a conditional update without a risk,
+// so that the condition is unknown.
+//
+// Cause: an entry of status.conditionalUpdates has no risks.
+//
+// Remedy: read the entry: `oc adm upgrade --include-not-recommended`.
+const ReasonNoRisks finding.Reason = "NoRisks"
+
+// ReasonUnknownUpdate is reported when the cluster does not know the target, so that
+// its risks were not evaluated.
+//
+// Cause: the channel of the cluster does not have the target, or its updates could
+// not be retrieved.
+//
+// Remedy: choose an update that the cluster knows. To continue with this one, read
+// its known issues, and accept the risk: `preflight accept
+// ClusterVersionRecommendedUpdate`.
+const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
+
+// ReasonNoChannel is reported when the cluster has no channel, so that no update is
+// recommended to it.
+//
+// Cause: spec.channel of ClusterVersion is empty.
+//
+// Remedy: set the channel: `oc adm upgrade channel CHANNEL`.
+const ReasonNoChannel finding.Reason = "NoChannel"
+
+// ReasonInvalidVersions is reported when conditional updates have versions that are
+// not semantic versions, so that they cannot be requested.
+//
+// Cause: a defect of the data of the update service.
+//
+// Remedy: report this to the update service: `oc get clusterversion version -o
+// jsonpath='{.spec.upstream}'`.
+const ReasonInvalidVersions finding.Reason = "InvalidVersions"
+
+// ReasonDuplicateUpdates is reported when status.conditionalUpdates has several
+// entries for the target. The risks of all entries are judged.
+//
+// Cause: a defect of the data of the update service.
+//
+// Remedy: report this to the update service: `oc get clusterversion version -o
+// jsonpath='{.spec.upstream}'`.
+const ReasonDuplicateUpdates finding.Reason = "DuplicateUpdates"
+
+// ReasonDifferentImages is reported when the available and the conditional update to
+// the target have different images.
+//
+// Cause: a defect of the data of the update service.
+//
+// Remedy: report this to the update service: `oc get clusterversion version -o
+// jsonpath='{.spec.upstream}'`.
+const ReasonDifferentImages finding.Reason = "DifferentImages"
+
+// ReasonAvailableAndConditional is reported when the target is an available update
+// and also a conditional one that is not recommended. Its risks are judged.
+//
+// Cause: a defect of the data of the update service.
+//
+// Remedy: report this to the update service: `oc get clusterversion version -o
+// jsonpath='{.spec.upstream}'`.
+const ReasonAvailableAndConditional finding.Reason = "AvailableAndConditional"
+
+// ReasonDivergentDefinitions is reported when updates define a risk of the target in
+// different ways. The definition of the target is judged, but accepting the name
+// accepts all.
+//
+// Cause: a defect of the data of the update service.
+//
+// Remedy: report this to the update service: `oc get clusterversion version -o
+// jsonpath='{.spec.upstream}'`.
+const ReasonDivergentDefinitions finding.Reason = "DivergentDefinitions"
+
+const (
+	// maxVersion bounds a version in a message, in bytes, maxVersions the versions.
+	maxVersion, maxVersions = 100, 10
+)
+
+// target is one version in ClusterVersion.
 type target struct {
 	version     *configv1.ClusterVersion
 	conditional *snapshot.ConditionalUpdates
 	name        string
+	// minor is the minor version that the cluster runs.
+	minor string
 	// updates are the conditional updates to it.
 	updates []configv1.ConditionalUpdate
 }
 
-// current says whether the status is as new as the spec beside it.
-func (t target) current() bool {
-	return t.version.Status.ObservedGeneration >= t.version.Generation
-}
+// stale is true when the status is older than the spec.
+func (t target) stale() bool { return t.version.Status.ObservedGeneration < t.version.Generation }
 
 // images are the pull specs of the available updates to the target.
 func (t target) images() []string {
@@ -38,31 +124,31 @@ func (t target) images() []string {
 	return images
 }
 
-// subjects are the risks of the update, by name. A risk that is only named is
-// defined in status.conditionalUpdateRisks.
-func (t target) subjects() []subject {
-	claims := map[string][]claim{}
+// risks are those of the update, by name. A risk that an entry only names is defined
+// in status.conditionalUpdateRisks.
+func (t target) risks() []namedRisk {
+	definitions := map[string][]definition{}
 	for _, update := range t.updates {
-		records := records{
+		conditions := conditions{
 			update: update, published: t.conditional.Published, generation: t.version.Generation,
 			accepts: t.version.Spec.DesiredUpdate != nil && len(t.version.Spec.DesiredUpdate.AcceptRisks) > 0,
 		}
 		for name, risk := range t.risksOf(update) {
-			claims[name] = append(claims[name], claim{risk: risk, said: t.trust(records.of(risk), risk)})
+			definitions[name] = append(definitions[name], definition{risk: risk, assessment: t.trusted(conditions.of(risk), risk)})
 		}
 	}
-	var subjects []subject
-	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		subjects = append(subjects, subject{name: name, claims: claims[name]})
+	var risks []namedRisk
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		risks = append(risks, namedRisk{name: name, definitions: definitions[name]})
 	}
-	return subjects
+	return risks
 }
 
 func (t target) risksOf(update configv1.ConditionalUpdate) map[string]configv1.ConditionalUpdateRisk {
 	risks := map[string]configv1.ConditionalUpdateRisk{}
 	for _, name := range update.RiskNames {
 		risk := t.conditional.Published[name]
-		risk.Name = name // also where it is not defined, and so has no rules
+		risk.Name = name // also of a risk that is not defined, and so has no rules
 		risks[name] = risk
 	}
 	for _, risk := range update.Risks {
@@ -71,56 +157,50 @@ func (t target) risksOf(update configv1.ConditionalUpdate) map[string]configv1.C
 	return risks
 }
 
-// trust takes the cluster's word that a risk does not apply only where it is
-// current, and about this definition of the risk: CVO evaluates one for all.
-func (t target) trust(said statement, risk configv1.ConditionalUpdateRisk) statement {
-	if said.applies == metav1.ConditionFalse && (!t.current() || len(t.conditional.Definitions[risk.Name]) > 1) {
-		said.applies = ""
+// trusted drops the assessment that a risk does not apply where it is out of date,
+// or may be about another definition of the risk: CVO evaluates one for all.
+func (t target) trusted(assessed assessment, risk configv1.ConditionalUpdateRisk) assessment {
+	if assessed.applies == metav1.ConditionFalse && (t.stale() || len(t.conditional.Definitions[risk.Name]) > 1) {
+		assessed.applies = ""
 	}
-	return said
+	return assessed
 }
 
-// remarks are what is wrong with the list of updates, as far as the target is
-// concerned.
-func (t target) remarks(subjects []subject) []preflight.Finding {
-	findings := t.stale()
-	if len(t.conditional.NotSemVer) > 0 {
-		findings = append(findings, remark("InvalidVersions",
-			"status.conditionalUpdates has versions that are no semantic versions, so nobody can ask for them: %s",
-			quote(strings.Join(t.conditional.NotSemVer, ", "))))
+// warnings are about defects of the list of updates that concern the target, and
+// about a status that is out of date.
+func (t target) warnings(risks []namedRisk) []finding.Finding {
+	var findings []finding.Finding
+	if f, stale := check.Stale(check.ClusterVersionObject(), t.version.Status.ObservedGeneration, t.version.Generation); stale {
+		findings = append(findings, f.Do(check.CVOPods()))
+	}
+	if invalid := t.conditional.NotSemVer; len(invalid) > 0 {
+		var versions []string
+		for _, version := range invalid {
+			versions = append(versions, words.Line(version, maxVersion))
+		}
+		findings = append(findings, defective(ReasonInvalidVersions,
+			"status.conditionalUpdates has versions that are not semantic versions, so they cannot be requested: %s", words.List(versions, maxVersions)))
 	}
 	if len(t.updates) > 1 {
-		findings = append(findings, remark("DuplicateUpdates",
+		findings = append(findings, defective(ReasonDuplicateUpdates,
 			"status.conditionalUpdates has %s %d times; the risks of all entries are judged", t.name, len(t.updates)))
 	}
-	return append(append(findings, t.contradictions()...), t.divergences(subjects)...)
+	return slices.Concat(findings, t.contradictions(), t.divergences(risks))
 }
 
-func (t target) stale() []preflight.Finding {
-	if t.current() {
-		return nil
-	}
-	return []preflight.Finding{{
-		Outcome: preflight.Unknown, Reason: "StaleStatus",
-		Message: fmt.Sprintf("the status of ClusterVersion %q is of generation %d, but its spec is of generation %d, so its updates and risks may be others by now",
-			t.version.Name, t.version.Status.ObservedGeneration, t.version.Generation),
-		Remediation: "Wait until CVO has caught up, then run the preflight again. See whether it is running: oc -n openshift-cluster-version get pods",
-	}}
-}
-
-// contradictions are where the target is available too, though CVO does not
-// recommend it, or as another release.
-func (t target) contradictions() []preflight.Finding {
-	var findings []preflight.Finding
+// contradictions are about a target that is available too, though CVO does not
+// recommend it, or with another image.
+func (t target) contradictions() []finding.Finding {
+	var findings []finding.Finding
 	for _, image := range t.images() {
 		for _, update := range t.updates {
 			if update.Release.Image != image {
-				findings = append(findings, remark("DifferentImages",
-					"ClusterVersion knows %s as the available update %s and as the conditional update %s", t.name, image, update.Release.Image))
+				findings = append(findings, defective(ReasonDifferentImages,
+					"ClusterVersion has %s as the available update %s and as the conditional update %s", t.name, image, update.Release.Image))
 			}
-			condition := (records{update: update}).find(update.Conditions, "Recommended")
+			condition := (conditions{update: update}).find(update.Conditions, "Recommended")
 			if condition == nil || condition.Status != metav1.ConditionTrue {
-				findings = append(findings, remark("AvailableAndConditional",
+				findings = append(findings, defective(ReasonAvailableAndConditional,
 					"%s is in status.availableUpdates and, not recommended, in status.conditionalUpdates; its risks are judged", t.name))
 			}
 		}
@@ -128,68 +208,64 @@ func (t target) contradictions() []preflight.Finding {
 	return findings
 }
 
-// divergences are the risks of the target that are defined in several ways.
-func (t target) divergences(subjects []subject) []preflight.Finding {
-	var findings []preflight.Finding
-	for _, subject := range subjects {
-		if count := len(t.conditional.Definitions[subject.name]); count > 1 {
-			findings = append(findings, remark("DivergentDefinitions",
+// divergences are about risks of the target with several definitions.
+func (t target) divergences(risks []namedRisk) []finding.Finding {
+	var findings []finding.Finding
+	for _, risk := range risks {
+		if count := len(t.conditional.Definitions[risk.name]); count > 1 {
+			findings = append(findings, defective(ReasonDivergentDefinitions,
 				"status.conditionalUpdates has %d definitions of the risk %s; that of %s is judged, but accepting the name accepts all",
-				count, quote(subject.name), t.name))
+				count, words.Line(risk.name, maxText), t.name))
 		}
 	}
 	return findings
 }
 
-func remark(reason, format string, args ...any) preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Warn, Reason: reason, Message: fmt.Sprintf(format, args...),
-		Remediation: "Report it to the update service: oc get clusterversion version -o jsonpath='{.spec.upstream}'",
-	}
+// defective warns of a defect of the data of the update service.
+func defective(reason finding.Reason, format string, args ...any) finding.Finding {
+	return finding.Warn(reason, "%s", fmt.Sprintf(format, args...)).
+		Remedy("Report this to the update service.").
+		Do(finding.Run("oc get clusterversion version -o jsonpath='{.spec.upstream}'"))
 }
 
-// unconditional is the answer for a target without risks: recommended, or not
-// known at all. Nobody evaluated risks for one that is not known, so it is
-// Unknown, with the reason and the words of CVO's warning.
-func (t target) unconditional() preflight.Finding {
+// withoutEntry is the result for a target that is no conditional update:
+// recommended, or unknown to the cluster, with the reason and the message of CVO's
+// warning.
+func (t target) withoutEntry() finding.Finding {
 	if len(t.images()) > 0 {
-		return preflight.Finding{
-			Outcome: preflight.Pass, Reason: "Recommended",
-			Message: fmt.Sprintf("%s is in status.availableUpdates: the update service recommends it and knows no risks of it", t.name),
-		}
-	}
-	finding := preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "UnknownUpdate",
-		Remediation: "Ask for an update that the cluster knows: oc preflight targets. To go on with this one, look up its known issues yourself, " +
-			"then: --accept ClusterVersionRecommendedUpdate",
+		return finding.Pass(ReasonRecommended,
+			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
 	}
 	from := t.version.Status.Desired.Version
 	if t.version.Spec.Channel == "" {
-		finding.Reason = "NoChannel"
-		finding.Message = fmt.Sprintf("Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name)
-		finding.Remediation = "Set the channel: oc adm upgrade channel CHANNEL. " + finding.Remediation
-		return finding
+		return finding.Unknown(ReasonNoChannel, "Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name).
+			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
+			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
 	}
-	finding.Message = fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
+	return finding.Unknown(ReasonUnknownUpdate, "%s", t.notRetrieved(from)).
+		Remedy("Choose an update that the cluster knows. To continue with this one, read its known issues, and accept the risk.").
+		Do(finding.Targets(), finding.Accept(recommendedName))
+}
+
+// notRetrieved is the message of CVO's warning.
+func (t target) notRetrieved(from string) string {
 	for _, condition := range t.version.Status.Conditions {
 		switch {
 		case condition.Type != configv1.RetrievedUpdates:
 		case condition.Status == configv1.ConditionTrue:
-			finding.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
 				condition.Status, condition.Reason, from, t.name)
 		default:
-			finding.Message = fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
 				condition.Status, condition.Reason, from, t.name)
 		}
 	}
-	return finding
+	return fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
 }
 
-// withoutRisks is for a conditional update that does not say on what condition.
-func (t target) withoutRisks() preflight.Finding {
-	return preflight.Finding{
-		Outcome: preflight.Unknown, Reason: "NoRisks",
-		Message:     fmt.Sprintf("%s is a conditional update, but ClusterVersion names no risk of it", t.name),
-		Remediation: "See what the cluster knows of it: oc adm upgrade --include-not-recommended",
-	}
+// withoutRisks is the result for a conditional update without a risk.
+func (t target) withoutRisks() finding.Finding {
+	return finding.Unknown(ReasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
+		Remedy("Read the entry of the update.").
+		Do(finding.Run("oc adm upgrade --include-not-recommended"))
 }

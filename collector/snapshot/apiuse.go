@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// apiRequestCountPage is how many APIRequestCounts are read at once: each
-	// has the requests of a day, by hour, node, user and verb.
+	// apiRequestCountPage is the size of a page of APIRequestCounts, each of which has
+	// the requests of a day by hour, node, user and verb.
 	apiRequestCountPage = 100
-	// maxAPIClients is how many clients of one API are kept.
+	// maxAPIClients bounds the clients of one API that are kept.
 	maxAPIClients = 100
 )
 
-// APIUse says how an API was used that some release of Kubernetes removes.
+// APIUse is the use of an API that a release of Kubernetes removes.
 type APIUse struct {
 	// Name is resource.version.group, or resource.version.
 	Name string
@@ -28,8 +28,8 @@ type APIUse struct {
 	RemovedInRelease string
 	// Requests are those of the last 24 hours.
 	Requests int64
-	// Clients made them, those with most requests first; there may be more that
-	// the API server did not keep.
+	// Clients are those with the most requests, sorted by them; the API server does not
+	// keep all.
 	Clients []APIClient
 }
 
@@ -40,20 +40,20 @@ type APIClient struct {
 	Requests int64
 }
 
-// APIUses are the APIs that some release removes, used or not, by name, as
-// APIRequestCounts have them.
+// APIUses are the APIs that a release removes, used or not, sorted by name, according
+// to the APIRequestCounts.
 func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
-	return c.apiUses.get(func() ([]APIUse, error) {
+	return once(c, "apiUses", func() ([]APIUse, error) {
 		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.Limit = apiRequestCountPage
-			return c.clients.Dynamic.Resource(resource).List(ctx, options)
+			return c.api.Dynamic.Resource(resource).List(ctx, options)
 		}
 		var uses []APIUse
 		err := each(ctx, page, func(object *unstructured.Unstructured) error {
 			var count apiserverv1.APIRequestCount
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &count); err != nil {
-				return fmt.Errorf("the APIRequestCount %s cannot be read: %w", object.GetName(), err)
+				return fmt.Errorf("the APIRequestCount %s cannot be decoded: %w", object.GetName(), err)
 			}
 			if count.Status.RemovedInRelease != "" {
 				uses = append(uses, useOf(&count))
@@ -64,7 +64,7 @@ func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
 	})
 }
 
-// useOf sums up the hours. The current hour is among them already.
+// useOf adds up the hours, which include the current one.
 func useOf(count *apiserverv1.APIRequestCount) APIUse {
 	hours := count.Status.Last24h
 	if len(hours) == 0 {

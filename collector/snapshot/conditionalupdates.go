@@ -8,16 +8,16 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// ConditionalUpdates are those of ClusterVersion, by what is looked for: there
-// may be hundreds, and they are looked through for every target.
+// ConditionalUpdates are an index of those in ClusterVersion: hundreds are possible,
+// and every target searches them.
 type ConditionalUpdates struct {
-	// ByVersion are the updates by the version of their release, as it is
-	// spelled; there is more than one to a version where somebody is mistaken.
+	// ByVersion are the updates by the version of their release, as it is spelled. Data
+	// with defects has several of one version.
 	ByVersion map[string][]configv1.ConditionalUpdate
-	// NotSemVer are the versions that are no semantic versions, sorted.
+	// NotSemVer are the versions that are not semantic versions, sorted.
 	NotSemVer []string
-	// Published are the risks of status.conditionalUpdateRisks, by name. Only
-	// some feature sets have them.
+	// Published are the risks of status.conditionalUpdateRisks, by name. Only some
+	// feature sets have them.
 	Published map[string]configv1.ConditionalUpdateRisk
 	// Definitions are the definitions of each risk that differ in more than
 	// their conditions, by name.
@@ -26,7 +26,7 @@ type ConditionalUpdates struct {
 
 // ConditionalUpdates are those of the ClusterVersion.
 func (c *Cluster) ConditionalUpdates(ctx context.Context) (*ConditionalUpdates, error) {
-	return c.conditionalUpdates.get(func() (*ConditionalUpdates, error) {
+	return once(c, "conditionalUpdates", func() (*ConditionalUpdates, error) {
 		version, err := c.ClusterVersion(ctx)
 		if err != nil {
 			return nil, err
@@ -67,8 +67,8 @@ func (c *ConditionalUpdates) define(risk configv1.ConditionalUpdateRisk) {
 	}
 }
 
-// sameRisk compares two definitions as CVO does, leaving out what the cluster
-// made of them (pkg/risk/risk.go).
+// sameRisk compares two definitions as CVO does, without the cluster's assessment
+// (pkg/risk/risk.go).
 func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
 	return a.URL == b.URL && a.Message == b.Message && slices.EqualFunc(a.MatchingRules, b.MatchingRules, sameRule)
 }

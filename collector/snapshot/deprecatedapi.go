@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// maxMetrics bounds what is read of an API server's metrics, in bytes.
+	// maxMetrics bounds the metrics of an API server, in bytes.
 	maxMetrics = 256 << 20
-	// maxMetric bounds one line of them, maxKept all lines that are looked at.
+	// maxMetric bounds one line of the metrics, maxKept all lines that are kept, in
+	// bytes.
 	maxMetric, maxKept = 64 << 10, 4 << 20
 	// deprecatedMetric is 1 for every deprecated API that was requested since
 	// the API server started (apiserver pkg/endpoints/metrics).
 	deprecatedMetric = "apiserver_requested_deprecated_apis"
 )
 
-// DeprecatedAPI is an API that was requested, and that some release of
-// Kubernetes removes.
+// DeprecatedAPI is an API that was requested, and that a release of Kubernetes
+// removes.
 type DeprecatedAPI struct {
 	// Name is resource.version.group, or resource.version.
 	Name string
@@ -33,11 +34,12 @@ type DeprecatedAPI struct {
 	RemovedInRelease string
 }
 
-// DeprecatedAPIs are those that were requested of the API server that answered,
-// since it started, by name. It does not count them, nor say by whom.
+// DeprecatedAPIs are those that were requested from one API server since it started,
+// sorted by name. The server does not count the requests, and does not name the
+// clients.
 func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
-	return c.deprecatedAPIs.get(func() ([]DeprecatedAPI, error) {
-		metrics, err := c.clients.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	return once(c, "deprecatedAPIs", func() ([]DeprecatedAPI, error) {
+		metrics, err := c.api.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -46,8 +48,8 @@ func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
 	})
 }
 
-// readDeprecated keeps the lines of that metric alone: all metrics of an API
-// server are many megabytes.
+// readDeprecated keeps only the lines of that metric: all metrics of an API server
+// have many megabytes.
 func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
 	bounded := &io.LimitedReader{R: metrics, N: maxMetrics}
 	lines := bufio.NewScanner(bounded)
@@ -63,12 +65,12 @@ func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
 		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
 	}
 	if bounded.N <= 0 || kept.Len() > maxKept {
-		return nil, fmt.Errorf("the API server's metrics are longer than %d bytes, or those of %s than %d", maxMetrics, deprecatedMetric, maxKept)
+		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric, maxKept)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(&kept)
 	if err != nil {
-		return nil, fmt.Errorf("the metric %s cannot be read: %w", deprecatedMetric, err)
+		return nil, fmt.Errorf("the metric %s cannot be parsed: %w", deprecatedMetric, err)
 	}
 	var found []DeprecatedAPI
 	for _, metric := range families[deprecatedMetric].GetMetric() {
@@ -83,7 +85,7 @@ func readDeprecated(metrics io.Reader) ([]DeprecatedAPI, error) {
 	slices.SortFunc(found, func(a, b DeprecatedAPI) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.RemovedInRelease, b.RemovedInRelease))
 	})
-	return slices.Compact(found), nil // subresources are of the same API
+	return slices.Compact(found), nil // subresources belong to the same API
 }
 
 func deprecatedAPI(labels map[string]string) DeprecatedAPI {

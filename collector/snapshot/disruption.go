@@ -17,53 +17,53 @@ import (
 )
 
 const (
-	// maxNamespaces is in how many namespaces pods are looked at one namespace
-	// at a time; beyond that, one pass over all pods costs less.
+	// maxNamespaces bounds the namespaces whose pods are listed separately; for more,
+	// one list of all pods is cheaper.
 	maxNamespaces = 10
-	// maxPods bounds how many pods are looked at, three times what Kubernetes
-	// supports. None of them is kept.
+	// maxPods bounds the pods that are listed: three times as many as Kubernetes
+	// supports. No pod is kept.
 	maxPods = 500_000
-	// maxNamedBudgets is how many PodDisruptionBudgets of a pod are named.
+	// maxNamedBudgets bounds the PodDisruptionBudgets of a pod that are named.
 	maxNamedBudgets = 5
-	// evictable leaves out pods to which no PodDisruptionBudget applies
+	// evictable selects pods to which PodDisruptionBudgets apply
 	// (kubernetes pkg/registry/core/pod/storage/eviction.go, canIgnorePDB).
 	evictable = "status.phase!=Pending,status.phase!=Succeeded,status.phase!=Failed"
 )
 
-// PodDisruptionBudgets are all of them, by namespace and name, without their
-// labels, their annotations and the pods that are being evicted.
+// PodDisruptionBudgets are all PodDisruptionBudgets, sorted by namespace and name,
+// without their labels, their annotations and the pods that are being evicted.
 func (c *Cluster) PodDisruptionBudgets(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
-	return c.budgets.get(func() ([]policyv1.PodDisruptionBudget, error) {
+	return once(c, "budgets", func() ([]policyv1.PodDisruptionBudget, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.clients.Kubernetes.PolicyV1().PodDisruptionBudgets(corev1.NamespaceAll).List(ctx, options)
+			return c.api.Kubernetes.PolicyV1().PodDisruptionBudgets(corev1.NamespaceAll).List(ctx, options)
 		}, func(budget *policyv1.PodDisruptionBudget) {
 			budget.Labels, budget.Annotations, budget.Status.DisruptedPods = nil, nil, nil
 		})
 	})
 }
 
-// Contention is what several PodDisruptionBudgets have in common: pods that
-// each of them selects, and that can therefore not be evicted.
+// Contention is pods that several PodDisruptionBudgets select, and that therefore
+// cannot be evicted.
 type Contention struct {
 	Namespace string
 	// Budgets are the names of the first few, sorted; at least two.
 	Budgets []string
-	// Pods counts the pods, Pod is the name of one.
+	// Pods counts the pods, Pod is the name of one pod.
 	Pods int
 	Pod  string
 }
 
-// Contentions are all of them, by namespace and budgets. Pods are read only
-// where budgets of a namespace may have some in common, and of pods only the
-// metadata. Pods that a drain leaves alone, those of DaemonSets and of the node
-// itself, do not count.
+// Contentions are all contentions, sorted by namespace and budgets. Pods are listed
+// only in namespaces whose budgets may overlap, and only their metadata is read. Pods
+// that a drain does not evict, those of DaemonSets and of the node itself, do not
+// count.
 func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
-	return c.contentions.get(func() ([]Contention, error) {
+	return once(c, "contentions", func() ([]Contention, error) {
 		budgets, err := c.PodDisruptionBudgets(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 		}
-		selections, err := contenders(budgets)
+		selections, err := overlapping(budgets)
 		if err != nil {
 			return nil, err
 		}
@@ -85,19 +85,16 @@ func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
 }
 
 func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1.PartialObjectMetadata)) error {
-	path := "/api/v1/pods"
-	if namespace != corev1.NamespaceAll {
-		path = "/api/v1/namespaces/" + namespace + "/pods"
-	}
+	pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.FieldSelector = evictable
-		return c.metadata(ctx, path, options)
+		return pods.List(ctx, options)
 	})
 	pages.PageBufferSize = 1
 	count := 0
 	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 		if count++; count > maxPods {
-			return fmt.Errorf("there are more than %d of them", maxPods)
+			return fmt.Errorf("the cluster has more than %d pods", maxPods)
 		}
 		if pod, ok := item.(*metav1.PartialObjectMetadata); ok && drained(pod) {
 			do(pod)
@@ -106,7 +103,7 @@ func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1
 	})
 }
 
-// drained says whether a drain evicts the pod.
+// drained reports whether a drain evicts the pod.
 func drained(pod *metav1.PartialObjectMetadata) bool {
 	if _, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]; ok || pod.DeletionTimestamp != nil {
 		return false
@@ -115,11 +112,11 @@ func drained(pod *metav1.PartialObjectMetadata) bool {
 	return owner == nil || owner.Kind != "DaemonSet"
 }
 
-// selection finds the budgets of one namespace that select a pod. Each is found
-// by one label that it asks for, so that a pod is not compared with all.
+// selection finds the budgets of one namespace that select a pod. Each is indexed by
+// one label that it requires, so that a pod is not compared with all.
 type selection struct {
 	byLabel map[string][]selector
-	// others ask for no certain label.
+	// others require no particular label.
 	others []selector
 }
 
@@ -128,18 +125,18 @@ type selector struct {
 	labels labels.Selector
 }
 
-// contenders are the selections of the namespaces in which budgets may have
-// pods in common.
-func contenders(budgets []policyv1.PodDisruptionBudget) (map[string]*selection, error) {
-	together := map[string][]*policyv1.PodDisruptionBudget{}
+// overlapping are the selections of the namespaces in which budgets may select the
+// same pods.
+func overlapping(budgets []policyv1.PodDisruptionBudget) (map[string]*selection, error) {
+	byNamespace := map[string][]*policyv1.PodDisruptionBudget{}
 	for i := range budgets {
 		if selectsSome(&budgets[i]) {
-			together[budgets[i].Namespace] = append(together[budgets[i].Namespace], &budgets[i])
+			byNamespace[budgets[i].Namespace] = append(byNamespace[budgets[i].Namespace], &budgets[i])
 		}
 	}
 	found := map[string]*selection{}
-	for namespace, budgets := range together {
-		if apart(budgets) {
+	for namespace, budgets := range byNamespace {
+		if disjoint(budgets) {
 			continue
 		}
 		selection, err := selectionOf(budgets)
@@ -151,16 +148,16 @@ func contenders(budgets []policyv1.PodDisruptionBudget) (map[string]*selection, 
 	return found, nil
 }
 
-// selectsSome says whether a budget may select pods.
+// selectsSome reports whether a budget may select pods.
 func selectsSome(budget *policyv1.PodDisruptionBudget) bool {
 	status := budget.Status
 	stale := status.ObservedGeneration < budget.Generation
 	return budget.Spec.Selector != nil && (stale || status.ExpectedPods > 0 || status.CurrentHealthy > 0)
 }
 
-// apart says whether it is certain that no two of these budgets select the same
-// pod: there is a label of which each wants another value.
-func apart(budgets []*policyv1.PodDisruptionBudget) bool {
+// disjoint reports whether no two of these budgets can select the same pod: each
+// requires another value of one label.
+func disjoint(budgets []*policyv1.PodDisruptionBudget) bool {
 	for key := range budgets[0].Spec.Selector.MatchLabels {
 		values := map[string]bool{}
 		for _, budget := range budgets {
@@ -180,7 +177,7 @@ func selectionOf(budgets []*policyv1.PodDisruptionBudget) (*selection, error) {
 	for _, budget := range budgets {
 		matching, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil {
-			return nil, fmt.Errorf("the selector of PodDisruptionBudget %s/%s cannot be read: %w", budget.Namespace, budget.Name, err)
+			return nil, fmt.Errorf("the selector of PodDisruptionBudget %s/%s is invalid: %w", budget.Namespace, budget.Name, err)
 		}
 		selector := selector{budget: budget.Name, labels: matching}
 		label := anyLabel(budget.Spec.Selector)
@@ -193,7 +190,7 @@ func selectionOf(budgets []*policyv1.PodDisruptionBudget) (*selection, error) {
 	return found, nil
 }
 
-// anyLabel is one of the labels that a selector asks for, or empty.
+// anyLabel is any label that a selector requires, or empty.
 func anyLabel(selector *metav1.LabelSelector) string {
 	for key, value := range selector.MatchLabels {
 		return key + "=" + value
@@ -201,7 +198,7 @@ func anyLabel(selector *metav1.LabelSelector) string {
 	return ""
 }
 
-// of names the budgets that select a pod with these labels, sorted.
+// of are the names of the budgets that select a pod with these labels, sorted.
 func (s *selection) of(pod map[string]string) []string {
 	if s == nil {
 		return nil
@@ -222,7 +219,7 @@ func (s *selection) of(pod map[string]string) []string {
 	return names
 }
 
-// contentions are what was found so far, by namespace and the first two budgets.
+// contentions are those found so far, by namespace and the first two budgets.
 type contentions map[[3]string]*Contention
 
 func (c contentions) add(pod *metav1.PartialObjectMetadata, budgets []string) {

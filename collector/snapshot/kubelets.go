@@ -14,27 +14,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// maxNamedNodes is how many nodes of a group are known by name.
+// maxNamedNodes bounds the nodes of a group that are named.
 const maxNamedNodes = 5
 
-// Kubelets are the nodes of one pool that have the same kubelet.
+// Kubelets are the nodes of one pool with the same version of the kubelet.
 type Kubelets struct {
-	// Version is the kubelet's as the nodes report it; empty where they do not.
+	// Version is the version that the nodes report; empty where they do not.
 	Version string
-	// Pool is the MachineConfigPool that updates the nodes; empty where none
-	// does, as for Windows.
+	// Pool is the MachineConfigPool that updates the nodes; empty where none does, as
+	// for Windows.
 	Pool string
-	// Paused says that the pool is.
+	// Paused is true when the pool is paused.
 	Paused bool
-	// Count is how many nodes these are, Nodes the names of the first few.
+	// Count is the number of nodes, Nodes the names of the first few.
 	Count int
 	Nodes []string
 }
 
-// Kubelets are those of all nodes, by pool and version. An error about the
-// MachineConfigPools comes with the kubelets, which then have no pool.
+// Kubelets are those of all nodes, sorted by pool and version. Beside an error about
+// the MachineConfigPools, the kubelets are returned without a pool.
 func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
-	return c.kubelets.get(func() ([]Kubelets, error) {
+	return once(c, "kubelets", func() ([]Kubelets, error) {
 		nodes, err := c.Nodes(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the nodes: %w", err)
@@ -74,15 +74,15 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 	return groups
 }
 
-// pool is what a MachineConfigPool says of which nodes it updates.
+// pool is the selection of nodes of a MachineConfigPool.
 type pool struct {
 	name     string
 	paused   bool
 	selector labels.Selector
 }
 
-// rank orders pools where several select a node: the control plane's come
-// first, then custom pools, then worker, which selects their nodes too
+// rank is the precedence of pools that select the same node: the control plane's,
+// then custom pools, then worker, which selects their nodes too
 // (machine-config-operator pkg/helpers, GetPrimaryPoolForNode).
 func (p pool) rank() int {
 	switch p.name {
@@ -94,13 +94,13 @@ func (p pool) rank() int {
 	return 1
 }
 
-// readPools sorts the pools by rank and name.
+// readPools parses the pools, and sorts them by rank and name.
 func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
 	var pools []pool
 	for i := range found {
 		selector, err := metav1.LabelSelectorAsSelector(found[i].Spec.NodeSelector)
 		if err != nil {
-			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q cannot be read: %w", found[i].Name, err)
+			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q is invalid: %w", found[i].Name, err)
 		}
 		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, selector: selector})
 	}
@@ -110,8 +110,9 @@ func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error)
 	return pools, nil
 }
 
-// poolOf is the pool that updates a node, or none. Where several custom pools
-// select it, none of them does; the one whose configuration it has is named.
+// poolOf is the pool that updates a node, or the zero value. Where several custom
+// pools select the node, none updates it; the result is the one whose configuration
+// the node has.
 func poolOf(node *corev1.Node, pools []pool) pool {
 	if node.Labels[corev1.LabelOSStable] == string(corev1.Windows) {
 		return pool{}

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// maxObjects bounds what is kept of one resource: ten times what Kubernetes
-// supports of nodes, and more than of anything else that is read here.
+// maxObjects bounds the objects of one resource: ten times as many as the nodes that
+// Kubernetes supports, and more than of any other resource that is read.
 const maxObjects = 50_000
 
-// list reads all pages of a list, and keeps of each object what keep leaves.
-// More than maxObjects are an error: a part of them would look like all.
+// list reads all pages of a list; keep drops the fields of an object that are not
+// kept. More than maxObjects are an error, since a part of them would look like all.
 func list[T any, P interface {
 	*T
 	runtime.Object
@@ -33,8 +33,8 @@ func list[T any, P interface {
 	return all, err
 }
 
-// listAs is list for an API that has no client of its own here: every object is
-// read as a T. One that cannot be is an error that names it.
+// listAs is list for an API without a typed client: every object is decoded as a T.
+// One that cannot be is an error that names it.
 func listAs[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, keep func(*T)) ([]T, error) {
 	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(resource).List(ctx, options)
@@ -44,7 +44,7 @@ func listAs[T any](ctx context.Context, client dynamic.Interface, resource schem
 		trim(object)
 		var typed T
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &typed); err != nil {
-			return fmt.Errorf("%s %s/%s cannot be read: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+			return fmt.Errorf("%s %s/%s cannot be decoded: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 		}
 		keep(&typed)
 		all = append(all, typed)
@@ -53,7 +53,7 @@ func listAs[T any](ctx context.Context, client dynamic.Interface, resource schem
 	return all, err
 }
 
-// each calls do with all objects of a list, which it reads in pages.
+// each calls do for each object of a list, which is read in pages.
 func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error) error {
 	pages := pager.New(page)
 	pages.PageBufferSize = 1
@@ -64,13 +64,13 @@ func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error)
 			return fmt.Errorf("the list has a %T", item)
 		}
 		if count++; count > maxObjects {
-			return fmt.Errorf("there are more than %d of them", maxObjects)
+			return fmt.Errorf("the list has more than %d objects", maxObjects)
 		}
 		return do(object)
 	})
 }
 
-// trim drops from an object what no check looks at.
+// trim drops fields of an object that no check reads.
 func trim(object metav1.Object) {
 	object.SetManagedFields(nil)
 	annotations := object.GetAnnotations()

@@ -6,12 +6,12 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// MachineSets are all of them, by namespace and name, without what their
-// machines are made of.
+// MachineSets are all MachineSets, sorted by namespace and name, without the templates
+// of their machines.
 func (c *Cluster) MachineSets(ctx context.Context) ([]machinev1beta1.MachineSet, error) {
-	return c.machineSets.get(func() ([]machinev1beta1.MachineSet, error) {
+	return once(c, "machineSets", func() ([]machinev1beta1.MachineSet, error) {
 		resource := machinev1beta1.GroupVersion.WithResource("machinesets")
-		return listAs(ctx, c.clients.Dynamic, resource, func(set *machinev1beta1.MachineSet) {
+		return listAs(ctx, c.api.Dynamic, resource, func(set *machinev1beta1.MachineSet) {
 			set.Spec.Template = machinev1beta1.MachineTemplateSpec{}
 		})
 	})

@@ -1,6 +1,9 @@
-// Package snapshot answers: what is in this cluster now? Every resource is read
-// once, when the first check asks for it, for all checks and all targets; lists
-// are read in pages, and only what a check looks at is kept.
+// Package snapshot answers: what is the present state of this cluster?
+//
+// Every resource is read once, by the first check that needs it, for all checks
+// and all targets. Lists are read in pages, and only fields that a check uses are
+// kept. [List] reads any resource; a method exists where fields are dropped or
+// values derived.
 package snapshot
 
 import (
@@ -8,133 +11,100 @@ import (
 	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
-// Clients reach the cluster. All are required. Errors of what they read are
-// returned as they are, so that a check can tell Forbidden from NotFound.
-type Clients struct {
-	Kubernetes kubernetes.Interface
-	OpenShift  configclient.Interface
-	// Dynamic reads the APIs that have no client of their own here.
-	Dynamic dynamic.Interface
-}
-
-// Cluster is what was read of one cluster. Its methods may be called
-// concurrently; what they return is shared, and must not be changed.
+// Cluster is a snapshot of one cluster. Its methods may be called concurrently; their
+// results are shared, and must not be changed. Errors of the API server are returned
+// unwrapped, so that a check can distinguish Forbidden from NotFound.
 type Cluster struct {
-	clients Clients
+	api *cluster.Cluster
 
-	version        reading[*configv1.ClusterVersion]
-	operators      reading[[]configv1.ClusterOperator]
-	infrastructure reading[*configv1.Infrastructure]
-	nodes          reading[[]corev1.Node]
-	pools          reading[[]machineconfigurationv1.MachineConfigPool]
-	kubelets       reading[[]Kubelets]
-	apiUses        reading[[]APIUse]
-	deprecatedAPIs reading[[]DeprecatedAPI]
-	operatorsOfOLM reading[[]metav1.PartialObjectMetadata]
-	definitions    reading[[]metav1.PartialObjectMetadata]
-	configMaps     readings[*corev1.ConfigMap]
-
-	conditionalUpdates reading[*ConditionalUpdates]
-
-	budgets        reading[[]policyv1.PodDisruptionBudget]
-	contentions    reading[[]Contention]
-	machineSets    reading[[]machinev1beta1.MachineSet]
-	upgradeConfigs reading[[]UpgradeConfig]
+	mutex    sync.Mutex
+	readings map[string]any
 }
 
-// Of makes a Cluster of which nothing is read yet.
-func Of(clients Clients) *Cluster { return &Cluster{clients: clients} }
+// Of makes a snapshot in which nothing is read yet.
+func Of(api *cluster.Cluster) *Cluster { return &Cluster{api: api, readings: map[string]any{}} }
 
-// reading is what came of reading one thing.
+// List reads all objects of a resource as T, sorted by namespace and name. An object
+// that cannot be decoded as T is an error that names it.
+func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionResource) ([]T, error) {
+	return once(c, "list "+resource.String(), func() ([]T, error) {
+		return listAs(ctx, c.api.Dynamic, resource, func(*T) {})
+	})
+}
+
+// reading is the result of reading one thing.
 type reading[T any] struct {
 	once  sync.Once
 	value T
 	err   error
 }
 
-// get reads on the first call only.
-func (r *reading[T]) get(read func() (T, error)) (T, error) {
+// once reads what key identifies, on the first call only.
+func once[T any](c *Cluster, key string, read func() (T, error)) (T, error) {
+	c.mutex.Lock()
+	r, ok := c.readings[key].(*reading[T])
+	if !ok {
+		r = &reading[T]{}
+		c.readings[key] = r
+	}
+	c.mutex.Unlock()
 	r.once.Do(func() { r.value, r.err = read() })
 	return r.value, r.err
 }
 
-// readings are those of many things, by name.
-type readings[T any] struct {
-	mutex  sync.Mutex
-	byName map[string]*reading[T]
-}
-
-// of is the reading of one of them.
-func (r *readings[T]) of(name string) *reading[T] {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.byName == nil {
-		r.byName = map[string]*reading[T]{}
-	}
-	if r.byName[name] == nil {
-		r.byName[name] = &reading[T]{}
-	}
-	return r.byName[name]
-}
-
-// ClusterVersion is the one that is named "version".
+// ClusterVersion is the ClusterVersion "version".
 func (c *Cluster) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
-	return c.version.get(func() (*configv1.ClusterVersion, error) {
-		return c.clients.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	return once(c, "version", func() (*configv1.ClusterVersion, error) {
+		return c.api.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	})
 }
 
-// Infrastructure is the one that is named "cluster".
+// Infrastructure is the Infrastructure "cluster".
 func (c *Cluster) Infrastructure(ctx context.Context) (*configv1.Infrastructure, error) {
-	return c.infrastructure.get(func() (*configv1.Infrastructure, error) {
-		return c.clients.OpenShift.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
+	return once(c, "infrastructure", func() (*configv1.Infrastructure, error) {
+		return c.api.OpenShift.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
 	})
 }
 
-// ConfigMap is one ConfigMap, read once whoever asks for it.
+// ConfigMap is one ConfigMap.
 func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
-	return c.configMaps.of(namespace + "/" + name).get(func() (*corev1.ConfigMap, error) {
-		return c.clients.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	return once(c, "configMap "+namespace+"/"+name, func() (*corev1.ConfigMap, error) {
+		return c.api.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
-// ClusterOperators are all of them, by name.
+// ClusterOperators are all ClusterOperators, sorted by name.
 func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOperator, error) {
-	return c.operators.get(func() ([]configv1.ClusterOperator, error) {
+	return once(c, "operators", func() ([]configv1.ClusterOperator, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.clients.OpenShift.ConfigV1().ClusterOperators().List(ctx, options)
+			return c.api.OpenShift.ConfigV1().ClusterOperators().List(ctx, options)
 		}, func(operator *configv1.ClusterOperator) {
 			operator.Status.RelatedObjects, operator.Status.Extension.Raw = nil, nil
 		})
 	})
 }
 
-// Nodes are all of them, by name, without their images and volumes.
+// Nodes are all nodes, sorted by name, without their images and volumes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
-	return c.nodes.get(func() ([]corev1.Node, error) {
+	return once(c, "nodes", func() ([]corev1.Node, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return c.clients.Kubernetes.CoreV1().Nodes().List(ctx, options)
+			return c.api.Kubernetes.CoreV1().Nodes().List(ctx, options)
 		}, func(node *corev1.Node) {
 			node.Status.Images, node.Status.VolumesAttached, node.Status.VolumesInUse = nil, nil, nil
 		})
 	})
 }
 
-// MachineConfigPools are all of them, by name.
+// MachineConfigPools are all MachineConfigPools, sorted by name.
 func (c *Cluster) MachineConfigPools(ctx context.Context) ([]machineconfigurationv1.MachineConfigPool, error) {
-	return c.pools.get(func() ([]machineconfigurationv1.MachineConfigPool, error) {
-		resource := machineconfigurationv1.GroupVersion.WithResource("machineconfigpools")
-		return listAs(ctx, c.clients.Dynamic, resource, func(*machineconfigurationv1.MachineConfigPool) {})
-	})
+	return List[machineconfigurationv1.MachineConfigPool](ctx, c, machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"))
 }

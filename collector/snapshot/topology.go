@@ -7,24 +7,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Topology says who runs the control plane, and with that which checks make
-// sense.
+// Topology is where the control plane runs, which decides which checks apply.
 type Topology string
 
 // The topologies.
 const (
 	// SelfManaged is an OpenShift cluster that runs its own control plane.
 	SelfManaged Topology = "SelfManaged"
-	// HyperShift is a hosted cluster: its control plane, and with it etcd and
-	// the machine configuration, is another cluster's
-	// (Infrastructure status.controlPlaneTopology: External).
+	// HyperShift is a hosted cluster: its control plane, with etcd and the machine
+	// configuration, runs in another cluster (Infrastructure
+	// status.controlPlaneTopology: External).
 	HyperShift Topology = "HyperShift"
-	// Kubernetes is a cluster without OpenShift's Infrastructure. MicroShift is
-	// one: it has no ClusterVersion that could be updated.
+	// Kubernetes is a cluster without OpenShift's Infrastructure, such as MicroShift,
+	// which has no ClusterVersion.
 	Kubernetes Topology = "Kubernetes"
 )
 
-// Topology reads it from the Infrastructure.
+// Topology is read from the Infrastructure.
 func (c *Cluster) Topology(ctx context.Context) (Topology, error) {
 	infrastructure, err := c.Infrastructure(ctx)
 	switch {

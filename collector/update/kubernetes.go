@@ -6,17 +6,17 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// The newest releases of each major version whose Kubernetes is known.
+// The newest minor versions of each major version whose Kubernetes is known.
 const (
 	last4 = 23
 	last5 = 2
 )
 
-// Kubernetes says which Kubernetes an OpenShift release has: the y of 1.y. It
-// is false where that is not known; nobody should guess it.
+// Kubernetes is the y of the Kubernetes version 1.y of an OpenShift release. It is
+// false when unknown.
 //
-// 4.y has had 1.(y+13) since 4.3, which skipped one; 5.0 has the same as 4.23,
-// and goes on from there (cluster-kube-apiserver-operator
+// 4.y has 1.(y+13) since 4.3, which skipped one; 5.0 has the same as 4.23, and 5.y
+// continues from there (cluster-kube-apiserver-operator
 // pkg/operator/kubeletversionskewcontroller, in its tests).
 func Kubernetes(release semver.Version) (minor uint64, known bool) {
 	switch {
@@ -30,8 +30,8 @@ func Kubernetes(release semver.Version) (minor uint64, known bool) {
 	return 0, false
 }
 
-// Next is the minor release that follows on the way up, one hop at a time: 5.0
-// follows 4.23. It is false where the next one is not known.
+// Next is the next minor version, one hop later: 5.0 follows 4.23. It is false when
+// unknown.
 func Next(release semver.Version) (next semver.Version, known bool) {
 	next = semver.Version{Major: release.Major, Minor: release.Minor + 1}
 	if release.Major == 4 && release.Minor == last4 {
@@ -41,8 +41,8 @@ func Next(release semver.Version) (next semver.Version, known bool) {
 	return next, known
 }
 
-// FirstWith names the first OpenShift release that has Kubernetes 1.minor or
-// a later one. It is false where that is not known.
+// FirstWith is the first OpenShift release with Kubernetes 1.minor or later. It is
+// false when unknown.
 func FirstWith(minor uint64) (release string, known bool) {
 	for release := (semver.Version{Major: 4, Minor: 1}); ; {
 		has, _ := Kubernetes(release)
@@ -55,7 +55,7 @@ func FirstWith(minor uint64) (release string, known bool) {
 	}
 }
 
-// Line names the minor version of a release: 4.18 for 4.18.3.
+// Line is the minor version of a release: 4.18 for 4.18.3.
 func Line(release semver.Version) string {
 	return fmt.Sprintf("%d.%d", release.Major, release.Minor)
 }

@@ -1,5 +1,6 @@
-// Package update answers: what kind of update is it from one release to
-// another? Most gates stand only in the way of some kinds.
+// Package update answers: what kind of update is it from one release to another?
+//
+// Most gates block only some kinds.
 package update
 
 import (
@@ -8,11 +9,11 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// Kind says how far apart two releases are.
+// Kind is the distance between two releases.
 type Kind string
 
-// The kinds of update. Minor and Major are one step up; SkipLevel is more than
-// one minor version.
+// The kinds of update. Minor is the next minor version, Major a later major version,
+// SkipLevel more than one minor version.
 const (
 	Same      Kind = "Same"
 	Patch     Kind = "Patch"
@@ -22,15 +23,14 @@ const (
 	Rollback  Kind = "Rollback"
 )
 
-// Update is a move of the cluster from one release to another.
+// Update is a change of the cluster from one release to another.
 type Update struct {
 	From semver.Version
 	To   semver.Version
 }
 
-// Parse makes an Update of two versions as ClusterVersion has them. A version
-// that is not SemVer is an error that names it: what cannot be compared cannot
-// be judged.
+// Parse makes an Update of two versions as in ClusterVersion. A version that is not
+// SemVer is an error that names it.
 func Parse(from, to string) (Update, error) {
 	current, err := semver.Parse(from)
 	if err != nil {
@@ -61,9 +61,9 @@ func (u Update) Kind() Kind {
 	}
 }
 
-// LeavesMinor is true for the kinds that CVO's minor-level gates stand in the
-// way of: Minor, SkipLevel and Major (cluster-version-operator
-// pkg/internal/constants.go, IsMinorOrMajorVersionUpdate).
+// LeavesMinor is true for the kinds that CVO's gates for minor versions block: Minor,
+// SkipLevel and Major (cluster-version-operator pkg/internal/constants.go,
+// IsMinorOrMajorVersionUpdate).
 func (u Update) LeavesMinor() bool {
 	switch u.Kind() {
 	case Minor, SkipLevel, Major:

@@ -13,13 +13,13 @@ func TestKind(t *testing.T) {
 		want     update.Kind
 		leaves   bool
 	}{
-		"Same":         {reason: "nothing would change", from: "4.18.3", to: "4.18.3", want: update.Same},
+		"Same":         {reason: "the same release", from: "4.18.3", to: "4.18.3", want: update.Same},
 		"Patch":        {reason: "same minor version", from: "4.18.3", to: "4.18.16", want: update.Patch},
 		"Minor":        {reason: "next minor version", from: "4.18.3", to: "4.19.0", want: update.Minor, leaves: true},
 		"SkipLevel":    {reason: "two minor versions up", from: "5.0.1", to: "5.2.0", want: update.SkipLevel, leaves: true},
-		"Major":        {reason: "a major step is Major, however large its minor", from: "4.23.1", to: "5.0.0", want: update.Major, leaves: true},
-		"Rollback":     {reason: "a lower version of the same minor", from: "4.18.16", to: "4.18.3", want: update.Rollback},
-		"RollbackDown": {reason: "a lower minor is a rollback, not a minor update", from: "4.18.16", to: "4.17.3", want: update.Rollback},
+		"Major":        {reason: "a later major version is Major, with any minor version", from: "4.23.1", to: "5.0.0", want: update.Major, leaves: true},
+		"Rollback":     {reason: "an earlier version of the same minor version", from: "4.18.16", to: "4.18.3", want: update.Rollback},
+		"RollbackDown": {reason: "an earlier minor version is a rollback", from: "4.18.16", to: "4.17.3", want: update.Rollback},
 		"Candidate":    {reason: "a release candidate precedes its release", from: "4.18.0-rc.1", to: "4.18.0", want: update.Patch},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestKind(t *testing.T) {
 	}
 }
 
-func TestParseNamesTheBadVersion(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, from, to string }{
 		"From": {reason: "4.18 has no patch level", from: "4.18", to: "4.19.0"},
 		"To":   {reason: "a tag is not a version", from: "4.18.0", to: "latest"},

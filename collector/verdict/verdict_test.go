@@ -7,23 +7,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-func finding(name string, source preflight.Source, outcome preflight.Outcome) preflight.Finding {
-	blocks := outcome == preflight.Fail || outcome == preflight.Unknown
-	return preflight.Finding{Name: name, Source: source, Outcome: outcome, Blocks: blocks}
+// made is a finding of a source, which blocks where its outcome does.
+func made(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
+	return finding.New(outcome, "", "").Named(name).From(source)
 }
 
-func informing(f preflight.Finding) preflight.Finding {
+// informing is the finding of a check that does not block this update.
+func informing(f finding.Finding) finding.Finding {
 	f.Blocks = false
 	return f
 }
 
-func acknowledged(f preflight.Finding) preflight.Finding {
-	f.Bypass = &preflight.Bypass{By: verdict.ByAdminAck}
-	return f
+func acknowledged(f finding.Finding) finding.Finding {
+	return f.Bypassed(finding.Bypass{By: finding.ByAdminAck})
 }
 
 func TestFold(t *testing.T) {
@@ -31,101 +32,101 @@ func TestFold(t *testing.T) {
 	accept := func(names ...string) verdict.Policy {
 		policy := verdict.Policy{Accepted: map[string]string{}}
 		for _, name := range names {
-			policy.Accepted[name] = "--accept"
+			policy.Accepted[name] = "request"
 		}
 		return policy
 	}
 	for name, tc := range map[string]struct {
 		reason   string
-		findings []preflight.Finding
+		findings []finding.Finding
 		expected verdict.Expectation
 		policy   verdict.Policy
 		want     verdict.Verdict
 	}{
 		"AllPass": {
 			reason:   "every expected check passed",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Pass)},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"NothingCollected": {
-			reason: "nothing collected at all is no reason to update",
+			reason: "no collected finding is not a pass",
 			want:   verdict.Verdict{Decision: verdict.Undecided},
 		},
 		"NotAllReported": {
 			reason:   "a check that did not report has not passed",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Pass)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Pass)},
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.C"}},
 			want:     verdict.Verdict{Decision: verdict.Undecided},
 		},
 		"WarnAndSkip": {
-			reason: "warnings and skipped checks do not stand in the way",
-			findings: []preflight.Finding{
-				finding("A.B", preflight.SourceJob, preflight.Warn), finding("A.C", preflight.SourceJob, preflight.Skipped),
+			reason: "warnings and skipped checks do not block",
+			findings: []finding.Finding{
+				made("A.B", finding.SourceJob, preflight.Warn), made("A.C", finding.SourceJob, preflight.Skipped),
 			},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"FailBeatsUnknown": {
-			reason: "a known obstacle decides, also where something else could not be told",
-			findings: []preflight.Finding{
-				finding("A.B", preflight.SourceJob, preflight.Unknown), finding("A.C", preflight.SourceJob, preflight.Fail),
+			reason: "a failure decides, also beside an inconclusive check",
+			findings: []finding.Finding{
+				made("A.B", finding.SourceJob, preflight.Unknown), made("A.C", finding.SourceJob, preflight.Fail),
 			},
 			expected: all,
 			want:     verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.C"}, Undecided: []string{"A.B"}},
 		},
 		"FailThatDoesNotBlock": {
-			reason:   "a gate that concerns other targets informs only",
-			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			reason:   "a gate that blocks other targets only informs",
+			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Fail))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"UnknownAlwaysCounts": {
-			reason:   "could not tell is never a pass, whatever the source says of blocking",
-			findings: []preflight.Finding{informing(finding("Gate", preflight.SourceGate, preflight.Unknown))},
+			reason:   "an inconclusive check never counts as a pass, also where it does not block",
+			findings: []finding.Finding{informing(made("Gate", finding.SourceGate, preflight.Unknown))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"Gate"}},
 		},
-		"OutcomeNobodyKnows": {
-			reason:   "a word of a newer check must not read as a pass",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, "Splendid")},
+		"NewOutcome": {
+			reason:   "an outcome of a newer check does not count as a pass",
+			findings: []finding.Finding{made("A.B", finding.SourceJob, "Deferred")},
 			expected: all, want: verdict.Verdict{Decision: verdict.Undecided, Undecided: []string{"A.B"}},
 		},
 		"AcceptedFail": {
 			reason:   "a Job's failure may be accepted by name",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Fail)},
 			expected: all, policy: accept("A.B"),
 			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"A.B"}},
 		},
 		"AcceptedUnknown": {
 			reason:   "accepting covers a risk that could not be evaluated",
-			findings: []preflight.Finding{finding("Risk", preflight.SourceRisk, preflight.Unknown)},
+			findings: []finding.Finding{made("Risk", finding.SourceRisk, preflight.Unknown)},
 			expected: verdict.Expectation{Checks: 1, Missing: []string{"Risk"}}, policy: accept("Risk"),
 			want: verdict.Verdict{Decision: verdict.Ready, Accepted: []string{"Risk"}},
 		},
 		"AcceptedOther": {
-			reason:   "accepting one finding says nothing of another",
-			findings: []preflight.Finding{finding("A.B", preflight.SourceJob, preflight.Fail)},
+			reason:   "accepting one finding does not cover another",
+			findings: []finding.Finding{made("A.B", finding.SourceJob, preflight.Fail)},
 			expected: all, policy: accept("A.C"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"A.B"}},
 		},
 		"AcceptedGate": {
-			reason:   "no acceptance gets past what CVO itself would still block",
-			findings: []preflight.Finding{finding("Gate", preflight.SourceGate, preflight.Fail)},
+			reason:   "an acceptance does not bypass a gate, which CVO itself blocks",
+			findings: []finding.Finding{made("Gate", finding.SourceGate, preflight.Fail)},
 			expected: all, policy: accept("Gate"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"Gate"}},
 		},
 		"AcceptedSignature": {
 			reason:   "trust in the release is not a risk to accept by name",
-			findings: []preflight.Finding{finding("ReleaseSignature", preflight.SourceSignature, preflight.Fail)},
+			findings: []finding.Finding{made("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
 			expected: all, policy: accept("ReleaseSignature"),
 			want: verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{"ReleaseSignature"}},
 		},
 		"Acknowledged": {
 			reason:   "an acknowledged gate is open",
-			findings: []preflight.Finding{acknowledged(finding("Gate", preflight.SourceGate, preflight.Fail))},
+			findings: []finding.Finding{acknowledged(made("Gate", finding.SourceGate, preflight.Fail))},
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"Forced": {
-			reason: "force gets past everything, and says so",
-			findings: []preflight.Finding{
-				finding("Gate", preflight.SourceGate, preflight.Fail), finding("A.B", preflight.SourceJob, preflight.Unknown),
+			reason: "force bypasses everything, and is reported",
+			findings: []finding.Finding{
+				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true},
 			want: verdict.Verdict{Decision: verdict.Ready, Forced: true},
@@ -145,15 +146,15 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestFoldSortsWhatDecidesFirst(t *testing.T) {
-	_, folded := verdict.Fold([]preflight.Finding{
-		finding("Z.Pass", preflight.SourceJob, preflight.Pass),
-		finding("B.Warn", preflight.SourceJob, preflight.Warn),
-		finding("A.Unknown", preflight.SourceJob, preflight.Unknown),
-		finding("C.Accepted", preflight.SourceJob, preflight.Fail),
-		finding("D.Fail", preflight.SourceJob, preflight.Fail),
-		finding("B.Fail", preflight.SourceJob, preflight.Fail),
-	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "--accept"}})
+func TestFoldSortsDecisiveFindingsFirst(t *testing.T) {
+	_, folded := verdict.Fold([]finding.Finding{
+		made("Z.Pass", finding.SourceJob, preflight.Pass),
+		made("B.Warn", finding.SourceJob, preflight.Warn),
+		made("A.Unknown", finding.SourceJob, preflight.Unknown),
+		made("C.Accepted", finding.SourceJob, preflight.Fail),
+		made("D.Fail", finding.SourceJob, preflight.Fail),
+		made("B.Fail", finding.SourceJob, preflight.Fail),
+	}, verdict.Expectation{}, verdict.Policy{Accepted: map[string]string{"C.Accepted": "request"}})
 	var names []string
 	for _, f := range folded {
 		names = append(names, f.Name)
@@ -164,8 +165,8 @@ func TestFoldSortsWhatDecidesFirst(t *testing.T) {
 	}
 }
 
-// The properties hold for any findings and policies: they are what keeps the
-// fold from ever failing open. A failure names the seed that made it.
+// The properties hold for any findings and policies, so that the fold never fails
+// open. A failure names its seed.
 func TestFoldProperties(t *testing.T) {
 	for name, property := range map[string]func(*testing.T, *rand.Rand){
 		"Order": orderDoesNotMatter, "Adding": addingNeverImproves, "Unaccepting": unacceptingNeverImproves,
@@ -192,7 +193,7 @@ func orderDoesNotMatter(t *testing.T, random *rand.Rand) {
 		t.Errorf("the order of findings matters: %s", diff)
 	}
 	if diff := cmp.Diff(folded, refolded); diff != "" {
-		t.Errorf("the order of findings shows in the report: %s", diff)
+		t.Errorf("the order of findings changes the report: %s", diff)
 	}
 }
 
@@ -241,8 +242,8 @@ func unknownIsNeverReady(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// Force is Ready, and says so; of the findings it changes nothing but the mark
-// on those that would count.
+// A forced verdict is Ready and marked as forced; force changes only the bypass of
+// findings that would count.
 func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
@@ -254,30 +255,30 @@ func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 		t.Errorf("forced: %+v", decided)
 	}
 	for i := range folded {
-		if verdict.Open(folded[i]) {
-			folded[i].Bypass = &preflight.Bypass{By: verdict.ByForce, Detail: "--force"}
+		if folded[i].Open() {
+			folded[i] = folded[i].Bypassed(finding.Bypass{By: finding.ByForce, Detail: "force"})
 		}
 	}
 	_, want := verdict.Fold(folded, expected, policy)
 	if diff := cmp.Diff(want, marked); diff != "" {
-		t.Errorf("force changed more than marks: -want +got:\n%s", diff)
+		t.Errorf("force changed more than bypasses: -want +got:\n%s", diff)
 	}
 }
 
-// No acceptance goes past a gate, a signature or a payload.
+// No acceptance bypasses a gate, a signature or a payload.
 func acceptanceSparesGates(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
 	policy.Force = false
 	decided, folded := verdict.Fold(findings, expected, policy)
 	for i, f := range folded {
-		if f.Bypass != nil && f.Bypass.By == verdict.ByAcceptedRisk && !verdict.Acceptable(f.Source) {
+		if f.Bypass != nil && f.Bypass.By == finding.ByAcceptedRisk && !f.Source.Acceptable() {
 			t.Errorf("%s of source %s was accepted", f.Name, f.Source)
 		}
-		if i > 0 && verdict.Open(f) && !verdict.Open(folded[i-1]) {
-			t.Errorf("%s decides, and is sorted behind %s, which does not", f.Name, folded[i-1].Name)
+		if i > 0 && f.Open() && !folded[i-1].Open() {
+			t.Errorf("%s decides, and is sorted after %s, which does not", f.Name, folded[i-1].Name)
 		}
-		if verdict.Open(f) && decided.Decision == verdict.Ready {
+		if f.Open() && decided.Decision == verdict.Ready {
 			t.Errorf("Ready although %s counts", f.Name)
 		}
 	}
@@ -288,24 +289,24 @@ func better(a, b verdict.Decision) bool {
 	return order[a] > order[b]
 }
 
-func arbitraryFinding(random *rand.Rand) preflight.Finding {
-	sources := []preflight.Source{preflight.SourceJob, preflight.SourceGate, preflight.SourceRisk, preflight.SourceSignature}
-	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Else"}
-	f := finding(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
+func arbitraryFinding(random *rand.Rand) finding.Finding {
+	sources := []finding.Source{finding.SourceJob, finding.SourceGate, finding.SourceRisk, finding.SourceSignature}
+	outcomes := []preflight.Outcome{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped, "Deferred"}
+	f := made(string(rune('A'+random.IntN(5))), sources[random.IntN(len(sources))], outcomes[random.IntN(len(outcomes))])
 	f.Blocks = random.IntN(4) > 0
-	f.Remediation = string(rune('a' + random.IntN(3)))
+	f = f.Remedy("%c", 'a'+random.IntN(3))
 	if random.IntN(6) == 0 {
 		f = acknowledged(f)
 	}
 	return f
 }
 
-func arbitrary(random *rand.Rand) ([]preflight.Finding, verdict.Expectation, verdict.Policy) {
+func arbitrary(random *rand.Rand) ([]finding.Finding, verdict.Expectation, verdict.Policy) {
 	policy := verdict.Policy{Accepted: map[string]string{}, Force: random.IntN(8) == 0}
 	for range random.IntN(4) {
-		policy.Accepted[string(rune('A'+random.IntN(5)))] = "--accept"
+		policy.Accepted[string(rune('A'+random.IntN(5)))] = "request"
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for range random.IntN(5) {
 		findings = append(findings, arbitraryFinding(random))
 	}

@@ -1,26 +1,107 @@
-// Package words answers: how is repeated what somebody else wrote?
+// Package words answers: how is text from outside, or a long list, put into a
+// message?
 //
-// What registries, stores and manifests say ends up in messages that people
-// read in terminals and logs. It may hold whatever its author chose.
+// Error texts of registries, logs of pods and fields of manifests end up in
+// messages that people read in terminals. They may contain anything their author
+// chose: control sequences, characters that reorder text, megabytes.
 package words
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// Line is text in one line: no more than its first most bytes, what no terminal
-// prints left out, which includes whatever moves the cursor or turns the
-// direction of reading, and white space folded.
-func Line(text string, most int) string {
-	if len(text) > most {
-		text = text[:most] + "..."
+// Line is text on one line of at most limit bytes: terminal escapes and
+// characters that are not printable are removed, white space is folded.
+func Line(text string, limit int) string {
+	return Cut(strings.Join(strings.Fields(printable(text, "", limit)), " "), limit)
+}
+
+// Lines is text of at most limit bytes without terminal escapes and characters
+// that are not printable. Line breaks and spaces are kept; tabs become spaces.
+func Lines(text string, limit int) string {
+	lines := strings.Split(printable(text, "\n", limit), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
 	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+	return Cut(strings.TrimSpace(strings.Join(lines, "\n")), limit)
+}
+
+// Printable is text without terminal escapes and characters that are not
+// printable; its length does not grow. Line breaks, spaces and tabs are kept.
+func Printable(text string) string { return printable(text, "\n\t", len(text)) }
+
+// Cut keeps the first limit bytes of text and whole characters; an ellipsis, of
+// three bytes, is among them where text is longer.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const ellipsis = "…"
+	end := max(0, limit-len(ellipsis))
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+// Last keeps the last limit bytes of text and whole characters.
+func Last(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	start := len(text) - limit
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	return text[start:]
+}
+
+// List joins the first most names, and counts the others.
+func List(names []string, most int) string {
+	return ListOf(names[:min(most, len(names))], len(names))
+}
+
+// ListOf joins names, which are the first ones of total, and counts the others.
+func ListOf(names []string, total int) string {
+	text := strings.Join(names, ", ")
+	if more := total - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Clauses joins the first most clauses with semicolons, and counts the others.
+func Clauses(clauses []string, most int) string {
+	text := strings.Join(clauses[:min(most, len(clauses))], "; ")
+	if more := len(clauses) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// escapes are the terminal's control sequences (ECMA-48, and the operating
+// system commands of xterm).
+var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
+
+// printable drops escapes and what is neither printable nor in keep; other white
+// space becomes a space. It reads four times as many bytes as are wanted, since
+// escapes may be most of the text.
+func printable(text, keep string, wanted int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), 4*min(len(text), wanted))], "")
+	if strings.Contains(text, "\x1b") {
+		text = escapes.ReplaceAllString(text, "")
+	}
+	return strings.Map(func(r rune) rune {
+		if (unicode.IsPrint(r) && r != unicode.ReplacementChar) || strings.ContainsRune(keep, r) {
 			return r
 		}
-		return ' '
-	}, strings.ToValidUTF8(text, ""))
-	return strings.Join(strings.Fields(text), " ")
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return -1
+	}, text)
 }

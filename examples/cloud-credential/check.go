@@ -12,25 +12,25 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// maxNamed bounds the permissions that a message names for one request.
+// maxNamed is the maximum number of permissions in a message for one request.
 const maxNamed = 10
 
-// credentials holds the checks.
+// credentials has the checks as methods.
 type credentials struct {
-	// directory has the target's CredentialsRequests as files, as `oc adm
-	// release extract --credentials-requests` writes them too.
+	// directory contains the target's CredentialsRequests as files, in the form of
+	// `oc adm release extract --credentials-requests`.
 	directory string
 }
 
-// permissions fails for each request of the target that wants more than the
-// request of the same name in the cluster, which is what the administrator
-// granted, unless the administrator says to have seen to it.
+// permissions fails for each request of the target that requires more permissions than
+// the request of the same name in the cluster, for which the administrator granted
+// them. It passes if the administrator acknowledged the target.
 func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 	cluster, target, err := c.open(ctx, t)
 	if err != nil || len(target) == 0 {
 		return err
 	}
-	acknowledged, err := reaches(cluster.upgradeableTo, t.Update().To)
+	acknowledged, err := covers(cluster.upgradeableTo, t.Update().To)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 			continue
 		}
 		t.Reason("PermissionsMissing")
-		t.Failf("CredentialsRequest %s of the target asks for what was not granted: %s", wanted.Name, some(missing))
+		t.Failf("CredentialsRequest %s of the target requires permissions that are not granted: %s", wanted.Name, some(missing))
 		t.Object(wanted.object())
 		remedy()
 	}
@@ -59,11 +59,11 @@ func (c credentials) permissions(ctx context.Context, t *preflight.T) error {
 
 func remedyPermissions(t *preflight.T) {
 	t.Remedyf("oc adm release extract --from=%s --credentials-requests --included --to=requests", cmp.Or(t.Update().Image, "RELEASE_IMAGE"))
-	t.Remedyf("Grant what they ask for: ccoctl aws create-iam-roles --credentials-requests-dir=requests --name=NAME --region=REGION --identity-provider-arn=ARN, or by hand in IAM. Then say so:")
+	t.Remedyf("Grant the permissions: ccoctl aws create-iam-roles --credentials-requests-dir=requests --name=NAME --region=REGION --identity-provider-arn=ARN, or in IAM. Then acknowledge the update:")
 	t.Remedyf("oc annotate cloudcredential.operator.openshift.io/cluster %s=%s --overwrite", upgradeableTo, t.Update().To)
 }
 
-// secrets fails for each request of the target that has no Secret with
+// secrets fails for each request of the target whose Secret is missing or has no
 // credentials for AWS.
 func (c credentials) secrets(ctx context.Context, t *preflight.T) error {
 	cluster, target, err := c.open(ctx, t)
@@ -72,56 +72,56 @@ func (c credentials) secrets(ctx context.Context, t *preflight.T) error {
 	}
 	for _, wanted := range target {
 		ref := wanted.Spec.SecretRef
-		fault, err := cluster.secretFault(ctx, ref)
+		violation, err := cluster.secretViolation(ctx, ref)
 		if err != nil {
 			return err
 		}
-		if fault == "" {
+		if violation == "" {
 			continue
 		}
 		t.Reason("SecretMissing")
-		t.Failf("Secret %s/%s, which CredentialsRequest %s of the target asks for, %s", ref.Namespace, ref.Name, wanted.Name, fault)
+		t.Failf("Secret %s/%s, which CredentialsRequest %s of the target requires, %s", ref.Namespace, ref.Name, wanted.Name, violation)
 		t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name})
 		t.Remedyf("oc create secret generic %s -n %s --from-file=credentials", ref.Name, ref.Namespace)
 	}
 	return nil
 }
 
-// open finds the cluster and reads the target's requests. There are none where
-// the check does not apply.
+// open connects to the cluster and reads the target's requests. They are empty if the
+// check does not apply.
 func (c credentials) open(ctx context.Context, t *preflight.T) (*cluster, []request, error) {
 	cluster, err := connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if cluster.mode != "Manual" {
-		t.Skipf("in credentialsMode %q the operator provides the credentials itself", cluster.mode)
+		t.Skipf("in credentialsMode %q the operator creates the credentials", cluster.mode)
 		return cluster, nil, nil
 	}
 	if cluster.platform != "AWS" {
-		t.Remedyf("Compare the CredentialsRequests of the two releases by hand.")
-		return nil, nil, fmt.Errorf("the platform is %q: only the permissions of AWS are understood here", cluster.platform)
+		t.Remedyf("Compare the CredentialsRequests of both releases manually.")
+		return nil, nil, fmt.Errorf("platform %q: only the permissions of AWS are supported", cluster.platform)
 	}
 	target, err := readRequests(c.directory)
 	return cluster, target, err
 }
 
-// reaches reports whether an annotation, such as 4.21 or v4.21.3, covers the
-// minor version of target. As with the operator, the patch does not matter
-// (cloud-credential-operator pkg/operator/utils), and nonsense covers nothing.
-func reaches(annotation, target string) (bool, error) {
+// covers reports whether an annotation, such as 4.21 or v4.21.3, covers the minor
+// version of target. As in the operator, the patch version is ignored
+// (cloud-credential-operator pkg/operator/utils), and an invalid version covers nothing.
+func covers(annotation, target string) (bool, error) {
 	to, err := version.ParseGeneric(target)
 	if err != nil {
-		return false, fmt.Errorf("the target's version %q: %w", target, err)
+		return false, fmt.Errorf("target version %q: %w", target, err)
 	}
-	said, err := version.ParseGeneric(annotation)
+	acknowledged, err := version.ParseGeneric(annotation)
 	if err != nil {
-		return false, nil //nolint:nilerr // Nothing was acknowledged.
+		return false, nil //nolint:nilerr // An invalid annotation acknowledges nothing.
 	}
-	return version.MajorMinor(said.Major(), said.Minor()).AtLeast(version.MajorMinor(to.Major(), to.Minor())), nil
+	return version.MajorMinor(acknowledged.Major(), acknowledged.Minor()).AtLeast(version.MajorMinor(to.Major(), to.Minor())), nil
 }
 
-// some names the first of them, and says how many more there are.
+// some returns the first names and the number of the others.
 func some(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")

@@ -15,26 +15,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// upgradeableTo is the annotation by which an administrator says up to which
-// version the permissions have been granted.
+// upgradeableTo is the annotation by which an administrator acknowledges that the
+// permissions for a version are granted.
 const upgradeableTo = "cloudcredential.openshift.io/upgradeable-to"
 
-// cluster is what the checks read.
+// cluster is the state that the checks read.
 type cluster struct {
 	kube      kubernetes.Interface
 	openshift dynamic.Interface
-	// mode and platform say who provides credentials, and for which cloud.
+	// mode determines whether the administrator provides the credentials; platform is
+	// the cloud.
 	mode, platform string
 	// upgradeableTo is the value of the annotation.
 	upgradeableTo string
 }
 
-// connect finds the cluster as oc does; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, that of the pod.
 func connect(ctx context.Context) (*cluster, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	c := &cluster{}
 	if c.kube, err = kubernetes.NewForConfig(config); err != nil {
@@ -58,7 +59,7 @@ func connect(ctx context.Context) (*cluster, error) {
 	return c, nil
 }
 
-// singleton reads the one object of a kind of configuration.
+// singleton returns the configuration object of a resource.
 func (c *cluster) singleton(ctx context.Context, group, plural string) (*unstructured.Unstructured, error) {
 	resource := schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}
 	object, err := c.openshift.Resource(resource).Get(ctx, "cluster", metav1.GetOptions{})
@@ -68,8 +69,8 @@ func (c *cluster) singleton(ctx context.Context, group, plural string) (*unstruc
 	return object, nil
 }
 
-// granted reads the cluster's request of the same name, for which credentials
-// were provided. It is empty when the target's request is new.
+// granted returns the cluster's request of the same name, for which the administrator
+// granted permissions. It is empty if the target's request is new.
 func (c *cluster) granted(ctx context.Context, wanted request) (request, error) {
 	resource := schema.GroupVersionResource{Group: "cloudcredential.openshift.io", Version: "v1", Resource: "credentialsrequests"}
 	object, err := c.openshift.Resource(resource).Namespace(wanted.Namespace).Get(ctx, wanted.Name, metav1.GetOptions{})
@@ -77,24 +78,24 @@ func (c *cluster) granted(ctx context.Context, wanted request) (request, error) 
 	case apierrors.IsNotFound(err):
 		return request{}, nil
 	case err != nil:
-		return request{}, fmt.Errorf("cannot read what was granted: %w", err)
+		return request{}, fmt.Errorf("cannot read the granted permissions: %w", err)
 	}
 	var r request
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &r); err != nil {
-		return request{}, fmt.Errorf("cannot read what was granted: CredentialsRequest %s: %w", wanted.Name, err)
+		return request{}, fmt.Errorf("cannot read the granted permissions: CredentialsRequest %s: %w", wanted.Name, err)
 	}
 	return r, r.validate()
 }
 
-// secretFault says what is wrong with the Secret; empty when it has
-// credentials for AWS: a config file (ccoctl writes those) or an access key.
-func (c *cluster) secretFault(ctx context.Context, ref corev1.SecretReference) (string, error) {
+// secretViolation returns why the Secret has no credentials for AWS; empty if it has: a
+// config file, as ccoctl creates it, or an access key.
+func (c *cluster) secretViolation(ctx context.Context, ref corev1.SecretReference) (string, error) {
 	secret, err := c.kube.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return "does not exist", nil
 	case err != nil:
-		return "", fmt.Errorf("cannot see whether credentials are there: %w", err)
+		return "", fmt.Errorf("cannot read the credentials: %w", err)
 	}
 	has := func(key string) bool { return len(secret.Data[key]) > 0 }
 	if has("credentials") || has("aws_access_key_id") && has("aws_secret_access_key") {

@@ -19,7 +19,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// request is what matters here of a cloudcredential.openshift.io/v1
+// request contains the relevant fields of a cloudcredential.openshift.io/v1
 // CredentialsRequest.
 type request struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -33,7 +33,7 @@ type request struct {
 	} `json:"spec"`
 }
 
-// statement is one of an IAM policy.
+// statement is a statement of an IAM policy.
 type statement struct {
 	Effect          string         `json:"effect"`
 	Action          []string       `json:"action"`
@@ -41,25 +41,25 @@ type statement struct {
 	PolicyCondition map[string]any `json:"policyCondition"`
 }
 
-// object names the request.
+// object identifies the request in a finding.
 func (r request) object() preflight.Object {
 	return preflight.Object{APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// validate refuses what beyond does not understand.
+// validate returns an error for requests that beyond does not support.
 func (r request) validate() error {
 	if r.Kind != "CredentialsRequest" {
-		return fmt.Errorf("kind %q is not CredentialsRequest", r.Kind)
+		return fmt.Errorf("kind %q: want CredentialsRequest", r.Kind)
 	}
 	for _, s := range r.Spec.ProviderSpec.StatementEntries {
 		if s.Effect != "Allow" {
-			return fmt.Errorf("CredentialsRequest %s has a statement with effect %q: only Allow is understood", r.Name, s.Effect)
+			return fmt.Errorf("CredentialsRequest %s has a statement with effect %q: only Allow is supported", r.Name, s.Effect)
 		}
 	}
 	return nil
 }
 
-// beyond lists the permissions in r that are not in granted.
+// beyond returns the permissions in r that are not in granted.
 func (r request) beyond(granted request) []string {
 	var missing []string
 	for _, wanted := range r.Spec.ProviderSpec.StatementEntries {
@@ -74,7 +74,7 @@ func (r request) beyond(granted request) []string {
 	return slices.Compact(missing)
 }
 
-// grants reports whether s allows an action of another statement, on all its
+// grants reports whether s allows an action of another statement, on all of its
 // resources and under its conditions.
 func (s statement) grants(action string, wanted statement) bool {
 	return slices.ContainsFunc(s.Action, func(pattern string) bool {
@@ -83,23 +83,23 @@ func (s statement) grants(action string, wanted statement) bool {
 		(len(s.PolicyCondition) == 0 || reflect.DeepEqual(s.PolicyCondition, wanted.PolicyCondition))
 }
 
-// matches knows the wildcards of IAM: * is any text, ? one character. The text
-// may be a pattern itself, all of whose matches must be matches of the other.
+// matches implements the wildcards of IAM: * is any text, ? is one character. If text is
+// a pattern too, pattern must match everything that text matches.
 func matches(pattern, text string) bool {
 	expression := strings.NewReplacer(`\*`, `.*`, `\?`, `[^*]`).Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString(text)
 }
 
-// readRequests reads the requests for AWS from the YAML files in directory, of
-// which there must be at least one.
+// readRequests returns the requests for AWS in the YAML files of directory, at least
+// one.
 func readRequests(directory string) ([]request, error) {
 	files, err := os.ReadDir(directory)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the target's CredentialsRequests, in what CREDENTIALS_REQUESTS names: %w", err)
+		return nil, fmt.Errorf("cannot read the target's CredentialsRequests in the directory in CREDENTIALS_REQUESTS: %w", err)
 	}
 	var all []request
 	for _, file := range files {
-		// The links by which a ConfigMap is mounted are no requests.
+		// A mounted ConfigMap also contains links.
 		if filepath.Ext(file.Name()) != ".yaml" {
 			continue
 		}
@@ -116,7 +116,7 @@ func readRequests(directory string) ([]request, error) {
 }
 
 func readFile(name string) ([]request, error) {
-	content, err := os.ReadFile(name) //nolint:gosec // The directory is the caller's own.
+	content, err := os.ReadFile(name) //nolint:gosec // The caller sets the directory.
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,10 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// full is a percentage between those of the alerts etcdDatabaseQuotaLowSpace.
+// full is a percentage between the thresholds of the alerts etcdDatabaseQuotaLowSpace.
 const timeout, full = time.Minute, 90
 
-// members fails when one is missing, since the update takes one more at a time.
+// members fails if a member is unavailable, because the update restarts one more.
 func members(ctx context.Context, t *preflight.T) error {
 	operators, err := connect(operatorclient.NewForConfig)
 	if err != nil {
@@ -31,7 +31,7 @@ func members(ctx context.Context, t *preflight.T) error {
 	}
 	etcd, err := operators.Etcds().Get(ctx, "cluster", metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("cannot tell how etcd is: %w", err)
+		return fmt.Errorf("cannot read the status of etcd: %w", err)
 	}
 	for _, c := range etcd.Status.Conditions {
 		if c.Type != "EtcdMembersDegraded" || c.Status == operatorv1.ConditionUnknown {
@@ -39,15 +39,15 @@ func members(ctx context.Context, t *preflight.T) error {
 		}
 		if c.Status == operatorv1.ConditionTrue {
 			t.Reason("MembersDegraded")
-			t.Failf("etcd has no member to spare: %s", c.Message)
+			t.Failf("etcd does not tolerate the loss of another member: %s", c.Message)
 			t.Remedyf("oc wait etcd.operator.openshift.io/cluster --for=condition=EtcdMembersDegraded=false --timeout=30m # or replace the member")
 		}
 		return nil
 	}
-	return errors.New("the operator does not say whether there are EtcdMembersDegraded")
+	return errors.New("the condition EtcdMembersDegraded of etcds.operator.openshift.io/cluster is missing or Unknown")
 }
 
-// space fails before the quota is reached, when etcd takes no more writes.
+// space fails before the database reaches its quota and etcd rejects writes.
 func space(ctx context.Context, t *preflight.T) error {
 	kube, err := connect(kubernetes.NewForConfig)
 	if err != nil {
@@ -56,18 +56,18 @@ func space(ctx context.Context, t *preflight.T) error {
 	quota, errQuota := quotaOf(ctx, kube)
 	size, errSize := sizeOf(ctx, kube)
 	if err := cmp.Or(errQuota, errSize); err != nil {
-		return fmt.Errorf("cannot tell how full etcd is: %w", err)
+		return fmt.Errorf("cannot read the size of the database: %w", err)
 	}
 	if percent := 100 * size / quota; percent >= full {
 		t.Reason("LowSpace")
-		t.Failf("the database of etcd has reached %.0f%% of its quota of %.0f bytes", percent, quota)
-		t.Remedyf("Delete what there is too much of (oc get --raw /metrics | grep ^apiserver_resource_objects), then for each pod of etcd:")
+		t.Failf("the database of etcd uses %.0f%% of its quota of %.0f bytes", percent, quota)
+		t.Remedyf("Delete objects of the most numerous resources (oc get --raw /metrics | grep ^apiserver_resource_objects), then for each pod of etcd:")
 		t.Remedyf("oc exec -n openshift-etcd -c etcdctl POD -- etcdctl --command-timeout=60s --endpoints=https://localhost:2379 defrag")
 	}
 	return nil
 }
 
-// quotaOf reads what the operator tells etcd (cluster-etcd-operator pkg/etcdenvvar).
+// quotaOf returns the quota that the operator sets (cluster-etcd-operator pkg/etcdenvvar).
 func quotaOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 	pods, err := kube.CoreV1().Pods("openshift-etcd").List(ctx, metav1.ListOptions{LabelSelector: "app=etcd"})
 	if err != nil {
@@ -80,30 +80,31 @@ func quotaOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 			}
 		}
 	}
-	return 0, errors.New("no pod of etcd says its ETCD_QUOTA_BACKEND_BYTES")
+	return 0, errors.New("no pod of etcd has the variable ETCD_QUOTA_BACKEND_BYTES")
 }
 
-// sizeOf is that of the database file, free pages included, as the API server knows it.
+// sizeOf returns the size of the database file, including free pages, from the metrics
+// of the API server.
 func sizeOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 	metrics, err := kube.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer metrics.Close() //nolint:errcheck // It was only read.
+	defer metrics.Close() //nolint:errcheck // A read-only stream.
 	lines := bufio.NewScanner(metrics)
 	for lines.Scan() {
 		if sample, ok := strings.CutPrefix(lines.Text(), "apiserver_storage_size_bytes{"); ok {
 			return strconv.ParseFloat(sample[strings.LastIndex(sample, " ")+1:], 64)
 		}
 	}
-	return 0, cmp.Or(lines.Err(), errors.New("the API server's metrics have no apiserver_storage_size_bytes"))
+	return 0, cmp.Or(lines.Err(), errors.New("the metrics of the API server do not contain apiserver_storage_size_bytes"))
 }
 
-// connect finds the cluster as oc does; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, that of the pod.
 func connect[C any](client func(*rest.Config) (C, error)) (C, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
-		return *new(C), fmt.Errorf("cannot find the cluster: %w", err)
+		return *new(C), fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	return client(config)
 }

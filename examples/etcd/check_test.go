@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 }
 
-// etcd is what the operator says about it, in YAML's flow style.
+// etcd returns the object of the operator with conditions in the flow style of YAML.
 func etcd(conditions string) string {
 	return fmt.Sprintf("---\n{apiVersion: operator.openshift.io/v1, kind: Etcd, metadata: {name: cluster}, spec: {managementState: Managed}, status: {conditions: [%s]}}\n", conditions)
 }
@@ -24,8 +24,8 @@ func condition(name, status, message string) string {
 	return fmt.Sprintf(`{type: %s, status: %q, message: %q, lastTransitionTime: "2026-01-01T00:00:00Z"}`, name, status, message)
 }
 
-// member is a pod of etcd with that quota in bytes: the mirror of a static pod,
-// as on a real cluster.
+// member returns a pod of etcd with a quota in bytes. It is a mirror pod, as in a real
+// cluster.
 func member(name, quota string) string {
 	return pod(name, "etcd", fmt.Sprintf("{name: ETCD_NAME, value: %s}, {name: ETCD_QUOTA_BACKEND_BYTES, value: %q}", name, quota))
 }
@@ -46,114 +46,116 @@ spec:
 `, name, app, env)
 }
 
-func unknown(says ...string) checktest.Want {
-	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Says: says}
+func unknown(messages ...string) checktest.Want {
+	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Messages: messages}
 }
 
-// question is one case of either check.
-type question struct {
+// testCase is a test case of either check.
+type testCase struct {
 	reason string
 	state  string
-	ask    func(*testing.T, ...string) checktest.Answer
+	run    func(*testing.T, ...string) checktest.Report
 	want   checktest.Want
 }
 
-func run(t *testing.T, stage *checktest.Stage, check string, questions map[string]question) {
+func runCases(t *testing.T, env *checktest.Environment, check string, cases map[string]testCase) {
 	t.Helper()
-	for name, q := range questions {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stage.Apply(t, q.state)
-			ask := stage.Ask
-			if q.ask != nil {
-				ask = q.ask
+			env.Apply(t, tc.state)
+			run := env.Run
+			if tc.run != nil {
+				run = tc.run
 			}
-			ask(t).Expect(t, q.reason, check, q.want)
+			run(t).Expect(t, tc.reason, check, tc.want)
 		})
 	}
 }
 
 func TestEtcdMembers(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight")
-	run(t, stage, "EtcdMembers", map[string]question{
+	env := checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight")
+	runCases(t, env, "EtcdMembers", map[string]testCase{
 		"Healthy": {
-			reason: "the operator says so, and what else it says does not matter here",
+			reason: "all members are healthy; other conditions are ignored",
 			state: etcd(condition("NodeInstallerProgressing", "True", "2 nodes are at revision 7") + ", " +
 				condition("EtcdMembersDegraded", "False", "No unhealthy members found")),
 			want: checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"Degraded": {
-			reason: "two of three hold the quorum, until the update reboots one of them",
+			reason: "two of three members have the quorum until the update reboots one of them",
 			state:  etcd(condition("EtcdMembersDegraded", "True", "2 of 3 members are available, master-1 is unhealthy")),
 			want: checktest.Want{
 				Outcome: preflight.Fail, Reason: "MembersDegraded",
-				Says:     []string{"etcd has no member to spare: 2 of 3 members are available, master-1 is unhealthy"},
+				Messages: []string{"etcd does not tolerate the loss of another member: 2 of 3 members are available, master-1 is unhealthy"},
 				Remedies: []string{"oc wait etcd.operator.openshift.io/cluster --for=condition=EtcdMembersDegraded=false"},
 			},
 		},
-		"OperatorUnsure": {
-			reason: "an operator that cannot reach etcd does not know, and so does nobody",
+		"ConditionUnknown": {
+			reason: "the operator cannot reach etcd",
 			state:  etcd(condition("EtcdMembersDegraded", "Unknown", "")),
-			want:   unknown("the operator does not say whether there are EtcdMembersDegraded"),
+			want:   unknown("the condition EtcdMembersDegraded of etcds.operator.openshift.io/cluster is missing or Unknown"),
 		},
-		"NotSaid": {
-			reason: "silence is not a pass",
+		"NoCondition": {
+			reason: "a missing condition is not a pass",
 			state:  etcd(condition("NodeControllerDegraded", "False", "")),
-			want:   unknown("the operator does not say whether there are EtcdMembersDegraded"),
+			want:   unknown("the condition EtcdMembersDegraded of etcds.operator.openshift.io/cluster is missing or Unknown"),
 		},
 		"NoEtcd": {
-			reason: "nor is a cluster without the object",
-			want:   unknown(`cannot tell how etcd is: etcds.operator.openshift.io "cluster" not found`),
+			reason: "a missing object is not a pass",
+			want:   unknown(`cannot read the status of etcd: etcds.operator.openshift.io "cluster" not found`),
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
 			want:   unknown(`etcds.operator.openshift.io "cluster" is forbidden`),
 		},
 	})
 }
 
-// TestEtcdSpace judges the database of the local cluster, which has some
-// megabytes, by different quotas.
+// TestEtcdSpace compares the database of the local cluster, which has some megabytes,
+// with different quotas.
 func TestEtcdSpace(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight")
+	env := checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight")
 	const gib8, mib1 = "8589934592", "1048576"
-	run(t, stage, "EtcdSpace", map[string]question{
+	runCases(t, env, "EtcdSpace", map[string]testCase{
 		"Enough": {
-			reason: "megabytes are nothing in 8 GiB, which is what the operator gives",
+			reason: "the database is small compared to 8 GiB, the default quota of the operator",
 			state:  member("master-0", gib8) + member("master-1", gib8),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"Full": {
-			reason: "beyond the quota etcd takes no more writes, and the update would stop there",
+			reason: "above its quota etcd rejects writes, and the update would not complete",
 			state:  member("master-0", mib1),
 			want: checktest.Want{
 				Outcome: preflight.Fail, Reason: "LowSpace",
-				Says:     []string{"the database of etcd has reached ", "% of its quota of 1048576 bytes"},
+				Messages: []string{"the database of etcd uses ", "% of its quota of 1048576 bytes"},
 				Remedies: []string{"oc get --raw /metrics | grep ^apiserver_resource_objects", "--endpoints=https://localhost:2379 defrag"},
 			},
 		},
 		"NoPods": {
-			reason: "where etcd is not in this cluster, as with a hosted control plane, nobody can tell from here",
-			want:   unknown("cannot tell how full etcd is: no pod of etcd says its ETCD_QUOTA_BACKEND_BYTES"),
+			reason: "without pods of etcd, as with a hosted control plane, the check is inconclusive",
+			want:   unknown("cannot read the size of the database: no pod of etcd has the variable ETCD_QUOTA_BACKEND_BYTES"),
 		},
 		"OtherPods": {
-			reason: "an installer's pod in the same namespace is none of etcd",
+			reason: "pods of the installer in the same namespace are ignored",
 			state:  pod("installer-7-master-0", "installer", "{name: ETCD_QUOTA_BACKEND_BYTES, value: "+`"1"`+"}"),
-			want:   unknown("no pod of etcd says"),
+			want:   unknown("no pod of etcd has the variable"),
 		},
 		"NoNumber": {
-			reason: "a quota that is none is not a pass",
+			reason: "a malformed quota is not a pass",
 			state:  member("master-0", "8Gi"),
 			want:   unknown(`parsing "8Gi"`),
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
 			want:   unknown("pods is forbidden"),
 		},
 	})
 }
 
-func TestJob(t *testing.T) {
-	checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight").ExpectJob(t)
+func TestManifests(t *testing.T) {
+	env := checktest.New(t, local, "openshift-etcd-operator", "etcd-preflight")
+	env.ExpectJob(t)
+	env.ExpectRoles(t)
 }

@@ -15,10 +15,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// component has an image of the target, in whose repository the others are too.
+// component is an image of the target. Its repository contains the images of all
+// components.
 type component struct{ image string }
 
-// pullable judges the repositories of the release image and of its components.
+// pullable checks the repositories of the release image and of the components.
 func (c component) pullable(ctx context.Context, t *preflight.T) error {
 	client, err := connect()
 	if err != nil {
@@ -27,20 +28,21 @@ func (c component) pullable(ctx context.Context, t *preflight.T) error {
 	config, errConfig := client.Images().Get(ctx, "cluster", metav1.GetOptions{})
 	sets, errSets := client.ImageDigestMirrorSets().List(ctx, metav1.ListOptions{})
 	if err := cmp.Or(errConfig, errSets); err != nil {
-		return fmt.Errorf("cannot read where images come from: %w", err)
+		return fmt.Errorf("cannot read the image configuration: %w", err)
 	}
 	for _, image := range []string{t.Update().Image, c.image} {
 		repository, _, ok := strings.Cut(image, "@")
 		if !ok {
-			return fmt.Errorf("%q is not an image of the target by digest", image)
+			return fmt.Errorf("%q: want an image of the target by digest", image)
 		}
-		judge(t, config.Spec.RegistrySources, repository, sourcesOf(repository, sets.Items))
+		checkRepository(t, config.Spec.RegistrySources, repository, sourcesOf(repository, sets.Items))
 	}
 	return nil
 }
 
-// judge fails where nodes may not use the repository, or none of its sources.
-func judge(t *preflight.T, rules configv1.RegistrySources, repository string, sources []string) {
+// checkRepository fails if the repository is not allowed or all of its sources are
+// blocked.
+func checkRepository(t *preflight.T, rules configv1.RegistrySources, repository string, sources []string) {
 	within := func(scopes []string, name string) bool {
 		return slices.ContainsFunc(scopes, func(scope string) bool { return covered(name, scope) > 0 })
 	}
@@ -48,18 +50,19 @@ func judge(t *preflight.T, rules configv1.RegistrySources, repository string, so
 	t.Evidence(repository, "pulled from "+strings.Join(sources, ", "))
 	if len(rules.AllowedRegistries) > 0 && !within(rules.AllowedRegistries, repository) {
 		t.Reason("NotPullable")
-		t.Failf("nodes may not use %s: it is not in spec.registrySources.allowedRegistries", repository)
+		t.Failf("%s is not in spec.registrySources.allowedRegistries", repository)
 		t.Remedyf(`oc patch image.config.openshift.io cluster --type=json -p '[{"op":"add","path":"/spec/registrySources/allowedRegistries/-","value":%q}]'`, repository)
 	}
 	if !slices.ContainsFunc(sources, usable) {
 		t.Reason("NotPullable")
-		t.Failf("nodes have nowhere to pull %s from: spec.registrySources.blockedRegistries has it and all of its mirrors", repository)
-		t.Remedyf("oc edit image.config.openshift.io cluster # unblock a source of %s, or give it a mirror in an ImageDigestMirrorSet", repository)
+		t.Failf("spec.registrySources.blockedRegistries contains %s and all of its mirrors", repository)
+		t.Remedyf("oc edit image.config.openshift.io cluster # unblock a source of %s, or add a mirror in an ImageDigestMirrorSet", repository)
 	}
 }
 
-// sourcesOf is where nodes look for a repository: in the mirrors of the longest
-// source that covers it, and in itself unless they must never contact it.
+// sourcesOf returns the repositories from which nodes pull: the mirrors of the longest
+// source that covers the repository, and the repository itself unless the policy is
+// NeverContactSource.
 func sourcesOf(repository string, sets []configv1.ImageDigestMirrorSet) []string {
 	longest, sources, self := 0, []string{}, []string{repository}
 	for _, set := range sets {
@@ -81,7 +84,8 @@ func sourcesOf(repository string, sets []configv1.ImageDigestMirrorSet) []string
 	return append(sources, self...)
 }
 
-// covered is the length of what scope covers of a name, as in containers-registries.conf(5).
+// covered returns the length of the prefix of name that scope covers, as specified in
+// containers-registries.conf(5); 0 if it covers none.
 func covered(name, scope string) int {
 	host, _, _ := strings.Cut(name, "/")
 	bare, _, _ := strings.Cut(host, ":")
@@ -94,11 +98,11 @@ func covered(name, scope string) int {
 	return 0
 }
 
-// connect finds the cluster as oc does; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, that of the pod.
 func connect() (configclient.ConfigV1Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	return configclient.NewForConfig(config)
 }

@@ -1,4 +1,5 @@
-// Command preflight answers for the configuration operator: may nodes pull the target's images?
+// Command preflight reports for the configuration operator whether nodes can pull the
+// images of the target.
 package main
 
 import (
@@ -10,7 +11,13 @@ import (
 
 func main() {
 	preflight.Main(preflight.Check{
-		Name: "ImageSources", Timeout: time.Minute, Run: component{image: os.Getenv("COMPONENT_IMAGE")}.pullable,
-		Description: "Neither registrySources nor mirrors keep nodes from pulling the target's images.",
+		Name:        "ImageSources",
+		Description: "Neither registrySources nor mirrors prevent nodes from pulling the images of the target.",
+		Timeout:     time.Minute,
+		Rules: []preflight.Rule{
+			{APIGroups: []string{"config.openshift.io"}, Resources: []string{"images"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+			{APIGroups: []string{"config.openshift.io"}, Resources: []string{"imagedigestmirrorsets"}, Verbs: []string{"list"}},
+		},
+		Run: component{image: os.Getenv("COMPONENT_IMAGE")}.pullable,
 	})
 }

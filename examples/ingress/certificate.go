@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// The smallest keys, in bits, that OpenSSL takes at security level 2, which is
-// the one of RHEL 9 (SSL_CTX_set_security_level(3)).
+// The smallest keys, in bits, that OpenSSL accepts at security level 2, the default of
+// RHEL 9 (SSL_CTX_set_security_level(3)).
 const (
 	minRSA = 2048
 	minEC  = 224
 )
 
-// parseChain reads certificates in PEM, of which there must be at least one.
+// parseChain parses one or more certificates in PEM.
 func parseChain(data []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -38,7 +38,7 @@ func parseChain(data []byte) ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// weaknessOf says why OpenSSL would reject the chain; empty when it would not.
+// weaknessOf returns why OpenSSL would reject the chain; empty if it would accept it.
 func weaknessOf(chain []*x509.Certificate) (string, error) {
 	for _, cert := range chain {
 		for _, rule := range []func(*x509.Certificate) (string, error){weakKey, weakSignature} {
@@ -66,20 +66,20 @@ func weakKey(cert *x509.Certificate) (string, error) {
 		}
 	case ed25519.PublicKey:
 	default:
-		return "", errors.New("a key of an unknown kind")
+		return "", errors.New("a key of an unknown type")
 	}
 	return "", nil
 }
 
-// weakSignature passes over certificates that sign themselves, as OpenSSL
-// does: their signature says nothing.
+// weakSignature ignores self-signed certificates, as OpenSSL does: their signature has
+// no meaning.
 func weakSignature(cert *x509.Certificate) (string, error) {
 	if bytes.Equal(cert.RawSubject, cert.RawIssuer) {
 		return "", nil
 	}
 	switch cert.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
-		return fmt.Sprintf("a signature of the kind %s", cert.SignatureAlgorithm), nil
+		return fmt.Sprintf("a signature with %s", cert.SignatureAlgorithm), nil
 	case x509.SHA256WithRSA, x509.SHA384WithRSA, x509.SHA512WithRSA,
 		x509.SHA256WithRSAPSS, x509.SHA384WithRSAPSS, x509.SHA512WithRSAPSS,
 		x509.ECDSAWithSHA256, x509.ECDSAWithSHA384, x509.ECDSAWithSHA512,
@@ -87,10 +87,10 @@ func weakSignature(cert *x509.Certificate) (string, error) {
 		return "", nil
 	case x509.UnknownSignatureAlgorithm:
 	}
-	return "", errors.New("a signature of an unknown kind")
+	return "", errors.New("a signature with an unknown algorithm")
 }
 
-// endOf is when the first certificate of the chain expires.
+// endOf returns the time when the first certificate of the chain expires.
 func endOf(chain []*x509.Certificate) time.Time {
 	end := chain[0].NotAfter
 	for _, cert := range chain {
@@ -101,7 +101,7 @@ func endOf(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// describe says of the first certificate what an administrator knows it by.
+// describe returns the subject, algorithm and expiry of the first certificate.
 func describe(chain []*x509.Certificate) string {
 	leaf := chain[0]
 	return fmt.Sprintf("%.100q, %s, valid until %s", leaf.Subject.String(), leaf.SignatureAlgorithm, endOf(chain).UTC().Format(time.DateOnly))

@@ -20,8 +20,8 @@ const (
 	secretNamespace     = "openshift-ingress"
 )
 
-// defaultCertificate is what an ingress controller serves for routes that have
-// no certificate of their own.
+// defaultCertificate is the certificate that an ingress controller serves for routes
+// without a certificate.
 type defaultCertificate struct {
 	controller, secret string
 	chain              []*x509.Certificate
@@ -31,13 +31,13 @@ func (c defaultCertificate) String() string {
 	return fmt.Sprintf("Secret %s/%s, the default certificate of IngressController %s", secretNamespace, c.secret, c.controller)
 }
 
-// defaultCertificates reads those of all ingress controllers.
+// defaultCertificates returns the certificates of all ingress controllers.
 func defaultCertificates(ctx context.Context) ([]defaultCertificate, error) {
-	// Finds the cluster as oc does; in a pod, that of the pod.
+	// Connects with the same configuration as oc; in a pod, with that of the pod.
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	openshift, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -68,8 +68,8 @@ func defaultCertificates(ctx context.Context) ([]defaultCertificate, error) {
 	return all, nil
 }
 
-// secretOf names the Secret of the administrator, or else the one that the
-// operator made.
+// secretOf returns the name of the administrator's Secret, or of the one that the
+// operator generated.
 func secretOf(controller unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(controller.Object, "spec", "defaultCertificate", "name")
 	return cmp.Or(name, "router-certs-"+controller.GetName())

@@ -17,10 +17,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// An update takes less than updating. An end that is soon is worth a warning.
+// updating is longer than an update. A certificate that expires within soon results in
+// a warning.
 const updating, soon = 24 * time.Hour, 30 * 24 * time.Hour
 
-// serving judges the certificates that the administrator provides.
+// serving checks the certificates that the administrator provides.
 func serving(ctx context.Context, t *preflight.T) error {
 	kube, openshift, _, err := connect()
 	if err != nil {
@@ -41,7 +42,7 @@ func serving(ctx context.Context, t *preflight.T) error {
 		}
 		for _, c := range chain {
 			if time.Until(c.NotAfter) < soon {
-				judge(t, secret.ObjectMeta, c.NotAfter)
+				report(t, secret.ObjectMeta, c.NotAfter)
 				t.Remedyf("oc create secret tls %s -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -", secret.Name)
 			}
 		}
@@ -49,8 +50,8 @@ func serving(ctx context.Context, t *preflight.T) error {
 	return nil
 }
 
-// signers judges what the operator renews when four fifths of the lifetime are
-// over, at the latest (library-go pkg/operator/certrotation).
+// signers checks the certificates that the operator renews after at most four fifths of
+// their lifetime (library-go pkg/operator/certrotation).
 func signers(ctx context.Context, t *preflight.T) error {
 	_, _, objects, err := connect()
 	if err != nil {
@@ -59,40 +60,40 @@ func signers(ctx context.Context, t *preflight.T) error {
 	list, err := objects.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace("openshift-kube-apiserver-operator").
 		List(ctx, metav1.ListOptions{LabelSelector: "auth.openshift.io/managed-certificate-type=signer"})
 	if err != nil {
-		return fmt.Errorf("cannot list the operator's signers: %w", err)
+		return fmt.Errorf("cannot list the signers of the operator: %w", err)
 	}
 	for _, secret := range list.Items {
 		end, errEnd := time.Parse(time.RFC3339, secret.Annotations["auth.openshift.io/certificate-not-after"])
 		begin, errBegin := time.Parse(time.RFC3339, secret.Annotations["auth.openshift.io/certificate-not-before"])
 		if err := cmp.Or(errEnd, errBegin); err != nil {
-			return fmt.Errorf("cannot read the lifetime that Secret %s/%s is annotated with: %w", secret.Namespace, secret.Name, err)
+			return fmt.Errorf("cannot parse the lifetime in the annotations of Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 		if time.Until(end) < end.Sub(begin)/10 {
-			judge(t, secret.ObjectMeta, end)
-			t.Remedyf("oc describe clusteroperator kube-apiserver # says what keeps it from renewing %s", secret.Name)
+			report(t, secret.ObjectMeta, end)
+			t.Remedyf("oc describe clusteroperator kube-apiserver # shows why %s is not renewed", secret.Name)
 		}
 	}
 	return nil
 }
 
-// judge fails for a certificate that may end during the update.
-func judge(t *preflight.T, secret metav1.ObjectMeta, end time.Time) {
-	say := t.Warnf
+// report fails for a certificate that may expire during the update, and otherwise warns.
+func report(t *preflight.T, secret metav1.ObjectMeta, end time.Time) {
+	outcomef := t.Warnf
 	if time.Until(end) < updating {
-		say = t.Failf
+		outcomef = t.Failf
 	}
 	t.Reason("CertificateExpiry")
-	say("a certificate in Secret %s/%s ends at %s", secret.Namespace, secret.Name, end.UTC().Format(time.RFC3339))
+	outcomef("a certificate in Secret %s/%s expires at %s", secret.Namespace, secret.Name, end.UTC().Format(time.RFC3339))
 	t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name})
 }
 
-// connect finds the cluster as oc does; in a pod, that of the pod. The last
-// client reads only the metadata of Secrets, and no keys.
+// connect uses the same configuration as oc; in a pod, that of the pod. The last client
+// reads only the metadata of Secrets, not their keys.
 func connect() (*kubernetes.Clientset, *configclient.ConfigV1Client, metadata.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, nil, nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	kube, errKube := kubernetes.NewForConfig(config)
 	openshift, errOpenshift := configclient.NewForConfig(config)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/update-preflight/examples/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/preflight-sdk/preflighttest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 const day = 24 * time.Hour
 
-// chain is certificates in PEM that end after the given times.
+// chain returns certificates in PEM that expire after the given times.
 func chain(t *testing.T, ends ...time.Duration) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -52,14 +53,14 @@ func chain(t *testing.T, ends ...time.Duration) string {
 	return text.String()
 }
 
-// secret has the text for a certificate; its key is none, since no check may
-// need it.
+// secret returns a Secret with the text as its certificate. Its key is invalid, because
+// the check must not use it.
 func secret(name, text string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: %s, namespace: openshift-config}, data: {tls.crt: %q, tls.key: %q}}\n",
 		name, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte("SECRET-KEY")))
 }
 
-// apiServer serves the certificates of the Secrets.
+// apiServer returns a configuration that serves the certificates of the Secrets.
 func apiServer(secrets ...string) string {
 	var named []string
 	for _, name := range secrets {
@@ -69,7 +70,7 @@ func apiServer(secrets ...string) string {
 		strings.Join(named, ", "))
 }
 
-// signer is a Secret of the operator with those times from now on.
+// signer returns a Secret of the operator whose lifetime is relative to now.
 func signer(name string, begin, end time.Duration) string {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	return signerOf(name, at(begin), at(end))
@@ -87,146 +88,154 @@ metadata:
 `, name, begin, end)
 }
 
-// question is one case of either check.
-type question struct {
+// testCase is a test case of either check.
+type testCase struct {
 	reason string
 	state  string
-	ask    func(*testing.T, ...string) checktest.Answer
+	run    func(*testing.T, ...string) checktest.Report
 	want   checktest.Want
 }
 
-func run(t *testing.T, stage *checktest.Stage, check string, questions map[string]question) {
+func runCases(t *testing.T, env *checktest.Environment, check string, cases map[string]testCase) {
 	t.Helper()
-	for name, q := range questions {
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			stage.Apply(t, q.state)
-			ask := stage.Ask
-			if q.ask != nil {
-				ask = q.ask
+			env.Apply(t, tc.state)
+			run := env.Run
+			if tc.run != nil {
+				run = tc.run
 			}
-			answer := ask(t)
-			if strings.Contains(answer.Output, "SECRET-KEY") {
-				t.Errorf("%s: but the private key is nobody's business:\n%s", q.reason, answer.Output)
+			report := run(t)
+			if strings.Contains(report.Output, "SECRET-KEY") {
+				t.Errorf("%s: the output must not contain the private key:\n%s", tc.reason, report.Output)
 			}
-			answer.Expect(t, q.reason, check, q.want)
+			report.Expect(t, tc.reason, check, tc.want)
 		})
 	}
 }
 
-func expires(outcome preflight.Outcome, remedy, secret string, says ...string) checktest.Want {
-	return checktest.Want{Outcome: outcome, Reason: "CertificateExpiry", Objects: []string{secret}, Says: says, Remedies: []string{remedy}}
+func expires(outcome preflight.Outcome, remedy, secret string, messages ...string) checktest.Want {
+	return checktest.Want{Outcome: outcome, Reason: "CertificateExpiry", Objects: []string{secret}, Messages: messages, Remedies: []string{remedy}}
 }
 
-func unknown(says ...string) checktest.Want {
-	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Says: says}
+func unknown(messages ...string) checktest.Want {
+	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Messages: messages}
 }
 
 func TestServingCertificates(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-kube-apiserver-operator", "kube-apiserver-preflight")
+	env := checktest.New(t, local, "openshift-kube-apiserver-operator", "kube-apiserver-preflight")
 	pass := checktest.Want{Outcome: preflight.Pass, Reason: "Passed"}
 	const remedy = "oc create secret tls api -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -"
-	run(t, stage, "ServingCertificates", map[string]question{
+	runCases(t, env, "ServingCertificates", map[string]testCase{
 		"None": {
-			reason: "most administrators provide none, which is fine",
+			reason: "without certificates of the administrator the check passes",
 			state:  apiServer(),
 			want:   pass,
 		},
 		"Good": {
-			reason: "a year is enough for any update",
+			reason: "a certificate that is valid for a year passes",
 			state:  apiServer("api") + secret("api", chain(t, 365*day, 3650*day)),
 			want:   pass,
 		},
 		"Soon": {
-			reason: "a week is enough for the update, but the administrator should hear of it",
+			reason: "a certificate that expires in a week results in a warning",
 			state:  apiServer("api") + secret("api", chain(t, 7*day, 3650*day)),
 			want: expires(preflight.Warn, remedy, "api",
-				"a certificate in Secret openshift-config/api ends at "+time.Now().Add(7*day).UTC().Format(time.DateOnly)),
+				"a certificate in Secret openshift-config/api expires at "+time.Now().Add(7*day).UTC().Format(time.DateOnly)),
 		},
 		"During": {
-			reason: "what ends in an hour ends during the update, and oc is locked out",
+			reason: "a certificate that expires in an hour expires during the update, which locks clients out",
 			state:  apiServer("api") + secret("api", chain(t, time.Hour)),
-			want:   expires(preflight.Fail, remedy, "api", "Secret openshift-config/api ends at"),
+			want:   expires(preflight.Fail, remedy, "api", "Secret openshift-config/api expires at"),
 		},
 		"IssuerExpired": {
-			reason: "a chain ends with the first of its certificates",
+			reason: "a chain expires with the first of its certificates",
 			state:  apiServer("api") + secret("api", chain(t, 365*day, -day)),
-			want:   expires(preflight.Fail, remedy, "api", "ends at "+time.Now().Add(-day).UTC().Format(time.DateOnly)),
+			want:   expires(preflight.Fail, remedy, "api", "expires at "+time.Now().Add(-day).UTC().Format(time.DateOnly)),
 		},
 		"Second": {
-			reason: "each of the certificates counts",
+			reason: "every certificate is checked",
 			state:  apiServer("internal", "api") + secret("internal", chain(t, 365*day)) + secret("api", chain(t, time.Hour)),
 			want:   expires(preflight.Fail, remedy, "api"),
 		},
 		"SecretMissing": {
-			reason: "what is not there cannot be judged",
+			reason: "with a missing Secret the check is inconclusive",
 			state:  apiServer("api"),
 			want:   unknown(`cannot read a certificate in openshift-config: secrets "api" not found`),
 		},
 		"NoPEM": {
-			reason: "nor can what is no certificate",
+			reason: "with a Secret without a certificate the check is inconclusive",
 			state:  apiServer("api") + secret("api", "garbage"),
 			want:   unknown("cannot read the certificate in Secret openshift-config/api: "),
 		},
 		"NoConfiguration": {
-			reason: "a cluster without the configuration is not a pass",
+			reason: "a missing configuration is not a pass",
 			want:   unknown(`apiservers.config.openshift.io "cluster" not found`),
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
 			want:   unknown(`apiservers.config.openshift.io "cluster" is forbidden`),
 		},
 	})
 }
 
 func TestSignerCertificates(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-kube-apiserver-operator", "kube-apiserver-preflight")
+	env := checktest.New(t, local, "openshift-kube-apiserver-operator", "kube-apiserver-preflight")
 	const kubelet = "kube-apiserver-to-kubelet-signer"
-	run(t, stage, "SignerCertificates", map[string]question{
+	runCases(t, env, "SignerCertificates", map[string]testCase{
 		"Good": {
-			reason: "at three quarters the operator has time left",
+			reason: "after three quarters of the lifetime the renewal is not overdue",
 			state:  signer(kubelet, -270*day, 95*day) + signer("loadbalancer-serving-signer", -day, 3649*day),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"FirstDay": {
-			reason: "signers of the first day live for one day: an end within the update is renewed on the way",
+			reason: "the first signers are valid for one day: the operator renews them during the update",
 			state:  signer(kubelet, -12*time.Hour, 12*time.Hour),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"Overdue": {
-			reason: "the operator has missed its time, and something must hold it up",
+			reason: "an overdue renewal results in a warning",
 			state:  signer(kubelet, -335*day, 30*day),
-			want: expires(preflight.Warn, "oc describe clusteroperator kube-apiserver # says what keeps it from renewing "+kubelet, kubelet,
-				"Secret openshift-kube-apiserver-operator/"+kubelet+" ends at "+time.Now().Add(30*day).UTC().Format(time.DateOnly)),
+			want: expires(preflight.Warn, "oc describe clusteroperator kube-apiserver # shows why "+kubelet+" is not renewed", kubelet,
+				"Secret openshift-kube-apiserver-operator/"+kubelet+" expires at "+time.Now().Add(30*day).UTC().Format(time.DateOnly)),
 		},
 		"During": {
-			reason: "overdue and about to end: kubelets would not trust the API server while they update",
+			reason: "a signer that expires during the update results in a fail",
 			state:  signer(kubelet, -364*day, 10*time.Hour),
 			want:   expires(preflight.Fail, kubelet, kubelet),
 		},
 		"Expired": {
-			reason: "what has ended is not better",
+			reason: "an expired signer results in a fail",
 			state:  signer(kubelet, -365*day, -time.Hour) + signer("aggregator-client-signer", -day, 29*day),
 			want:   expires(preflight.Fail, kubelet, kubelet),
 		},
 		"NoLifetime": {
-			reason: "a signer that does not say is not a pass",
+			reason: "a signer without an expiry is not a pass",
 			state:  signerOf(kubelet, "2026-01-01T00:00:00Z", ""),
-			want:   unknown("cannot read the lifetime that Secret openshift-kube-apiserver-operator/" + kubelet + " is annotated with"),
+			want:   unknown("cannot parse the lifetime in the annotations of Secret openshift-kube-apiserver-operator/" + kubelet),
 		},
 		"NoTime": {
-			reason: "nor is one that says nonsense",
+			reason: "a signer with a malformed lifetime is not a pass",
 			state:  signerOf(kubelet, "yesterday", "2036-01-01T00:00:00Z"),
 			want:   unknown(`"yesterday"`),
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
-			want:   unknown("cannot list the operator's signers: secrets is forbidden"),
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
+			want:   unknown("cannot list the signers of the operator: secrets is forbidden"),
 		},
 	})
 }
 
 func TestJob(t *testing.T) {
 	checktest.New(t, local, "openshift-kube-apiserver-operator", "kube-apiserver-preflight").ExpectJob(t)
+}
+
+func TestManifest(t *testing.T) {
+	preflighttest.Manifest(t, ".", "manifests/0000_20_cluster-kube-apiserver-operator_10_preflight.yaml", preflight.ManifestOptions{
+		Name:      "kube-apiserver-preflight",
+		Namespace: "openshift-kube-apiserver-operator",
+		Image:     "quay.io/openshift/origin-cluster-kube-apiserver-operator:latest",
+	})
 }

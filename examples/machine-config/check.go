@@ -10,11 +10,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// maxNamed bounds the machine configs that a message names.
+// maxNamed is the maximum number of machine configs in a message.
 const maxNamed = 10
 
-// ignitionVersion fails for configs of Ignition 2 that a pool is made of, and
-// warns of those that only lie about.
+// ignitionVersion fails for Ignition 2 configs that a pool uses, and warns of unused
+// ones.
 func ignitionVersion(ctx context.Context, t *preflight.T) error {
 	client, err := connect()
 	if err != nil {
@@ -47,29 +47,29 @@ func ignitionVersion(ctx context.Context, t *preflight.T) error {
 		return err
 	}
 
-	judge(t, used, leftover)
+	report(t, used, leftover)
 	if len(unclear) > 0 {
 		return fmt.Errorf("spec.config.ignition.version is neither 2.y.z nor 3.y.z in MachineConfig %s", some(unclear))
 	}
 	return nil
 }
 
-func judge(t *preflight.T, used, leftover []string) {
+func report(t *preflight.T, used, leftover []string) {
 	if len(used)+len(leftover) > 0 {
 		t.Reason("Ignition2")
 	}
 	if len(used) > 0 {
-		t.Failf("the target takes no Ignition 2, but nodes are made of MachineConfig %s", some(used))
-		t.Remedyf("Write each of them anew in Ignition 3 and apply it under its old name (what is rendered follows by itself), then wait for the nodes:")
+		t.Failf("the target does not support Ignition 2, but nodes use MachineConfig %s", some(used))
+		t.Remedyf("Convert each of them to Ignition 3 and apply it under the same name (rendered configs are updated automatically), then wait for the nodes:")
 		t.Remedyf("oc wait machineconfigpool --all --for=condition=Updated --timeout=1h")
 	}
 	if len(leftover) > 0 {
-		t.Warnf("no pool uses MachineConfig %s of Ignition 2, and none could after the update", some(leftover))
+		t.Warnf("no pool uses MachineConfig %s with Ignition 2, and the target does not support it", some(leftover))
 		t.Remedyf("oc delete machineconfig %s", strings.Join(leftover[:min(maxNamed, len(leftover))], " "))
 	}
 }
 
-// some names the first of them, and says how many more there are.
+// some returns the first names and the number of the others.
 func some(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")

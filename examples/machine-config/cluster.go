@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// pageSize is small, since a rendered machine config may have a megabyte.
+// pageSize is small because a rendered machine config may have a megabyte.
 const pageSize = 10
 
-// connect finds the cluster as oc does; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, that of the pod.
 func connect() (dynamic.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	return dynamic.NewForConfig(config)
 }
@@ -31,7 +31,7 @@ func resource(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Version: "v1", Resource: plural}
 }
 
-// eachMachineConfig shows all of them to visit, a page at a time.
+// eachMachineConfig calls visit for every machine config. It lists them in pages.
 func eachMachineConfig(ctx context.Context, client dynamic.Interface, visit func(*unstructured.Unstructured)) error {
 	pages := pager.New(pager.SimplePageFunc(func(page metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(resource("machineconfigs")).List(ctx, page)
@@ -51,9 +51,8 @@ func eachMachineConfig(ctx context.Context, client dynamic.Interface, visit func
 	return nil
 }
 
-// ignitionOf gives the version of the Ignition config in mc; empty when the
-// config does not say. It is not ok when there is no config, since mc only
-// sets kernel arguments or the like.
+// ignitionOf returns the version of the Ignition config in mc; empty if the config has
+// none. ok is false if mc has no config, such as one that only sets kernel arguments.
 func ignitionOf(mc *unstructured.Unstructured) (version string, ok bool) {
 	config, _, err := unstructured.NestedFieldNoCopy(mc.Object, "spec", "config")
 	if fields, isMap := config.(map[string]any); err == nil && (config == nil || isMap && len(fields) == 0) {
@@ -63,8 +62,8 @@ func ignitionOf(mc *unstructured.Unstructured) (version string, ok bool) {
 	return version, true
 }
 
-// machineConfigPool is what matters here of a pool: which machine configs the
-// nodes shall have, and which they have.
+// machineConfigPool contains the machine configs of a pool: the desired and the current
+// ones.
 type machineConfigPool struct {
 	Spec   machineConfigPoolState `json:"spec"`
 	Status machineConfigPoolState `json:"status"`
@@ -72,13 +71,13 @@ type machineConfigPool struct {
 
 type machineConfigPoolState struct {
 	Configuration struct {
-		// Name is the rendered machine config, Source are those in it.
+		// Name is the rendered machine config, Source are the ones it consists of.
 		Name   string                   `json:"name"`
 		Source []corev1.ObjectReference `json:"source"`
 	} `json:"configuration"`
 }
 
-// poolsByConfig says by the name of a machine config which pool uses it.
+// poolsByConfig returns the pool that uses a machine config, by its name.
 func poolsByConfig(ctx context.Context, client dynamic.Interface) (map[string]string, error) {
 	list, err := client.Resource(resource("machineconfigpools")).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command preflight answers for the machine-config operator: does any node of
-// this cluster depend on an Ignition 2 config, which the target does not take?
+// Command preflight reports for the machine-config operator whether nodes depend on an
+// Ignition 2 config, which the target does not support.
 package main
 
 import (
@@ -11,9 +11,12 @@ import (
 func main() {
 	preflight.Main(preflight.Check{
 		Name:        "IgnitionVersion",
-		Description: "No machine config is of Ignition 2.",
+		Description: "No machine config uses Ignition 2.",
 		URL:         "https://coreos.github.io/ignition/migrating-configs/",
 		Timeout:     2 * time.Minute,
-		Run:         ignitionVersion,
+		Rules: []preflight.Rule{
+			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigs", "machineconfigpools"}, Verbs: []string{"list"}},
+		},
+		Run: ignitionVersion,
 	})
 }

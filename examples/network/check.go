@@ -14,12 +14,12 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// inProgress is the condition of a live migration (cluster-network-operator
-// pkg/names).
+// inProgress is the type of the condition for a live migration
+// (cluster-network-operator pkg/names).
 const inProgress = "NetworkTypeMigrationInProgress"
 
-// networkType fails for a plugin that the target does not have, and for one
-// that is being exchanged; it warns of an MTU that is.
+// networkType fails for a plugin that the target does not have and during a migration
+// of the plugin. It warns during a migration of the MTU.
 func networkType(ctx context.Context, t *preflight.T) error {
 	network, err := read(ctx)
 	if err != nil {
@@ -31,38 +31,38 @@ func networkType(ctx context.Context, t *preflight.T) error {
 	switch {
 	case meta.IsStatusConditionTrue(network.Status.Conditions, inProgress):
 		t.Reason("MigrationInProgress")
-		t.Failf("a live migration of the network plugin is under way, and nodes may have either of the two")
+		t.Failf("a live migration of the network plugin is in progress, and nodes may run either plugin")
 		remedyWait(t)
 		return nil
 	case migration != nil && migration.NetworkType != "":
 		t.Reason("MigrationInProgress")
-		t.Failf("an offline migration of the network plugin to %s is not finished", migration.NetworkType)
-		t.Remedyf("Finish its steps; when all nodes have rebooted, the last one is:")
+		t.Failf("an offline migration of the network plugin to %s is in progress", migration.NetworkType)
+		t.Remedyf("Complete the migration. After all nodes have rebooted, run its last step:")
 		t.Remedyf(`oc patch network.operator.openshift.io cluster --type=merge -p '{"spec":{"migration":null}}'`)
 		return nil
 	case migration != nil && migration.MTU != nil:
 		t.Reason("MigrationInProgress")
-		t.Warnf("the MTU of the network is being changed, which reboots all nodes, as the update will once more")
+		t.Warnf("a migration of the MTU is in progress, which reboots all nodes in addition to the update")
 		t.Remedyf("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")
 	}
-	return judge(t, network.Status.NetworkType)
+	return checkPlugin(t, network.Status.NetworkType)
 }
 
-// judge knows the plugins that the network operator has, and those it had.
-func judge(t *preflight.T, plugin string) error {
+// checkPlugin compares the plugin with those that the target has and had.
+func checkPlugin(t *preflight.T, plugin string) error {
 	switch plugin {
 	case "":
-		return errors.New("status.networkType is empty: the network operator has not said which plugin runs")
+		return errors.New("status.networkType of networks.config.openshift.io/cluster is empty")
 	case "OVNKubernetes":
 	case "OpenShiftSDN":
 		t.Reason("NetworkTypeRemoved")
-		t.Failf("the cluster runs OpenShiftSDN, which the target does not have: pods would be without a network")
-		t.Remedyf("Read about the limits of the live migration, then start it and wait for its end:")
+		t.Failf("the cluster runs OpenShiftSDN, which the target does not have: pods would have no network")
+		t.Remedyf("Read the limitations of the live migration, then start it and wait until it completes:")
 		t.Remedyf(`oc patch network.config.openshift.io cluster --type=merge -p ` +
 			`'{"metadata":{"annotations":{"network.openshift.io/network-type-migration":""}},"spec":{"networkType":"OVNKubernetes"}}'`)
 		remedyWait(t)
 	default:
-		t.Skipf("%s is not a plugin of the network operator: ask its vendor about %s", plugin, t.Update().To)
+		t.Skipf("%s is not a plugin of the network operator: its vendor decides about %s", plugin, t.Update().To)
 	}
 	return nil
 }
@@ -72,12 +72,13 @@ func remedyWait(t *preflight.T) {
 	t.Remedyf("oc wait network.config.openshift.io/cluster --for=condition=%s=false --timeout=12h", inProgress)
 }
 
-// read finds the cluster as oc does; in a pod, that of the pod.
+// read returns the configuration of the network. It connects with the same
+// configuration as oc; in a pod, that of the pod.
 func read(ctx context.Context) (*configv1.Network, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	client, err := configclient.NewForConfig(config)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/openshift/update-preflight/examples/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/preflight-sdk/preflighttest"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -15,47 +16,47 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 }
 
-// network is the configuration with the given status, in YAML's flow style.
+// network returns the configuration with a status in the flow style of YAML.
 func network(status string) string {
 	return fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: Network, metadata: {name: cluster}, spec: {}, status: %s}", status)
 }
 
-// migration is the condition of a live one.
+// migration returns the condition of a live migration.
 func migration(status, reason string) string {
 	return fmt.Sprintf(`{type: NetworkTypeMigrationInProgress, status: %q, reason: %s, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`, status, reason)
 }
 
 func TestNetworkType(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-network-operator", "network-preflight")
+	env := checktest.New(t, local, "openshift-network-operator", "network-preflight")
 
-	inProgress := func(outcome preflight.Outcome, says, remedy string) checktest.Want {
+	inProgress := func(outcome preflight.Outcome, message, remedy string) checktest.Want {
 		return checktest.Want{
 			Outcome: outcome, Reason: "MigrationInProgress", Objects: []string{"cluster"},
-			Says: []string{says}, Remedies: []string{remedy},
+			Messages: []string{message}, Remedies: []string{remedy},
 		}
 	}
 	for name, tc := range map[string]struct {
 		reason string
 		state  string
-		ask    func(*testing.T, ...string) checktest.Answer
+		run    func(*testing.T, ...string) checktest.Report
 		want   checktest.Want
 	}{
 		"OVN": {
-			reason: "the plugin of today stays",
+			reason: "the target has OVNKubernetes",
 			state:  network(`{networkType: OVNKubernetes, clusterNetworkMTU: 8901}`),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed", Objects: []string{"cluster"}},
 		},
-		"MigratedLongAgo": {
-			reason: "the condition of a live migration that has ended remains on the object",
+		"Migrated": {
+			reason: "the condition of a completed live migration remains on the object",
 			state:  network(`{networkType: OVNKubernetes, conditions: [` + migration("False", "NetworkTypeMigrationCompleted") + `]}`),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed", Objects: []string{"cluster"}},
 		},
 		"SDN": {
-			reason: "the incident of 4.17: the target has no OpenShiftSDN",
+			reason: "the incident of 4.17: the target does not have OpenShiftSDN",
 			state:  network(`{networkType: OpenShiftSDN}`),
 			want: checktest.Want{
 				Outcome: preflight.Fail, Reason: "NetworkTypeRemoved", Objects: []string{"cluster"},
-				Says: []string{"the cluster runs OpenShiftSDN, which the target does not have"},
+				Messages: []string{"the cluster runs OpenShiftSDN, which the target does not have"},
 				Remedies: []string{
 					`{"metadata":{"annotations":{"network.openshift.io/network-type-migration":""}},"spec":{"networkType":"OVNKubernetes"}}`,
 					"--for=condition=NetworkTypeMigrationInProgress=false",
@@ -63,73 +64,81 @@ func TestNetworkType(t *testing.T) {
 			},
 		},
 		"Live": {
-			reason: "a live migration that has begun must not be started once more: wait",
+			reason: "during a live migration the remedy is to wait, not to start it again",
 			state:  network(`{networkType: OpenShiftSDN, conditions: [` + migration("True", "NetworkTypeMigrationStarted") + `]}`),
-			want:   inProgress(preflight.Fail, "a live migration of the network plugin is under way", "oc wait network.config.openshift.io/cluster --for=jsonpath="),
+			want:   inProgress(preflight.Fail, "a live migration of the network plugin is in progress", "oc wait network.config.openshift.io/cluster --for=jsonpath="),
 		},
 		"LiveCleaningUp": {
-			reason: "it is not over when the new plugin runs: the old one has to be purged",
+			reason: "a live migration is complete only after the old plugin is removed",
 			state:  network(`{networkType: OVNKubernetes, conditions: [` + migration("True", "NetworkTypeMigrationStarted") + `]}`),
 			want:   inProgress(preflight.Fail, "a live migration", "NetworkTypeMigrationInProgress=false"),
 		},
 		"Offline": {
-			reason: "the offline migration has no condition, but a field that the administrator clears at the end",
+			reason: "an offline migration is recognized by a field that the administrator clears at the end",
 			state:  network(`{networkType: OVNKubernetes, migration: {networkType: OVNKubernetes}}`),
-			want:   inProgress(preflight.Fail, "an offline migration of the network plugin to OVNKubernetes is not finished", `'{"spec":{"migration":null}}'`),
+			want:   inProgress(preflight.Fail, "an offline migration of the network plugin to OVNKubernetes is in progress", `'{"spec":{"migration":null}}'`),
 		},
 		"MTU": {
-			reason: "a change of the MTU is worth knowing of, but no reason to stay",
+			reason: "a migration of the MTU results in a warning",
 			state:  network(`{networkType: OVNKubernetes, migration: {mtu: {network: {from: 1400, to: 8901}, machine: {to: 9001}}}}`),
-			want:   inProgress(preflight.Warn, "the MTU of the network is being changed", "oc wait machineconfigpool --all"),
+			want:   inProgress(preflight.Warn, "a migration of the MTU is in progress", "oc wait machineconfigpool --all"),
 		},
 		"SDNWithMTU": {
-			reason: "what warns does not hide what fails",
+			reason: "a warning does not hide a fail",
 			state:  network(`{networkType: OpenShiftSDN, migration: {mtu: {machine: {to: 9001}}}}`),
 			want: checktest.Want{
 				Outcome: preflight.Fail, Reason: "NetworkTypeRemoved", Objects: []string{"cluster"},
-				Says: []string{"runs OpenShiftSDN", "; the MTU"},
+				Messages: []string{"runs OpenShiftSDN", "; a migration of the MTU"},
 			},
 		},
-		"SomebodyElse": {
-			reason: "what the operator does not run it cannot judge, and has no business to",
+		"OtherPlugin": {
+			reason: "the check does not apply to plugins that the operator does not manage",
 			state:  network(`{networkType: Calico}`),
 			want: checktest.Want{
 				Outcome: preflight.Skipped, Reason: "NotApplicable", Objects: []string{"cluster"},
-				Says: []string{"Calico is not a plugin of the network operator: ask its vendor about 4.21.3"},
+				Messages: []string{"Calico is not a plugin of the network operator: its vendor decides about 4.21.3"},
 			},
 		},
-		"NotSaid": {
+		"NoType": {
 			reason: "a status without the type is not a pass",
 			state:  network(`{clusterNetworkMTU: 1400}`),
 			want: checktest.Want{
 				Outcome: preflight.Unknown, Reason: "CheckError", Objects: []string{"cluster"},
-				Says: []string{"status.networkType is empty"},
+				Messages: []string{"status.networkType of networks.config.openshift.io/cluster is empty"},
 			},
 		},
 		"NoNetwork": {
-			reason: "nor is a cluster without the configuration",
-			want:   checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Says: []string{`networks.config.openshift.io "cluster" not found`}},
+			reason: "a missing configuration is not a pass",
+			want:   checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Messages: []string{`networks.config.openshift.io "cluster" not found`}},
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
 			want: checktest.Want{
 				Outcome: preflight.Unknown, Reason: "CheckError",
-				Says: []string{`cannot read the configuration of the network: networks.config.openshift.io "cluster" is forbidden`},
+				Messages: []string{`cannot read the configuration of the network: networks.config.openshift.io "cluster" is forbidden`},
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stage.Apply(t, tc.state)
-			ask := stage.Ask
-			if tc.ask != nil {
-				ask = tc.ask
+			env.Apply(t, tc.state)
+			run := env.Run
+			if tc.run != nil {
+				run = tc.run
 			}
-			ask(t).Expect(t, tc.reason, "NetworkType", tc.want)
+			run(t).Expect(t, tc.reason, "NetworkType", tc.want)
 		})
 	}
 }
 
 func TestJob(t *testing.T) {
 	checktest.New(t, local, "openshift-network-operator", "network-preflight").ExpectJob(t)
+}
+
+func TestManifest(t *testing.T) {
+	preflighttest.Manifest(t, ".", "manifests/0000_70_cluster-network-operator_10_preflight.yaml", preflight.ManifestOptions{
+		Name:      "network-preflight",
+		Namespace: "openshift-network-operator",
+		Image:     "quay.io/openshift/origin-cluster-network-operator:latest",
+	})
 }

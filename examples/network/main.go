@@ -1,5 +1,5 @@
-// Command preflight answers for the network operator: does the target still
-// have the network plugin that this cluster runs, and is none being exchanged?
+// Command preflight reports for the network operator whether the target has the network
+// plugin of the cluster, and whether a migration is in progress.
 package main
 
 import (
@@ -11,9 +11,12 @@ import (
 func main() {
 	preflight.Main(preflight.Check{
 		Name:        "NetworkType",
-		Description: "The target has the cluster's network plugin, and no migration is under way.",
+		Description: "The target has the network plugin of the cluster, and no migration is in progress.",
 		URL:         "https://docs.okd.io/4.16/networking/ovn_kubernetes_network_provider/migrate-from-openshift-sdn.html",
 		Timeout:     time.Minute,
-		Run:         networkType,
+		Rules: []preflight.Rule{
+			{APIGroups: []string{"config.openshift.io"}, Resources: []string{"networks"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+		},
+		Run: networkType,
 	})
 }

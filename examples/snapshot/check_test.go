@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 const name = "volumesnapshots.snapshot.storage.k8s.io"
 
-// versions are those of the definition, the last of which is the one to store.
+// versions returns the versions of the definition. The last one is the storage version.
 func versions(names ...string) []apiextensionsv1.CustomResourceDefinitionVersion {
 	var all []apiextensionsv1.CustomResourceDefinitionVersion
 	for i, version := range names {
@@ -54,7 +54,7 @@ func clients(t *testing.T) apiextensions.Interface {
 	return client
 }
 
-// define creates the definition for the time of the test, and waits until it is
+// define creates the definition for the duration of the test and waits until it is
 // served.
 func define(t *testing.T, names ...string) {
 	t.Helper()
@@ -73,9 +73,9 @@ func define(t *testing.T, names ...string) {
 		if err := crds.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		await(context.Background(), t, "the definition to be gone", func(ctx context.Context) error {
+		await(context.Background(), t, "the definition to be deleted", func(ctx context.Context) error {
 			if _, err := crds.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("it is still there (%w)", err)
+				return fmt.Errorf("it still exists (%w)", err)
 			}
 			return nil
 		})
@@ -110,32 +110,32 @@ func await(ctx context.Context, t *testing.T, what string, try func(context.Cont
 	}
 }
 
-// redefine is what the cluster's operator does in the update, with the API
-// server's answer.
+// redefine changes the versions of the definition, as the operator does in the update. It
+// returns the error of the API server.
 func redefine(t *testing.T, names ...string) error {
 	t.Helper()
 	crds := clients(t).ApiextensionsV1().CustomResourceDefinitions()
-	var refusal error
-	await(t.Context(), t, "a try without a conflict", func(ctx context.Context) error {
+	var rejected error
+	await(t.Context(), t, "an update without a conflict", func(ctx context.Context) error {
 		crd, err := crds.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		crd.Spec.Versions = versions(names...)
-		if _, refusal = crds.Update(ctx, crd, metav1.UpdateOptions{}); apierrors.IsConflict(refusal) {
-			return refusal
+		if _, rejected = crds.Update(ctx, crd, metav1.UpdateOptions{}); apierrors.IsConflict(rejected) {
+			return rejected
 		}
 		return nil
 	})
-	return refusal
+	return rejected
 }
 
 func snapshot(object, version string) string {
 	return fmt.Sprintf("---\n{apiVersion: snapshot.storage.k8s.io/%s, kind: VolumeSnapshot, metadata: {name: %s, namespace: shop, labels: {app: shop}}}\n", version, object)
 }
 
-// targetCRDs is the directory that the Job would mount: the ConfigMap of the
-// manifests as files.
+// targetCRDs returns the directory that the Job mounts: the ConfigMap of the manifests as
+// files.
 func targetCRDs(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob("manifests/*-crds.yaml")
@@ -164,7 +164,7 @@ func directory(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// follow does what a remediation says, with kubectl in the place of oc.
+// follow executes a remediation with kubectl instead of oc.
 func follow(t *testing.T, remediation string) {
 	t.Helper()
 	kubectl, err := filepath.Abs("../../bin/kubectl")
@@ -178,75 +178,75 @@ func follow(t *testing.T, remediation string) {
 	}
 }
 
-func dropped(outcome preflight.Outcome, remedy string, objects []string, says ...string) checktest.Want {
-	return checktest.Want{Outcome: outcome, Reason: "VersionDropped", Says: says, Remedies: []string{remedy}, Objects: objects}
+func dropped(outcome preflight.Outcome, remedy string, objects []string, messages ...string) checktest.Want {
+	return checktest.Want{Outcome: outcome, Reason: "VersionDropped", Messages: messages, Remedies: []string{remedy}, Objects: objects}
 }
 
-func unknown(says ...string) checktest.Want {
-	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Says: says}
+func unknown(messages ...string) checktest.Want {
+	return checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Messages: messages}
 }
 
 func TestResourceVersions(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight")
+	env := checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight")
 	target := targetCRDs(t)
 	for name, tc := range map[string]struct {
 		reason string
-		// versions are those that the cluster had first and has now; the last
-		// one of each is stored.
+		// first and now are the versions that the cluster had and has; the last one of each
+		// is the storage version.
 		first, now []string
 		state      string
 		target     string
-		ask        func(*testing.T, ...string) checktest.Answer
+		run        func(*testing.T, ...string) checktest.Report
 		want       checktest.Want
 	}{
 		"NoDefinition": {
-			reason: "what the cluster does not have it cannot lose",
+			reason: "a definition that the cluster does not have is ignored",
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
-		"OfToday": {
-			reason: "v1 stays",
+		"Current": {
+			reason: "the target has v1",
 			first:  []string{"v1"},
 			state:  snapshot("daily", "v1"),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"ServedOnly": {
-			reason: "a version that was never stored, and that nobody wrote, may go",
+			reason: "a version that was never stored or written may be dropped",
 			first:  []string{"v1beta1", "v1"},
 			state:  snapshot("daily", "v1"),
 			want:   checktest.Want{Outcome: preflight.Pass, Reason: "Passed"},
 		},
 		"StillStored": {
-			reason: "the incident: v1 has been stored for long, but the list still has v1beta1",
+			reason: "the incident: v1 is the storage version, but status.storedVersions still contains v1beta1",
 			first:  []string{"v1beta1"}, now: []string{"v1beta1", "v1"},
 			want: dropped(preflight.Fail, `oc patch crd volumesnapshots.snapshot.storage.k8s.io --subresource=status --type=merge -p '{"status":{"storedVersions":["v1"]}}'`,
-				[]string{"volumesnapshots.snapshot.storage.k8s.io"}, "may be stored as v1beta1, but the target has only [v1]"),
+				[]string{"volumesnapshots.snapshot.storage.k8s.io"}, "may be stored as v1beta1, but the target only has [v1]"),
 		},
 		"StorageVersion": {
-			reason: "a cluster that stores what the target drops has skipped a release",
+			reason: "the storage version is dropped: the cluster skipped a release",
 			first:  []string{"v1", "v1beta1"},
-			want: dropped(preflight.Fail, "Update to a release in between first, which stores volumesnapshots.snapshot.storage.k8s.io as one of [v1].",
+			want: dropped(preflight.Fail, "Update to an intermediate release first that stores volumesnapshots.snapshot.storage.k8s.io as one of [v1].",
 				[]string{"volumesnapshots.snapshot.storage.k8s.io"}, "may be stored as v1beta1"),
 		},
 		"Written": {
-			reason: "a client that writes v1beta1 works today, and will not",
+			reason: "a client that writes v1beta1 will fail after the update",
 			first:  []string{"v1beta1", "v1"},
 			state:  snapshot("daily", "v1beta1") + snapshot("weekly", "v1beta1"),
-			want: dropped(preflight.Warn, "use version [v1], or it will get errors.", nil,
+			want: dropped(preflight.Warn, "to use version [v1] before the update.", nil,
 				" wrote daily as snapshot.storage.k8s.io/v1beta1, which the target does not serve"),
 		},
 		"OtherDefinition": {
-			reason: "the directory says which definitions to look at, and RBAC which it may",
+			reason: "a definition that the roles do not grant is forbidden",
 			target: directory(t, map[string]string{"others.example.k8s.io": "v1"}),
 			want:   unknown(`customresourcedefinitions.apiextensions.k8s.io "others.example.k8s.io" is forbidden`),
 		},
 		"NoTarget": {
-			reason: "without the target's definitions there is nothing to compare with",
+			reason: "without the definitions of the target the check is inconclusive",
 			target: directory(t, map[string]string{"..data": "v1"}),
-			want:   unknown("no CustomResourceDefinition in ", "which TARGET_CRDS names"),
+			want:   unknown("no CustomResourceDefinition in ", "the directory in TARGET_CRDS"),
 		},
 		"Forbidden": {
-			reason: "without permission it cannot tell, and names what is missing",
-			ask:    stage.AskAsStranger,
+			reason: "without permission the check is inconclusive, and the message names the missing permission",
+			run:    env.RunUnprivileged,
 			want:   unknown("cannot compare the definitions: customresourcedefinitions.apiextensions.k8s.io ", "is forbidden"),
 		},
 	} {
@@ -259,46 +259,48 @@ func TestResourceVersions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			stage.Apply(t, tc.state)
-			ask, dir := stage.Ask, target
-			if tc.ask != nil {
-				ask = tc.ask
+			env.Apply(t, tc.state)
+			run, dir := env.Run, target
+			if tc.run != nil {
+				run = tc.run
 			}
 			if tc.target != "" {
 				dir = tc.target
 			}
-			ask(t, "TARGET_CRDS="+dir).Expect(t, tc.reason, "ResourceVersions", tc.want)
+			run(t, "TARGET_CRDS="+dir).Expect(t, tc.reason, "ResourceVersions", tc.want)
 		})
 	}
 }
 
-// TestRemedy goes through the whole incident: the API server refuses what the
-// target would do, until somebody does what the finding says.
+// TestRemedy reproduces the incident: the API server rejects the definition of the target
+// until the remediation is executed.
 func TestRemedy(t *testing.T) {
-	stage := checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight")
+	env := checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight")
 	environment := "TARGET_CRDS=" + targetCRDs(t)
 	define(t, "v1beta1", "v1")
-	stage.Apply(t, snapshot("daily", "v1"))
+	env.Apply(t, snapshot("daily", "v1"))
 	for _, step := range [][]string{{"v1", "v1beta1"}, {"v1beta1", "v1"}} {
 		if err := redefine(t, step...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := redefine(t, "v1"); err == nil || !strings.Contains(err.Error(), "status.storedVersions") {
-		t.Fatalf("the API server is to refuse the target's definition, or there is no incident; got %v", err)
+		t.Fatalf("the incident is not reproduced: want an error of the API server for the definition of the target, got %v", err)
 	}
-	answer := stage.Ask(t, environment)
-	answer.Expect(t, "that has to be known before", "ResourceVersions",
+	report := env.Run(t, environment)
+	report.Expect(t, "the check reports the incident before the update", "ResourceVersions",
 		dropped(preflight.Fail, "oc get volumesnapshots.snapshot.storage.k8s.io -A -o json | oc replace -f -", []string{name}))
 
-	follow(t, answer.Findings["ResourceVersions"].Remediation)
-	stage.Ask(t, environment).Expect(t, "whoever does what it says has the update", "ResourceVersions",
+	follow(t, report.Findings["ResourceVersions"].Remediation)
+	env.Run(t, environment).Expect(t, "the check passes after the remediation", "ResourceVersions",
 		checktest.Want{Outcome: preflight.Pass, Reason: "Passed"})
 	if err := redefine(t, "v1"); err != nil {
-		t.Errorf("and the API server is to take the target's definition then: %v", err)
+		t.Errorf("the API server rejects the definition of the target after the remediation: %v", err)
 	}
 }
 
-func TestJob(t *testing.T) {
-	checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight").ExpectJob(t)
+func TestManifests(t *testing.T) {
+	env := checktest.New(t, local, "openshift-cluster-storage-operator", "snapshot-preflight")
+	env.ExpectJob(t)
+	env.ExpectRoles(t)
 }

@@ -16,11 +16,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Of the plugins that the target does not have, Portworx is the one whose
-// volumes Kubernetes hands to a CSI driver, where it is installed.
+// Portworx is the only one of the removed plugins whose volumes Kubernetes migrates to
+// a CSI driver, if that driver is installed.
 const portworx, portworxCSI = "kubernetes.io/portworx-volume", "pxd.portworx.com"
 
-// pluginOf is the plugin of a volume; empty when the target has its driver.
+// pluginOf returns the removed plugin of a volume; empty if the target has its driver.
 func pluginOf(source corev1.PersistentVolumeSource) string {
 	switch {
 	case source.CephFS != nil:
@@ -35,8 +35,8 @@ func pluginOf(source corev1.PersistentVolumeSource) string {
 	return ""
 }
 
-// volumePlugins fails for volumes that nothing in the target serves. It warns of
-// classes that could make no more, and of a successor that fails already.
+// volumePlugins fails for volumes that no driver of the target serves. It warns of
+// storage classes that cannot provision volumes, and of a CSI driver with errors.
 func volumePlugins(ctx context.Context, t *preflight.T) error {
 	kube, err := connect()
 	if err != nil {
@@ -47,17 +47,17 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 	classes, errClasses := kube.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	attachments, errAttachments := kube.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 	if err := cmp.Or(errDrivers, errVolumes, errClasses, errAttachments); err != nil {
-		return fmt.Errorf("cannot look at the storage: %w", err)
+		return fmt.Errorf("cannot read the storage: %w", err)
 	}
 
-	lost := []string{"kubernetes.io/cephfs", "kubernetes.io/glusterfs", "kubernetes.io/rbd"}
+	removed := []string{"kubernetes.io/cephfs", "kubernetes.io/glusterfs", "kubernetes.io/rbd"}
 	if !slices.ContainsFunc(drivers.Items, func(d storagev1.CSIDriver) bool { return d.Name == portworxCSI }) {
-		lost = append(lost, portworx)
+		removed = append(removed, portworx)
 	}
 	var waiting, unserved, useless, failing []string
 	for _, v := range volumes.Items {
 		switch plugin := pluginOf(v.Spec.PersistentVolumeSource); {
-		case !slices.Contains(lost, plugin):
+		case !slices.Contains(removed, plugin):
 		case plugin == portworx:
 			waiting = append(waiting, v.Name)
 		default:
@@ -65,7 +65,7 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 		}
 	}
 	for _, c := range classes.Items {
-		if slices.Contains(lost, c.Provisioner) {
+		if slices.Contains(removed, c.Provisioner) {
 			useless = append(useless, c.Name)
 		}
 	}
@@ -74,28 +74,28 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 			failing = append(failing, a.Name)
 		}
 	}
-	report(t, t.Failf, portworxCSI+", which has to take over, is not installed for PersistentVolume", waiting, "Install the CSI driver with the operator of its vendor, for")
-	report(t, t.Failf, "nothing in the target serves PersistentVolume", unserved, "Copy the data to volumes of a CSI driver, then: oc delete pv")
-	report(t, t.Warnf, "nothing in the target makes volumes for StorageClass", useless, "oc delete storageclass")
-	report(t, t.Warnf, portworxCSI+", which takes over, fails at VolumeAttachment", failing, "oc describe volumeattachment")
+	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, "Install the CSI driver with the operator of its vendor, for")
+	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, "Copy the data to volumes of a CSI driver, then: oc delete pv")
+	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, "oc delete storageclass")
+	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, "oc describe volumeattachment")
 	return nil
 }
 
-// report names the first ten objects, if there are any, and what to do with them.
-func report(t *preflight.T, say func(string, ...any), what string, names []string, remedy string) {
+// report reports the first ten objects, if any, with their remedy.
+func report(t *preflight.T, outcomef func(string, ...any), what string, names []string, remedy string) {
 	if len(names) > 0 {
 		first := strings.Join(names[:min(10, len(names))], " ")
 		t.Reason("VolumePluginRemoved")
-		say("%s %s (%d in all)", what, first, len(names))
+		outcomef("%s %s (%d in total)", what, first, len(names))
 		t.Remedyf("%s %s", remedy, first)
 	}
 }
 
-// connect finds the cluster as oc does; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, that of the pod.
 func connect() (kubernetes.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the cluster: %w", err)
+		return nil, fmt.Errorf("cannot load the configuration of the cluster: %w", err)
 	}
 	return kubernetes.NewForConfig(config)
 }

@@ -1,5 +1,5 @@
-// Command preflight answers for the storage operator: is any storage provided
-// by a volume plugin that the target does not have, with nothing in its place?
+// Command preflight reports for the storage operator whether any volume uses a volume
+// plugin that the target does not have.
 package main
 
 import (
@@ -11,7 +11,12 @@ import (
 func main() {
 	preflight.Main(preflight.Check{
 		Name:        "VolumePlugins",
-		Description: "The target can mount every volume: it has the driver, or the CSI driver that takes over.",
-		Timeout:     time.Minute, Run: volumePlugins,
+		Description: "The target can mount every volume: it has the driver or the CSI driver that replaces it.",
+		Timeout:     time.Minute,
+		Rules: []preflight.Rule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list"}},
+			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers", "storageclasses", "volumeattachments"}, Verbs: []string{"list"}},
+		},
+		Run: volumePlugins,
 	})
 }

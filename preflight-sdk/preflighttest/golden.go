@@ -11,65 +11,55 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Golden fails the test where the finding is not that of the file: as -o json
-// prints it, with all its objects and evidence. What differs from run to run,
-// as a time or a port, does not belong into it; use [Expect] for those.
+// Golden fails the test unless the content of file is the finding as -o json
+// prints it, with its objects and evidence. Use [Expect] for a finding that
+// contains values that change, such as a time or a port.
 func Golden(tb testing.TB, file string, finding preflight.Finding) {
 	tb.Helper()
-	compare(tb, file, []byte(show(finding)))
+	compare(tb, file, []byte(format(finding)))
 }
 
-// Manifest fails the test where the file is not what [preflight.Manifest]
-// makes of the options and checks, so that what a release ships does not drift
-// from what the checks declare.
-func Manifest(tb testing.TB, file string, options preflight.ManifestOptions, checks ...preflight.Check) {
-	tb.Helper()
-	manifest, err := preflight.Manifest(options, checks...)
-	if err != nil {
-		tb.Fatalf("no manifest for %s: %v", file, err)
-	}
-	compare(tb, file, manifest)
-}
-
-// compare fails the test where the file has not that content, or gives it to
-// the file where the environment says so.
+// compare fails the test unless the file has the content. If UPDATE_GOLDEN is
+// set, it writes the content to the file instead.
 func compare(tb testing.TB, file string, content []byte) {
 	tb.Helper()
-	if os.Getenv("UPDATE_GOLDEN") != "" { //nolint:forbidigo // The switch that the package comment tells of.
+	if os.Getenv("UPDATE_GOLDEN") != "" { //nolint:forbidigo // Documented in the package comment.
 		rewrite(tb, file, content)
 		return
 	}
-	had, err := os.ReadFile(file) //nolint:gosec // The test names its own file.
+	current, err := os.ReadFile(file) //nolint:gosec // The test names its own file.
 	if err != nil {
-		tb.Fatalf("%v; write it with UPDATE_GOLDEN=1 go test", err)
+		tb.Fatalf("%v; create it with UPDATE_GOLDEN=1 go test", err)
 	}
-	// Git may have given the file the line ends of the system.
-	had = bytes.ReplaceAll(had, []byte("\r\n"), []byte("\n"))
-	if bytes.Equal(had, content) {
+	// Git may have converted the line endings.
+	current = bytes.ReplaceAll(current, []byte("\r\n"), []byte("\n"))
+	if bytes.Equal(current, content) {
 		return
 	}
-	line, have, want := firstDifference(string(had), string(content))
-	tb.Errorf("%s:%d: the file has\n\t%q\nand should have\n\t%q\nif that is right, write it with UPDATE_GOLDEN=1 go test",
-		file, line, have, want)
+	line, got, want := firstDifference(string(current), string(content))
+	tb.Errorf("%s:%d: the file has\n\t%q\nwant\n\t%q\nif this is intended, update it with UPDATE_GOLDEN=1 go test",
+		file, line, got, want)
 }
 
-// rewrite writes only what is new, to leave the time of the file alone.
+// rewrite writes the file only if its content changes, to keep its modification
+// time.
 func rewrite(tb testing.TB, file string, content []byte) {
 	tb.Helper()
-	if had, err := os.ReadFile(file); err == nil && bytes.Equal(had, content) { //nolint:gosec // The test names its own file.
+	if current, err := os.ReadFile(file); err == nil && bytes.Equal(current, content) { //nolint:gosec // The test names its own file.
 		return
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // As git makes it.
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // The permissions that git uses.
 		tb.Fatal(err)
 	}
-	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // As git makes it.
+	if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // The permissions that git uses.
 		tb.Fatal(err)
 	}
 	tb.Logf("wrote %s", file)
 }
 
-// firstDifference is the first line, from 1, in which two texts differ, and
-// that line of both. It is empty in the one that has ended.
+// firstDifference returns the number of the first line in which two texts differ,
+// counted from 1, and this line of both texts. It is empty in a text that has
+// ended.
 func firstDifference(a, b string) (line int, ofA, ofB string) {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
@@ -79,8 +69,8 @@ func firstDifference(a, b string) (line int, ofA, ofB string) {
 	return before + 1, strings.Split(a, "\n")[before], strings.Split(b, "\n")[before]
 }
 
-// show is the finding as a check can say it: without the fields of the runner.
-func show(f preflight.Finding) string {
+// format returns the fields of the finding that a check sets, as JSON.
+func format(f preflight.Finding) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -96,7 +86,7 @@ func show(f preflight.Finding) string {
 		Evidence    map[string]string  `json:"evidence,omitempty"`
 	}{f.Name, f.Outcome, f.Reason, f.Message, f.Remediation, f.URL, f.Objects, f.Evidence})
 	if err != nil {
-		return err.Error() // Not with these types.
+		return err.Error() // Impossible for these types.
 	}
 	return text.String()
 }

@@ -1,11 +1,11 @@
-// Package preflighttest answers for the author of a check: does it say the
-// right thing, to the administrator and to the release?
+// Package preflighttest answers: does a check report the right findings, and does
+// the release ship the right manifest for it?
 //
-// [Run] asks one check in the process of the test, and [Expect] or [Golden]
-// hold what it said against what it should say. What the check reads is the
-// business of the test: a fake client, a server of net/http/httptest or a real
-// API server, handed to the function that declares the check. [Manifest] holds
-// the manifests that a release ships against the declarations.
+// [Run] runs one check in the process of the test. [Expect] and [Golden] compare
+// its finding with the expected one. The test provides what the check reads, such
+// as a fake client, a server of net/http/httptest or a real API server, through
+// the function that declares the check. [Manifest] compares the manifest that a
+// release ships with the one that the program prints.
 //
 //	func TestQuorum(t *testing.T) {
 //		update := preflight.Update{From: "4.20.5", To: "4.21.3"}
@@ -22,9 +22,9 @@
 //		}
 //	}
 //
-// With UPDATE_GOLDEN=1 in the environment, [Golden] and [Manifest] write the
-// files that they otherwise compare with. It is a variable and no flag, for a
-// flag may be taken by the package under test.
+// With UPDATE_GOLDEN=1 in the environment, [Golden] and [Manifest] write their
+// files instead of comparing them. It is a variable because a flag might conflict
+// with one of the package under test.
 package preflighttest
 
 import (
@@ -36,15 +36,14 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Run asks one check about an update and gives its finding, as the report has
-// it but for what only the runner knows. The check's log goes to that of the
-// test. Where the test has a deadline, the check's is shortly before it.
+// Run runs one check for an update and returns its finding, as the report has it
+// without the fields that the runner sets. The log of the check is written to the
+// log of the test. If the test has a deadline, the check ends shortly before it.
 //
-// An Unknown for a panic of the check, or for a declaration that
-// [preflight.Main] would refuse, ends the test: neither is an answer that
-// somebody could want. A fail that was told before a panic stands, as in the
-// report. To see what a check says when it is interrupted, call
-// [preflight.Check.Evaluate].
+// An Unknown because of a panic, or of a declaration that [preflight.Main]
+// rejects, ends the test as failed. A fail that was reported before a panic
+// remains a fail, as in the report. To test the finding of an interrupted check,
+// call [preflight.Check.Evaluate].
 func Run(tb testing.TB, check preflight.Check, update preflight.Update) preflight.Finding {
 	tb.Helper()
 	ctx, cancel := withDeadlineOf(tb)
@@ -52,13 +51,14 @@ func Run(tb testing.TB, check preflight.Check, update preflight.Update) prefligh
 
 	finding := check.Evaluate(ctx, update, logger{tb})
 	if finding.Outcome == preflight.Unknown && (finding.Reason == "Panic" || finding.Reason == "InvalidCheck") {
-		tb.Fatalf("the check is defective: %s", show(finding))
+		tb.Fatalf("the check is defective: %s", format(finding))
 	}
 	return finding
 }
 
-// withDeadlineOf leaves a tenth of the time, at most 5 seconds, for the test
-// to tell at what the check was when its time was up.
+// withDeadlineOf returns a context that ends before the deadline of the test, so
+// that the test can report a timeout. The margin is a tenth of the remaining time,
+// at most 5 seconds.
 func withDeadlineOf(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	ctx := context.Background() //nolint:forbidigo // testing.TB has no context in Go 1.23.
@@ -71,7 +71,7 @@ func withDeadlineOf(tb testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// logger writes lines to the log of the test.
+// logger writes to the log of the test.
 type logger struct{ tb testing.TB }
 
 func (l logger) Write(line []byte) (int, error) {

@@ -27,25 +27,25 @@ func TestRun(t *testing.T) {
 		want     preflight.Outcome
 	}{
 		"Pass": {
-			reason: "the check knows the update, and the test's log has that of the check",
+			reason: "the check receives the update, and its log is written to the log of the test",
 			check: check(func(_ context.Context, t *preflight.T) error {
 				t.Logf("going to %s", t.Update().To)
 				return nil
 			}),
-			end: end{says: []string{"Quorum: going to 4.21.3\n"}}, want: preflight.Pass,
+			end: end{output: []string{"Quorum: going to 4.21.3\n"}}, want: preflight.Pass,
 		},
 		"Error": {
-			reason: "could not tell is an answer like others",
+			reason: "an inconclusive check does not fail the test",
 			check:  check(func(context.Context, *preflight.T) error { return errors.New("no route to host") }),
 			want:   preflight.Unknown,
 		},
 		"Panic": {
-			reason: "nobody can want a panic, so it does not hide behind a wanted Unknown",
+			reason: "a panic fails the test even if it expects Unknown",
 			check:  check(func(context.Context, *preflight.T) error { panic("boom") }),
-			end:    end{failed: true, says: []string{"the check is defective", "panic: boom", "preflighttest_test.go:"}},
+			end:    end{failed: true, output: []string{"the check is defective", "panic: boom", "preflighttest_test.go:"}},
 		},
 		"FailThenPanic": {
-			reason: "a fail stands, as in the report, with the panic in its message",
+			reason: "a fail remains a fail, as in the report, with the panic in its message",
 			check: check(func(_ context.Context, t *preflight.T) error {
 				t.Failf("seen")
 				panic("boom")
@@ -53,17 +53,17 @@ func TestRun(t *testing.T) {
 			want: preflight.Fail,
 		},
 		"Goexit": {
-			reason: "nor an end of the goroutine, as by the FailNow of a test",
+			reason: "runtime.Goexit, such as by testing.T.FailNow, fails the test even if it expects Unknown",
 			check:  check(func(context.Context, *preflight.T) error { runtime.Goexit(); return nil }),
-			end:    end{failed: true, says: []string{"runtime.Goexit"}},
+			end:    end{failed: true, output: []string{"runtime.Goexit"}},
 		},
 		"Invalid": {
-			reason: "what Main would refuse is no check to test",
+			reason: "a declaration that Main rejects fails the test",
 			check:  preflight.Check{Name: "no-camel"},
-			end:    end{failed: true, says: []string{`\"no-camel\" is not CamelCase`}},
+			end:    end{failed: true, output: []string{`\"no-camel\" is not CamelCase`}},
 		},
 		"OwnReason": {
-			reason: "a check may use the words of the SDK where it can tell",
+			reason: "a conclusive check may use a reason of the SDK",
 			check: check(func(_ context.Context, t *preflight.T) error {
 				t.Reason("Panic")
 				t.Failf("the kernel panicked")
@@ -71,8 +71,8 @@ func TestRun(t *testing.T) {
 			}),
 			want: preflight.Fail,
 		},
-		"Deaf": {
-			reason:   "a check that hangs is heard of before the test is killed",
+		"IgnoresContext": {
+			reason:   "a check that hangs is reported before the test is killed",
 			check:    check(func(context.Context, *preflight.T) error { select {} }),
 			deadline: time.Now().Add(100 * time.Millisecond), want: preflight.Unknown,
 		},
@@ -110,32 +110,32 @@ func TestExpect(t *testing.T) {
 		end    end
 	}{
 		"All": {
-			reason: "every part is there",
+			reason: "the finding meets every expectation",
 			want:   preflighttest.Want{Outcome: preflight.Fail, Reason: "MemberDown", Message: "<etcd-2>", Remedy: "oc debug"},
 		},
 		"OutcomeOnly": {
-			reason: "what is empty may be anything",
+			reason: "an empty field matches any value",
 			want:   preflighttest.Want{Outcome: preflight.Fail},
 		},
-		"Nothing": {
-			reason: "a forgotten outcome is no wish for anything",
+		"NoOutcome": {
+			reason: "an expectation requires an outcome",
 			want:   preflighttest.Want{Message: "etcd"},
-			end:    end{failed: true, says: []string{"set Want.Outcome"}},
+			end:    end{failed: true, output: []string{"Want.Outcome is empty"}},
 		},
 		"Outcome": {
-			reason: "the failure shows the whole finding",
+			reason: "the failure contains the whole finding",
 			want:   preflighttest.Want{Outcome: preflight.Pass},
-			end:    end{failed: true, says: []string{"outcome: want Pass", `"outcome": "Fail"`, `"message": "etcd member <etcd-2> does not answer"`, `"answers": "2"`}},
+			end:    end{failed: true, output: []string{"outcome: want Pass", `"outcome": "Fail"`, `"message": "etcd member <etcd-2> does not answer"`, `"answers": "2"`}},
 		},
 		"PartOfReason": {
-			reason: "a reason is a word, not a text",
+			reason: "the reason is compared as a whole",
 			want:   preflighttest.Want{Outcome: preflight.Fail, Reason: "Member"},
-			end:    end{failed: true, says: []string{"reason: want Member"}},
+			end:    end{failed: true, output: []string{"reason: want Member"}},
 		},
 		"Texts": {
-			reason: "all that is wrong is told at once",
+			reason: "the failure lists all differences",
 			want:   preflighttest.Want{Outcome: preflight.Fail, Message: "etcd-3", Remedy: "oc delete"},
-			end:    end{failed: true, says: []string{"message: want a part etcd-3; remediation: want a part oc delete"}},
+			end:    end{failed: true, output: []string{`message: want the substring "etcd-3"; remediation: want the substring "oc delete"`}},
 		},
 	}
 	for name, tc := range cases {
@@ -177,45 +177,45 @@ func TestGolden(t *testing.T) {
 		update  string
 		prepare func(t *testing.T, file string)
 		end     end
-		// want is what is in the file afterwards; empty: it is not there.
+		// want is the content of the file afterwards; empty if it does not exist.
 		want string
 	}{
 		"Same": {
-			reason: "the file is what the finding is", prepare: differs(golden), want: golden,
+			reason: "the file is equal to the finding", prepare: differs(golden), want: golden,
 		},
 		"LineEnds": {
-			reason:  "git may have changed the line ends",
+			reason:  "git may have converted the line endings",
 			prepare: differs("{\r\n" + golden[2:]), want: "{\r\n" + golden[2:],
 		},
 		"Missing": {
-			reason: "no file is no agreement",
-			end:    end{failed: true, says: []string{"no such file", "UPDATE_GOLDEN=1 go test"}},
+			reason: "a missing file is a failure",
+			end:    end{failed: true, output: []string{"no such file", "UPDATE_GOLDEN=1 go test"}},
 		},
 		"Differs": {
-			reason: "the first line that differs is shown, from both", prepare: differs("{\n  \"name\": \"Other\",\n}\n"),
-			end:  end{failed: true, says: []string{"finding.json:2: the file has", `"  \"name\": \"Other\","`, `"  \"name\": \"Quorum\","`, "UPDATE_GOLDEN=1"}},
+			reason: "the failure contains the first line that differs, of the file and of the finding", prepare: differs("{\n  \"name\": \"Other\",\n}\n"),
+			end:  end{failed: true, output: []string{"finding.json:2: the file has", `"  \"name\": \"Other\","`, `"  \"name\": \"Quorum\","`, "UPDATE_GOLDEN=1"}},
 			want: "{\n  \"name\": \"Other\",\n}\n",
 		},
 		"Shorter": {
-			reason: "an end before the end is a difference", prepare: differs(golden[:2]),
-			end: end{failed: true, says: []string{"finding.json:2: the file has\n\t\"\"\n"}}, want: golden[:2],
+			reason: "a truncated file is a difference", prepare: differs(golden[:2]),
+			end: end{failed: true, output: []string{"finding.json:2: the file has\n\t\"\"\n"}}, want: golden[:2],
 		},
 		"Longer": {
-			reason: "and so is one behind it", prepare: differs(golden + "{}"),
-			end: end{failed: true, says: []string{"finding.json:20: the file has\n\t\"{}\"\nand should have\n\t\"\"\n"}}, want: golden + "{}",
+			reason: "additional text in the file is a difference", prepare: differs(golden + "{}"),
+			end: end{failed: true, output: []string{"finding.json:20: the file has\n\t\"{}\"\nwant\n\t\"\"\n"}}, want: golden + "{}",
 		},
 		"Write": {
-			reason: "a new file is written, with its folder", update: "1",
-			end: end{says: []string{"wrote ", "finding.json"}}, want: golden,
+			reason: "a new file is created with its directory", update: "1",
+			end: end{output: []string{"wrote ", "finding.json"}}, want: golden,
 		},
 		"Rewrite": {
-			reason: "an old one is written anew", update: "1", prepare: differs("old"),
-			end: end{says: []string{"wrote "}}, want: golden,
+			reason: "an existing file is replaced", update: "1", prepare: differs("old"),
+			end: end{output: []string{"wrote "}}, want: golden,
 		},
 		"CannotWrite": {
-			reason: "what could not be written is told", update: "1",
+			reason: "an error of writing is reported", update: "1",
 			prepare: func(t *testing.T, file string) { t.Helper(); write(t, filepath.Dir(file), "a file") },
-			end:     end{failed: true, says: []string{"not a directory"}},
+			end:     end{failed: true, output: []string{"not a directory"}},
 		},
 	}
 	for name, tc := range cases {
@@ -246,8 +246,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// What was written once does not touch the file again, or else a build system
-// would take it for new each time.
+// Build systems consider a file changed when its modification time changes.
 func TestGoldenIsWrittenOnce(t *testing.T) {
 	t.Setenv("UPDATE_GOLDEN", "1")
 	file := filepath.Join(t.TempDir(), "finding.json")
@@ -257,28 +256,4 @@ func TestGoldenIsWrittenOnce(t *testing.T) {
 			t.Errorf("got %q, want %q", r.log.String(), want)
 		}
 	}
-}
-
-func TestManifest(t *testing.T) {
-	options := preflight.ManifestOptions{Name: "etcd-preflight", Namespace: "openshift-etcd", Image: "quay.io/openshift/origin-cluster-etcd-operator:latest"}
-	pods := preflight.Rule{Namespace: "openshift-etcd", APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}
-	declared := check(func(context.Context, *preflight.T) error { return nil })
-	declared.Rules = []preflight.Rule{pods}
-	file := filepath.Join(t.TempDir(), "job.yaml")
-
-	t.Setenv("UPDATE_GOLDEN", "1")
-	r := recorded(t, func(r *record) { preflighttest.Manifest(r, file, options, declared) })
-	r.expect(t, "the first is written", end{says: []string{"wrote "}})
-
-	t.Setenv("UPDATE_GOLDEN", "")
-	r = recorded(t, func(r *record) { preflighttest.Manifest(r, file, options, declared) })
-	r.expect(t, "and is what it should be", end{})
-
-	declared.Rules[0].Verbs = []string{"list", "watch"}
-	r = recorded(t, func(r *record) { preflighttest.Manifest(r, file, options, declared) })
-	r.expect(t, "a rule that nobody printed is a drift", end{failed: true, says: []string{"job.yaml:", "watch", "UPDATE_GOLDEN=1"}})
-
-	options.Name = "Not a label"
-	r = recorded(t, func(r *record) { preflighttest.Manifest(r, file, options, declared) })
-	r.expect(t, "what makes no manifest agrees with none", end{failed: true, says: []string{"no manifest for", `name "Not a label"`}})
 }

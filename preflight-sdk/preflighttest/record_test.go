@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// record is a test that keeps to itself how it went.
+// record is a test that records its result and its log.
 type record struct {
 	testing.TB
 	deadline time.Time
@@ -16,7 +16,8 @@ type record struct {
 	log      strings.Builder
 }
 
-// recorded runs a test and waits for its end.
+// recorded runs a test in a goroutine, so that it may call Fatal, and waits for its
+// end.
 func recorded(t *testing.T, test func(*record)) *record {
 	t.Helper()
 	return (&record{TB: t}).run(test)
@@ -50,11 +51,11 @@ func (r *record) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// end is how a recorded test should have gone.
+// end is the expected end of a recorded test.
 type end struct {
 	failed bool
-	// says are parts of its log.
-	says []string
+	// output are substrings of its log.
+	output []string
 }
 
 func (r *record) expect(t *testing.T, reason string, want end) {
@@ -62,9 +63,9 @@ func (r *record) expect(t *testing.T, reason string, want end) {
 	if r.failed != want.failed {
 		t.Errorf("%s: failed %t, want %t", reason, r.failed, want.failed)
 	}
-	for _, part := range want.says {
+	for _, part := range want.output {
 		if !strings.Contains(r.log.String(), part) {
-			t.Errorf("%s: %q is not in\n%s", reason, part, r.log.String())
+			t.Errorf("%s: the log does not contain %q:\n%s", reason, part, r.log.String())
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/preflight-sdk/preflighttest"
 )
 
-// cordoned is a check as an author writes it: what it reads through is handed
-// to the function that declares it.
+// cordoned is a check as an author writes it: the function that declares it takes
+// the client as a parameter.
 func cordoned(client *http.Client, server string) preflight.Check {
 	return preflight.Check{
 		Name:        "CordonedNodes",
@@ -66,20 +66,21 @@ func nodes(ctx context.Context, client *http.Client, server string) ([]node, err
 
 const twoNodes = `{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"},"spec":{"unschedulable":true}}]}`
 
-// api is a fake API server that gives the same answer to everything.
-func api(t *testing.T, answer string) *httptest.Server {
+// api starts a fake API server that returns the same response to every request, and
+// Forbidden if the response is empty.
+func api(t *testing.T, response string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if answer == "" {
+		if response == "" {
 			w.WriteHeader(http.StatusForbidden)
 		}
-		_, _ = w.Write([]byte(answer))
+		_, _ = w.Write([]byte(response))
 	}))
 	t.Cleanup(server.Close)
 	return server
 }
 
-// A table takes ten lines.
+// A table of states and expected findings.
 func TestCordonedNodes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nodes string
@@ -96,7 +97,7 @@ func TestCordonedNodes(t *testing.T) {
 	}
 }
 
-// What the administrator reads, as a whole, in a file to be looked at.
+// The whole finding in a golden file.
 func TestCordonedNodesGolden(t *testing.T) {
 	server := api(t, twoNodes)
 	finding := preflighttest.Run(t, cordoned(server.Client(), server.URL), preflight.Update{})

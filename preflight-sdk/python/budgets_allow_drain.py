@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Asks: can the nodes be drained, or does a PodDisruptionBudget forbid it?
+"""Reports each PodDisruptionBudget that prevents the drain of a node.
 
-On a laptop run "oc proxy" and set KUBERNETES_API=http://127.0.0.1:8001.
+Outside of a Job run "oc proxy" and set KUBERNETES_API=http://127.0.0.1:8001.
 """
 
 import json
@@ -15,7 +15,7 @@ SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 
 def get(path, timeout):
-    """One GET to the API server of this cluster."""
+    """Sends one GET request to the API server of this cluster."""
     api = os.environ.get("KUBERNETES_API")
     if api:
         return json.load(urllib.request.urlopen(api + path, timeout=timeout))
@@ -31,12 +31,12 @@ def budgets_allow_drain(t):
     for budget in budgets:
         namespace, name = budget["metadata"]["namespace"], budget["metadata"]["name"]
         status = budget["status"]
-        # Without pods there is nothing to evict.
+        # A budget without pods does not prevent an eviction.
         if status["disruptionsAllowed"] > 0 or status["expectedPods"] == 0:
             continue
-        t.warn("budget %s of namespace %s allows no eviction now, so a node with its pods is not drained" % (name, namespace))
+        t.warn("PodDisruptionBudget %s/%s allows no eviction, so the nodes of its pods cannot be drained" % (namespace, name))
         t.reason("EvictionForbidden")
-        t.remedy("Bring its pods up, or relax it: oc describe poddisruptionbudget -n %s %s" % (namespace, name))
+        t.remedy("Make its pods available or relax it: oc describe poddisruptionbudget -n %s %s" % (namespace, name))
         t.object("policy/v1", "PodDisruptionBudget", name, namespace)
 
 

@@ -1,22 +1,23 @@
-"""A /bin/preflight in Python: one file, the standard library, Python 3.7.
+"""A /bin/preflight in Python: one file, standard library only, Python 3.7 or later.
 
     import preflight
 
     def no_legacy_config(t):
         if os.path.exists("/etc/example/legacy.conf"):
-            t.fail("/etc/example/legacy.conf is still there")
+            t.fail("/etc/example/legacy.conf exists")
             t.remedy("Move its settings: oc edit example cluster")
 
     preflight.main(preflight.Check("NoLegacyConfig", no_legacy_config))
 
-A check is a function that says what it found through t. Saying nothing is a
-pass; an exception means that it could not tell, and is never a pass. Of all
-that it said, the worst counts: Fail, Unknown, Warn, Skipped, Pass.
+A check is a function that reports through t. Reporting nothing is a pass. An
+exception means that the check was inconclusive, which never counts as a pass. The
+most severe outcome that it reported counts: Fail, Unknown, Warn, Skipped, Pass.
 
-It creates no file, and asks one check after another, each in a thread that is
-left behind when its time is up: pass t.remaining() to requests as timeout.
-../WIRE.md specifies what is written. To look at it, or to test another
-implementation:
+The checks run one after another, each in a thread that is abandoned when its time
+is up: pass t.remaining() to requests as the timeout. No files are created. With
+the argument --help the program prints its usage and runs no check.
+
+../WIRE.md specifies the output. To inspect it, or to test another implementation:
 
     preflight.py encode [BYTES] <document.json    # prints the frame
     preflight.py decode <termination-message      # prints the document
@@ -38,7 +39,7 @@ import zlib
 
 EXIT_PASS, EXIT_USAGE, EXIT_FAIL, EXIT_UNKNOWN = 0, 2, 3, 4
 
-# The outcomes, by what outweighs what.
+# The outcomes, by severity.
 SEVERITY = {"Pass": 0, "Skipped": 1, "Warn": 2, "Unknown": 3, "Fail": 4}
 REASONS = {"Pass": "Passed", "Skipped": "NotApplicable", "Warn": "CheckWarned", "Fail": "CheckFailed", "Unknown": "Inconclusive"}
 
@@ -48,12 +49,26 @@ MAX_PARTS = 512
 DEFAULT_BUDGET, MIN_BUDGET = 4096, 512
 TERMINATION_LOG = "/dev/termination-log"
 
+USAGE = """usage: %s [--help]
+
+Reports whether the cluster can be updated safely. Read-only.
+Without --help it runs these checks:
+
+%s
+
+Exit codes: 0 no check failed or was inconclusive, 2 invalid usage, 3 a check
+failed, 4 a check was inconclusive.
+
+In a Job of "oc preflight run" the runner sets PREFLIGHT_CURRENT_VERSION,
+PREFLIGHT_TARGET_VERSION, PREFLIGHT_TARGET_IMAGE, PREFLIGHT_RUN_ID,
+PREFLIGHT_DEADLINE and PREFLIGHT_RESULT_BYTES."""
+
 Update = collections.namedtuple("Update", "run_id from_version to_version image")
 
 
 class Check:
-    """One question about the cluster. advisory makes a Fail count as Warn;
-    timeout is in seconds, None until the deadline of the run."""
+    """One question about the cluster. advisory turns a Fail into a Warn; timeout is
+    in seconds, None means until the deadline of the run."""
 
     def __init__(self, name, run, description="", url="", timeout=None, advisory=False):
         self.name, self.run, self.description = name, run, description
@@ -61,75 +76,75 @@ class Check:
 
 
 class T:
-    """What a check says its findings to. What it says after its time was up
-    does not count."""
+    """The interface through which a check reports. Reports after its time is up are
+    ignored."""
 
     def __init__(self, check, update, ends):
         self.update = update
         self._check, self._ends = check, ends
-        self._said, self._remedies, self._objects, self._evidence = [], [], [], {}
+        self._statements, self._remedies, self._objects, self._evidence = [], [], [], {}
         self._reason = self._step = ""
 
     def fail(self, message):
-        """The update would do harm. Name the object."""
-        self._said.append(("Warn" if self._check.advisory else "Fail", message))
+        """Reports that the update would do harm. Name the object."""
+        self._statements.append(("Warn" if self._check.advisory else "Fail", message))
 
     def warn(self, message):
-        """An administrator should know; no reason to stay."""
-        self._said.append(("Warn", message))
+        """Reports what an administrator should know; it does not prevent the update."""
+        self._statements.append(("Warn", message))
 
     def skip(self, message):
-        """The check does not apply to this cluster, and why."""
-        self._said.append(("Skipped", message))
+        """Reports that the check does not apply to this cluster, and why."""
+        self._statements.append(("Skipped", message))
 
     def unknown(self, message):
-        """Could not tell, and why. An exception says that too."""
-        self._said.append(("Unknown", message))
+        """Reports that the check is inconclusive, and why. So does an exception."""
+        self._statements.append(("Unknown", message))
 
     def remedy(self, text):
-        """What to do about it, with the command to type."""
+        """Adds a line to the remediation, with the command."""
         self._remedies.append(text)
 
     def reason(self, word):
-        """One CamelCase word for machines, stable between releases."""
+        """Sets the reason: one CamelCase word, stable across releases."""
         if not camel_case(word):
             raise ValueError("reason %r is not a CamelCase word" % word)
         self._reason = word
 
     def object(self, api_version, kind, name, namespace=""):
-        """What the finding is about, the most important first."""
+        """Adds an affected object. Add the most important one first."""
         about = {"apiVersion": api_version, "kind": kind, "name": name}
         if namespace:
             about["namespace"] = namespace
         self._objects.append(about)
 
     def evidence(self, key, value):
-        """A short fact that supports the finding. No secrets."""
+        """Adds a short fact that supports the finding. It must not contain secrets."""
         self._evidence[key] = str(value)
 
     def log(self, text):
-        """A line for the log; the last one is the step of a timeout."""
+        """Writes a line to the log. The last line is the last step of a timeout."""
         self._step = text
         print("%s: %s" % (self._check.name, text), file=sys.stderr, flush=True)
 
     def remaining(self):
-        """Seconds until the check must have ended, for the timeouts of
-        requests; None when there is no end."""
+        """Returns the seconds until the check must end, for the timeouts of requests;
+        None if it has no deadline."""
         return None if self._ends is None else max(0.1, self._ends - time.monotonic())
 
-    def finding(self, reason="", problem="", stack=""):
-        """The finding, with the problem that kept the check from telling."""
-        said = list(self._said)
-        if problem:
+    def finding(self, reason="", error="", stack=""):
+        """Returns the finding, with the error that made the check inconclusive."""
+        statements = list(self._statements)
+        if error:
             step = " (last step: %s)" % self._step if self._step and reason != "CheckError" else ""
-            said.append(("Unknown", problem + step))
-        said.sort(key=lambda s: -SEVERITY[s[0]])
-        outcome = said[0][0] if said else "Pass"
+            statements.append(("Unknown", error + step))
+        statements.sort(key=lambda s: -SEVERITY[s[0]])
+        outcome = statements[0][0] if statements else "Pass"
         evidence = dict(self._evidence, stack=stack) if stack else dict(self._evidence)
         if outcome != "Unknown" or not reason:
             reason = self._reason
         entry = {"name": self._check.name, "outcome": outcome, "reason": reason or REASONS[outcome],
-                 "message": "; ".join(text for _, text in said) or self._check.description,
+                 "message": "; ".join(text for _, text in statements) or self._check.description,
                  "url": self._check.url, "objects": list(self._objects), "evidence": evidence}
         if SEVERITY[outcome] > SEVERITY["Skipped"]:
             entry["remediation"] = "\n".join(self._remedies)
@@ -137,18 +152,21 @@ class T:
 
 
 def main(*checks):
-    """Runs the checks, reports what they found and ends the process."""
-    # What the locale cannot say must not end the process, nor a thread that a
-    # check left behind hold it.
+    """Runs the checks, reports their findings and ends the process."""
+    # Characters that the locale cannot encode must not raise an exception.
     sys.stdout.reconfigure(errors="backslashreplace")
+    if {"-h", "--help"}.intersection(sys.argv[1:]):
+        print(USAGE % (os.path.basename(sys.argv[0]), "\n".join("  " + check.name for check in checks)))
+        sys.exit(EXIT_PASS)
     code = Program(os.environ).run(checks)
     sys.stdout.flush()
     sys.stderr.flush()
+    # The thread of an abandoned check must not delay the exit.
     os._exit(code)
 
 
 class Program:
-    """One run of a check program."""
+    """One execution of a check program."""
 
     def __init__(self, environ):
         self.environ = environ
@@ -165,7 +183,7 @@ class Program:
             print("preflight: %s" % err, file=sys.stderr)
             self.report("final", [{"name": "Preflight", "outcome": "Unknown", "reason": "InvalidCheck",
                                    "message": "no check was run: %s" % err,
-                                   "remediation": "Correct the program or its Job manifest."}])
+                                   "remediation": "Fix the program or its Job manifest."}])
             return EXIT_USAGE
 
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -175,7 +193,7 @@ class Program:
         for i, check in enumerate(checks):
             findings[i]["message"] = check.name + " was running when the process ended"
             self.report("running", findings)
-            findings[i] = self.ask(check)
+            findings[i] = self.run_check(check)
             print("%(name)s: %(outcome)s: " % findings[i] + findings[i].get("message", ""), flush=True)
         self.report("final", findings)
         return exit_code(findings)
@@ -194,44 +212,44 @@ class Program:
             left = seconds_until(deadline)
             self.ends = time.monotonic() + left - min(5, max(0, left / 10))
 
-    def ask(self, check):
-        """Asks one check, in a thread that is left behind when its time is up."""
+    def run_check(self, check):
+        """Runs one check in a thread that is abandoned when its time is up."""
         now = time.monotonic()
         ends = [end for end in (self.ends, check.timeout and now + check.timeout) if end is not None]
         t = T(check, Update(self.run_id, self.environ.get("PREFLIGHT_CURRENT_VERSION", ""),
                             self.environ.get("PREFLIGHT_TARGET_VERSION", ""),
                             self.environ.get("PREFLIGHT_TARGET_IMAGE", "")), min(ends) if ends else None)
         if self.interrupted:
-            return t.finding("Interrupted", check.name + " was not started before the process was told to end")
+            return t.finding("Interrupted", check.name + " was not started before the process was interrupted")
         if ends and min(ends) <= now:
             return t.finding("Timeout", check.name + " was not started before the deadline of the run")
 
         threading.Thread(target=self.call, args=(check, t), daemon=True).start()
         while True:
             try:
-                kind, who, text = self.events.get(timeout=t.remaining())
+                kind, source, text = self.events.get(timeout=t.remaining())
             except queue.Empty:
-                return t.finding("Timeout", check.name + " did not finish before its time was up")
+                return t.finding("Timeout", check.name + " did not finish in time")
             if kind == "Interrupted":
                 self.interrupted = True
                 return t.finding("Interrupted", check.name + " was interrupted")
-            # A check that was left behind may end later.
-            if who is check:
+            # An abandoned check may end later.
+            if source is check:
                 return t.finding("CheckError" if text else "", text, kind)
 
     def call(self, check, t):
-        stack = problem = ""
+        stack = error = ""
         try:
             check.run(t)
-        # SystemExit is no answer either.
+        # SystemExit is not a pass either.
         except BaseException as err:
-            problem = "%s: %s" % (type(err).__name__, err)
+            error = "%s: %s" % (type(err).__name__, err)
             stack = "".join(traceback.format_tb(err.__traceback__)[-3:])
-        self.events.put((stack, check, problem))
+        self.events.put((stack, check, error))
 
     def report(self, state, findings):
-        """Hands over what is known: in the termination log, and in the log
-        where that could not take all of the last word."""
+        """Writes the result to the termination log. A final result that does not fit
+        there, or cannot be written there, also goes to standard output in full."""
         document = {"state": state, "findings": findings}
         if self.run_id:
             document["runID"] = self.run_id
@@ -244,14 +262,14 @@ class Program:
             truncated = True
             print("preflight: cannot write the termination message: %s" % err, file=sys.stderr)
         if truncated and state == "final":
-            # A part may end within a character.
+            # A part may end within a multi-byte character.
             sys.stdout.flush()
             sys.stdout.buffer.write(b"\n" + log_lines(document))
             sys.stdout.flush()
 
 
 def overwrite(path, line):
-    """Puts line over what is in the file, which is never created or empty."""
+    """Overwrites the file, which is never created and never empty in between."""
     file = os.open(path, os.O_WRONLY)
     try:
         os.write(file, line)
@@ -281,7 +299,7 @@ def validate_checks(checks):
         if not camel_case(name):
             raise ValueError("check name %r is not CamelCase of at most 63 letters and digits" % name)
         if names.count(name) > 1:
-            raise ValueError("check name %r is there twice" % name)
+            raise ValueError("duplicate check name %r" % name)
 
 
 def worst(findings):
@@ -292,7 +310,7 @@ def exit_code(findings):
     return {"Fail": EXIT_FAIL, "Unknown": EXIT_UNKNOWN}.get(worst(findings), EXIT_PASS)
 
 
-# The wire. Writing:
+# The wire format: writing.
 
 
 def frame(encoding, payload):
@@ -300,7 +318,7 @@ def frame(encoding, payload):
 
 
 def encode(document, budget):
-    """The frame: readable where that fits, else compressed, else None."""
+    """Returns the frame: plain if that fits, otherwise compressed, otherwise None."""
     payload = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if len(payload) > MAX_DOCUMENT:
         return None
@@ -313,8 +331,8 @@ def encode(document, budget):
 
 
 def fit(document, budget):
-    """The frame with as much as budget allows, and whether something had to be
-    left out. No step changes an outcome."""
+    """Returns the frame with as much as the budget allows, and whether anything was
+    removed. No step changes an outcome."""
     validate(document)
     line = encode(document, budget)
     if line:
@@ -363,7 +381,7 @@ def summary(findings):
 
 
 def log_lines(document):
-    """The frame for a log, in parts where it is long."""
+    """Returns the frame for a log, in parts if it is long."""
     line, _ = fit(document, 2 * MAX_DOCUMENT)
     if len(line) <= MAX_LINE:
         return line
@@ -372,12 +390,12 @@ def log_lines(document):
     return b"".join(frame(b"part", b"%d/%d %s" % (i + 1, len(parts), part)) for i, part in enumerate(parts))
 
 
-# Reading:
+# The wire format: reading.
 
 
 class FrameError(ValueError):
-    """There is no result; kind is NoFrame, Damaged, Version, Encoding,
-    Document or TooLong."""
+    """There is no valid result. kind is NoFrame, Damaged, Version, Encoding, Document
+    or TooLong."""
 
     def __init__(self, kind, message):
         super().__init__(message)
@@ -385,36 +403,36 @@ class FrameError(ValueError):
 
 
 def parse(data):
-    """The document of the last whole frame in a termination message or log."""
+    """Returns the document of the last complete frame in a termination message or log."""
     scanner = Scanner()
     for line in data.split(b"\n"):
         scanner.line(line)
     if scanner.last is None:
-        raise scanner.problem
+        raise scanner.error
     return decode(*scanner.last)
 
 
 class Scanner:
-    """Goes through lines and keeps the last whole frame."""
+    """Reads lines and keeps the last complete frame."""
 
     HEAD = re.compile(rb"preflight/([0-9]{1,9}) ([a-z0-9-]{1,16}) ([0-9]{1,7}) ([0-9a-f]{8}) ")
 
     def __init__(self):
         self.last, self.parts = None, []
-        self.problem = FrameError("NoFrame", "no complete preflight frame")
+        self.error = FrameError("NoFrame", "no complete preflight frame")
 
     def line(self, line):
         head = self.HEAD.match(line)
         if not head:
             return
         if head.group(1) != b"1":
-            self.problem = FrameError("Version", "frame of wire version %s" % head.group(1).decode())
+            self.error = FrameError("Version", "frame has wire version %s: only version 1 is supported" % head.group(1).decode())
             return
         payload = line[head.end():head.end() + int(head.group(3))]
         if len(payload) < int(head.group(3)):
             return
         if b"%08x" % zlib.crc32(payload) != head.group(4):
-            self.problem = FrameError("Damaged", "damaged frame: its checksum is wrong")
+            self.error = FrameError("Damaged", "damaged frame: wrong checksum")
             return
         if head.group(2) != b"part":
             self.last = head.group(2), payload
@@ -444,15 +462,15 @@ def decode(encoding, payload):
     if encoding == b"flate":
         payload = inflate(payload)
     elif encoding != b"json":
-        raise FrameError("Encoding", "frame with unknown encoding %s" % encoding.decode())
+        raise FrameError("Encoding", "frame has unknown encoding %s" % encoding.decode())
     if len(payload) > MAX_DOCUMENT:
-        raise FrameError("TooLong", "frame with more than %d bytes of JSON" % MAX_DOCUMENT)
+        raise FrameError("TooLong", "frame has more than %d bytes of JSON" % MAX_DOCUMENT)
     try:
         document = json.loads(payload.decode("utf-8", "replace"))
         validate(document)
     except (ValueError, RecursionError) as err:
-        raise FrameError("Document", "frame without a valid result: %s" % err)
-    return known(document)
+        raise FrameError("Document", "frame has no valid result: %s" % err)
+    return supported(document)
 
 
 def inflate(payload):
@@ -464,7 +482,7 @@ def inflate(payload):
     except (ValueError, zlib.error) as err:
         raise FrameError("Damaged", "damaged frame: %s" % err)
     if not stream.eof and len(plain) <= MAX_DOCUMENT:
-        raise FrameError("Damaged", "damaged frame: it ends in the middle")
+        raise FrameError("Damaged", "damaged frame: incomplete stream")
     return plain
 
 
@@ -473,19 +491,19 @@ OBJECT = ("apiVersion", "kind", "namespace", "name")
 
 
 def field(of, key, kind):
-    """The value of a field, whose zero value is that of an absent one."""
+    """Returns the value of a field, or the zero value if the field is absent."""
     value = of.get(key)
     if value is None:
         return kind()
     if not isinstance(value, kind):
-        raise ValueError("%s is of another type than %s" % (key, kind.__name__))
+        raise ValueError("%s is not of type %s" % (key, kind.__name__))
     return value
 
 
 def validate(document):
-    """Raises ValueError unless the document is one of the wire."""
+    """Raises ValueError unless the document is valid in the wire format."""
     if not isinstance(document, dict):
-        raise ValueError("not an object")
+        raise ValueError("the document is not an object")
     if field(document, "state", str) not in ("running", "final"):
         raise ValueError("state %r: want running or final" % (document.get("state"),))
     validate_run_id(field(document, "runID", str))
@@ -494,10 +512,10 @@ def validate(document):
     for finding in field(document, "findings", list):
         validate_finding(finding)
         if finding["name"] in names:
-            raise ValueError("finding %r is there twice" % finding["name"])
+            raise ValueError("duplicate finding %r" % finding["name"])
         names.add(finding["name"])
     if not names:
-        raise ValueError("result without findings")
+        raise ValueError("the result has no findings")
 
 
 def validate_run_id(run_id):
@@ -507,25 +525,25 @@ def validate_run_id(run_id):
 
 def validate_finding(finding):
     if not isinstance(finding, dict):
-        raise ValueError("a finding is no object")
+        raise ValueError("a finding is not an object")
     for key in TEXTS:
         field(finding, key, str)
     name = field(finding, "name", str)
     if not re.fullmatch("[A-Z][A-Za-z0-9.-]{0,127}", name):
-        raise ValueError("name %.128r: want at most 128 bytes of ^[A-Z][A-Za-z0-9.-]*$" % name)
+        raise ValueError("name %.128r: want at most 128 bytes that match ^[A-Z][A-Za-z0-9.-]*$" % name)
     if len(field(finding, "reason", str).encode("utf-8", "replace")) > 128:
-        raise ValueError("reason of more than 128 bytes")
+        raise ValueError("the reason has more than 128 bytes")
     for about in field(finding, "objects", list):
         if not isinstance(about, dict):
-            raise ValueError("an object is none")
+            raise ValueError("an entry of objects is not an object")
         for key in OBJECT:
             field(about, key, str)
     for key in field(finding, "evidence", dict):
         field(finding["evidence"], key, str)
 
 
-def known(document):
-    """The document without what this version does not know."""
+def supported(document):
+    """Returns the document without what this version does not support."""
     out = {"state": document["state"]}
     for key in ("runID", "truncated"):
         if document.get(key):
@@ -537,7 +555,7 @@ def known(document):
             finding["objects"] = [{key: o[key] for key in OBJECT if o.get(key)} for o in finding["objects"]]
         outcome = finding.get("outcome", "")
         if outcome not in SEVERITY:
-            finding["message"] = "has the outcome %s, which this version does not know; %s" % (
+            finding["message"] = "outcome %s is not supported by this version; %s" % (
                 json.dumps(outcome, ensure_ascii=False), finding.get("message", ""))
             finding["outcome"] = "Unknown"
         out["findings"].append(finding)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Asks: does a volume use flexVolume, which the target release drops?
-. "${0%/*}/preflight.sh"
+# Reports volumes that use flexVolume, which the target release drops.
+. "$(dirname "$0")/preflight.sh"
 
 no_flex_volumes() {
 	preflight_url https://kubernetes.io/docs/concepts/storage/volumes/#deprecated-flexvolume
-	# A command that fails ends the check: it could not tell.
+	# A command that fails ends the check as Unknown.
 	volumes=$(oc get persistentvolumes -o jsonpath='{range .items[?(@.spec.flexVolume)]}{.metadata.name}{"\n"}{end}')
 	if [ -z "$volumes" ]; then
 		preflight_pass "no volume uses flexVolume"

@@ -1,6 +1,6 @@
-# preflight.sh: what a /bin/preflight written in POSIX sh needs.
+# preflight.sh: functions for a /bin/preflight in POSIX sh.
 #
-#     . /usr/share/preflight/preflight.sh
+#     . "$(dirname "$0")/preflight.sh"
 #
 #     no_flex_volumes() {
 #         volumes=$(oc get pv -o name)
@@ -8,26 +8,36 @@
 #     }
 #     preflight_main NoFlexVolumes no_flex_volumes
 #
-# A check is a function. It runs in a subshell of its own with set -e, says
-# what it found with the functions below, and must say something. Of several
-# outcomes the worst counts: Fail, Unknown, Warn, Skipped, Pass. A function
-# that says nothing, or ends with another status than 0, could not tell.
-# Leave alone what begins with preflight__.
+# A check is a function. It runs in a subshell with set -e, reports with the
+# functions below, and must report at least one outcome. The most severe outcome
+# counts: Fail, Unknown, Warn, Skipped, Pass. A check that reports nothing, or
+# exits with a status other than 0, is inconclusive: Unknown. Names that begin
+# with preflight__ are reserved.
 #
-# It needs od, fold and, for the deadline, date and sleep; bash, dash and
-# busybox run it. It creates no file. ../WIRE.md specifies what it writes. On
-# SIGTERM and at the deadline it ends at once, and what it had written by then
-# counts: the checks that had not ended are Unknown.
+# With the argument --help the script prints its usage and runs no check.
+#
+# Required commands: od and fold; for a deadline also date and sleep. Tested with
+# bash, dash and busybox. No files are created. ../WIRE.md specifies the output. On
+# SIGTERM and at the deadline the script ends at once; the checks that have not
+# finished are Unknown.
 
-# What a check says: MESSAGE names the object, REMEDY is a command to type,
-# REASON one CamelCase word for machines. Texts of more than 2048 bytes are cut.
-preflight_pass() { preflight__say Pass "$1" '' "${2:-Passed}"; }                  # MESSAGE [REASON]
-preflight_skip() { preflight__say Skipped "$1" '' "${2:-NotApplicable}"; }        # MESSAGE [REASON]
-preflight_warn() { preflight__say Warn "$1" "${2:-}" "${3:-CheckWarned}"; }       # MESSAGE [REMEDY [REASON]]
-preflight_fail() { preflight__say Fail "$1" "${2:-}" "${3:-CheckFailed}"; }       # MESSAGE [REMEDY [REASON]]
-preflight_unknown() { preflight__say Unknown "$1" "${2:-}" "${3:-Inconclusive}"; } # MESSAGE [REMEDY [REASON]]
+# The arguments of the script, which a sourced file shares.
+preflight__help=
+for preflight__argument in "$@"; do
+	case $preflight__argument in
+	-h | --help) preflight__help=yes ;;
+	esac
+done
 
-# preflight_object APIVERSION KIND NAMESPACE NAME: what the finding is about.
+# Functions to report an outcome. MESSAGE names the object, REMEDY is a command,
+# REASON is one CamelCase word. Texts are truncated to 2048 bytes.
+preflight_pass() { preflight__emit Pass "$1" '' "${2:-Passed}"; }                  # MESSAGE [REASON]
+preflight_skip() { preflight__emit Skipped "$1" '' "${2:-NotApplicable}"; }        # MESSAGE [REASON]
+preflight_warn() { preflight__emit Warn "$1" "${2:-}" "${3:-CheckWarned}"; }       # MESSAGE [REMEDY [REASON]]
+preflight_fail() { preflight__emit Fail "$1" "${2:-}" "${3:-CheckFailed}"; }       # MESSAGE [REMEDY [REASON]]
+preflight_unknown() { preflight__emit Unknown "$1" "${2:-}" "${3:-Inconclusive}"; } # MESSAGE [REMEDY [REASON]]
+
+# preflight_object APIVERSION KIND NAMESPACE NAME adds an affected object.
 preflight_object() (
 	LC_ALL=C
 	namespace=
@@ -36,55 +46,55 @@ preflight_object() (
 		"$(preflight__escape "$1")" "$(preflight__escape "$2")" "$namespace" "$(preflight__escape "$4")" >&3
 )
 
-# preflight_evidence KEY VALUE: a short fact. No secrets.
+# preflight_evidence KEY VALUE adds a short fact. It must not contain secrets.
 preflight_evidence() (
 	LC_ALL=C
 	printf 'evidence\t"%s":"%s"\n' "$(preflight__escape "$1")" "$(preflight__escape "$2")" >&3
 )
 
-# preflight_url URL: documentation for who reads the finding.
+# preflight_url URL sets the documentation of the finding.
 preflight_url() (
 	LC_ALL=C
 	printf 'url\t%s\n' "$(preflight__escape "$1")" >&3
 )
 
-# preflight_main NAME FUNCTION ...: asks all of them, and ends the process.
-# Exit codes: 0 nothing in the way, 2 bad usage, 3 a check failed, 4 could not
-# tell.
+# preflight_main NAME FUNCTION ... runs the checks and ends the process. Exit codes:
+# see preflight__usage.
 preflight_main() {
 	set +e
 	preflight__log=${PREFLIGHT_TERMINATION_LOG:-/dev/termination-log}
 	preflight__tab=$(printf '\t')
 	preflight__newline='
 '
+	[ -z "$preflight__help" ] || preflight__usage "$@"
 	preflight__budget=${PREFLIGHT_RESULT_BYTES:-4096}
 	preflight__longest=0
 	preflight__full='' preflight__short='' preflight__bare=''
 	preflight__worst=Pass preflight__count=0
 
-	preflight__wrong=$(preflight__validate "$@")
-	[ -z "$preflight__wrong" ] || preflight__refuse 2 InvalidCheck "$preflight__wrong"
+	preflight__violation=$(preflight__validate "$@")
+	[ -z "$preflight__violation" ] || preflight__reject 2 InvalidCheck "$preflight__violation"
 	preflight__left=$(preflight__time_left)
 	case $preflight__left in
-	wrong) preflight__refuse 2 InvalidArguments "PREFLIGHT_DEADLINE is no time like 2026-01-31T10:00:00Z" ;;
-	-* | 0) preflight__refuse 4 Timeout "the deadline of the run has passed" ;;
+	invalid) preflight__reject 2 InvalidArguments "PREFLIGHT_DEADLINE: want a time like 2026-01-31T10:00:00Z" ;;
+	-* | 0) preflight__reject 4 Timeout "the deadline of the run has passed" ;;
 	esac
 
-	# The shell hears a signal between two commands only, but while it waits
-	# at once: so the checks are the business of another process.
+	# A shell handles a signal after the current command, but interrupts wait.
+	# Therefore the checks run in another process.
 	preflight__process=
 	trap '[ -z "$preflight__process" ] || kill "$preflight__process" 2>/dev/null' TERM INT HUP
-	preflight__work "$@" &
+	preflight__run_checks "$@" &
 	preflight__process=$!
 	preflight__timer=
 	if [ -n "$preflight__left" ]; then
-		preflight__watch "$preflight__left" "$preflight__process" </dev/null >/dev/null 2>&1 &
+		preflight__kill_after "$preflight__left" "$preflight__process" </dev/null >/dev/null 2>&1 &
 		preflight__timer=$!
 	fi
 	wait "$preflight__process"
 	preflight__code=$?
 	if [ "$preflight__code" -gt 128 ]; then
-		# Either the work was ended, or it was the waiting that was.
+		# A signal ended either the checks or only the wait.
 		wait "$preflight__process"
 		preflight__code=$?
 	fi
@@ -92,21 +102,44 @@ preflight_main() {
 	case $preflight__code in
 	0 | 2 | 3 | 4) exit "$preflight__code" ;;
 	esac
-	echo "preflight: ended before all checks had: what is missing is Unknown" >&2
+	echo "preflight: interrupted: the checks that have not finished are Unknown" >&2
 	exit 4
 }
 
-# preflight__work NAME FUNCTION ... runs the checks, with an honest account of
-# them in the termination log at each moment.
-preflight__work() {
+# preflight__usage NAME FUNCTION ... prints the usage and ends the process.
+preflight__usage() {
+	preflight__names=
+	while [ $# -gt 0 ]; do
+		preflight__names="$preflight__names  $1$preflight__newline"
+		shift
+		[ $# -eq 0 ] || shift
+	done
+	printf '%s\n' "usage: ${0##*/} [--help]
+
+Reports whether the cluster can be updated safely. Read-only.
+Without --help it runs these checks:
+
+$preflight__names
+Exit codes: 0 no check failed or was inconclusive, 2 invalid usage, 3 a check
+failed, 4 a check was inconclusive.
+
+In a Job of \"oc preflight run\" the runner sets PREFLIGHT_CURRENT_VERSION,
+PREFLIGHT_TARGET_VERSION, PREFLIGHT_TARGET_IMAGE, PREFLIGHT_RUN_ID,
+PREFLIGHT_DEADLINE and PREFLIGHT_RESULT_BYTES."
+	exit 0
+}
+
+# preflight__run_checks NAME FUNCTION ... runs the checks. Before each check it
+# writes the result so far to the termination log.
+preflight__run_checks() {
 	while [ $# -gt 0 ]; do
 		preflight__report running "$@"
 		preflight__name=$1
-		preflight__said=$({
+		preflight__statements=$({
 			set -e
 			"$2"
 		} 3>&1 >&2)
-		preflight__judge "$1" $? "$preflight__said"
+		preflight__add_finding "$1" $? "$preflight__statements"
 		shift 2
 	done
 	preflight__report final
@@ -121,8 +154,8 @@ preflight__exit() {
 	exit 0
 }
 
-# preflight__watch SECONDS PROCESS ends the process when the time is up.
-preflight__watch() {
+# preflight__kill_after SECONDS PROCESS terminates the process after this time.
+preflight__kill_after() {
 	preflight__sleep=
 	trap '[ -z "$preflight__sleep" ] || kill "$preflight__sleep"; exit 0' TERM
 	sleep "$1" &
@@ -131,20 +164,20 @@ preflight__watch() {
 	kill "$2"
 }
 
-# preflight__validate NAME FUNCTION ... prints the first thing that is wrong.
+# preflight__validate NAME FUNCTION ... prints the first violation.
 preflight__validate() (
 	LC_ALL=C
-	preflight__run_id "${PREFLIGHT_RUN_ID:-}" || { echo "PREFLIGHT_RUN_ID is not of at most 64 letters, digits, dots, dashes and underscores" && exit; }
+	preflight__run_id "${PREFLIGHT_RUN_ID:-}" || { echo "PREFLIGHT_RUN_ID: want at most 64 letters, digits, dots, dashes and underscores" && exit; }
 	case $preflight__budget in
-	'' | *[!0-9]* | ????????*) echo "PREFLIGHT_RESULT_BYTES is no number of at least 512" && exit ;;
+	'' | *[!0-9]* | ????????*) echo "PREFLIGHT_RESULT_BYTES: want a number of at least 512" && exit ;;
 	esac
-	[ "$preflight__budget" -ge 512 ] || { echo "PREFLIGHT_RESULT_BYTES is no number of at least 512" && exit; }
+	[ "$preflight__budget" -ge 512 ] || { echo "PREFLIGHT_RESULT_BYTES: want a number of at least 512" && exit; }
 	[ $# -gt 0 ] || echo "no checks: call preflight_main with at least one"
 	seen=' '
 	while [ $# -gt 0 ]; do
 		preflight__camel_case "$1" || { echo "check name \"$1\" is not CamelCase of at most 63 letters and digits" && exit; }
 		case $seen in
-		*" $1 "*) echo "check name \"$1\" is taken by an earlier check" && exit ;;
+		*" $1 "*) echo "duplicate check name \"$1\"" && exit ;;
 		esac
 		seen="$seen$1 "
 		command -v "${2:-}" >/dev/null || { echo "check \"$1\" has no function" && exit; }
@@ -168,22 +201,23 @@ preflight__camel_case() (
 	[ ${#1} -le 63 ]
 )
 
-# preflight__time_left prints the seconds until the checks must end, up to five
-# before the deadline; nothing when there is none.
+# preflight__time_left prints the seconds until the checks must end, which is up to
+# five seconds before the deadline; nothing without a deadline; "invalid" for a
+# malformed deadline.
 preflight__time_left() (
 	LC_ALL=C
 	digits='[0-9][0-9]'
-	# shellcheck disable=SC2254 # The patterns are patterns.
+	# shellcheck disable=SC2254 # The variables contain patterns.
 	case ${PREFLIGHT_DEADLINE:-} in
 	'') exit ;;
 	$digits$digits-$digits-${digits}T$digits:$digits:${digits}Z | $digits$digits-$digits-${digits}T$digits:$digits:$digits.*Z) ;;
-	*) echo wrong && exit ;;
+	*) echo invalid && exit ;;
 	esac
 	IFS=-T:.Z
 	set -f
-	# shellcheck disable=SC2086 # It is to be split.
+	# shellcheck disable=SC2086 # Splitting is intended.
 	set -- $PREFLIGHT_DEADLINE
-	# Days of the civil calendar, counted from March.
+	# Days of the civil calendar, with years that begin in March.
 	year=$1 month=${2#0} day=${3#0}
 	[ "$month" -gt 2 ] || { year=$((year - 1)) && month=$((month + 12)); }
 	days=$((365 * year + year / 4 - year / 100 + year / 400 + (153 * (month - 3) + 2) / 5 + day - 719469))
@@ -193,9 +227,9 @@ preflight__time_left() (
 	echo "$((left - margin))"
 )
 
-# preflight__say OUTCOME MESSAGE REMEDY REASON sends one line to the process
-# that collects them, so that it also counts when it is said in a pipe.
-preflight__say() (
+# preflight__emit OUTCOME MESSAGE REMEDY REASON writes one statement to the process
+# that collects them, so that a report from a pipeline counts too.
+preflight__emit() (
 	LC_ALL=C
 	reason=$4
 	if ! preflight__camel_case "$reason"; then
@@ -209,14 +243,14 @@ preflight__say() (
 		"$(preflight__escape "$remedy")" "$(preflight__escape "$(preflight__cut "$remedy" 128)")" >&3
 )
 
-# preflight__cut TEXT LIMIT prints whole characters of it, at most LIMIT bytes.
-# The caller has set LC_ALL=C.
+# preflight__cut TEXT LIMIT prints whole characters of the text, at most LIMIT
+# bytes. The caller sets LC_ALL=C.
 preflight__cut() {
 	if [ ${#1} -le "$2" ]; then
 		printf %s "$1"
 		return
 	fi
-	# The sign takes three bytes, and a character may begin on the fourth last.
+	# The ellipsis has three bytes, and the last character may be incomplete.
 	printf "%.$(printf "%.$(($2 - 2))s" "$1" | od -An -v -tu1 | {
 		at=0 start=0
 		while read -r line; do
@@ -232,8 +266,8 @@ preflight__cut() {
 	})s…" "$1"
 }
 
-# preflight__escape TEXT prints it as the inside of a JSON string. The caller
-# has set LC_ALL=C.
+# preflight__escape TEXT prints the text as the content of a JSON string. The caller
+# sets LC_ALL=C.
 preflight__escape() {
 	rest=$1
 	while :; do
@@ -250,8 +284,8 @@ preflight__escape() {
 	done
 }
 
-# preflight__judge NAME STATUS STATEMENTS makes the finding of one check.
-preflight__judge() {
+# preflight__add_finding NAME STATUS STATEMENTS adds the finding of one check.
+preflight__add_finding() {
 	preflight__outcome='' preflight__reason='' preflight__url='' preflight__objects='' preflight__evidence=''
 	preflight__message='' preflight__message_short='' preflight__remedy='' preflight__remedy_short=''
 	preflight__rest=$3
@@ -259,12 +293,12 @@ preflight__judge() {
 		preflight__line=${preflight__rest%%"$preflight__newline"*}
 		preflight__rest=${preflight__rest#"$preflight__line"}
 		preflight__rest=${preflight__rest#"$preflight__newline"}
-		preflight__hear "$preflight__line"
+		preflight__add_statement "$preflight__line"
 	done
 	if [ "$2" -ne 0 ]; then
-		preflight__complain "the check ended with the status $2; its log may say why"
+		preflight__add_error "$1" "the check exited with status $2; see its log"
 	elif [ -z "$preflight__outcome" ]; then
-		preflight__complain "the check said nothing"
+		preflight__add_error "$1" "the check reported nothing"
 	fi
 	case $preflight__outcome in
 	Pass | Skipped) preflight__remedy='' preflight__remedy_short='' ;;
@@ -280,16 +314,17 @@ preflight__judge() {
 	preflight__short="$preflight__short,$preflight__head,\"message\":\"$preflight__message_short\",\"remediation\":\"$preflight__remedy_short\"}"
 	preflight__bare="$preflight__bare,$preflight__head}"
 	preflight__count=$((preflight__count + 1))
-	preflight__worse "$preflight__outcome" "$preflight__worst" && preflight__worst=$preflight__outcome
+	preflight__more_severe "$preflight__outcome" "$preflight__worst" && preflight__worst=$preflight__outcome
 }
 
-# preflight__complain MESSAGE is what is said about a check that could not tell.
-preflight__complain() {
-	preflight__hear "Unknown${preflight__tab}CheckError$preflight__tab$1$preflight__tab$1$preflight__tab$preflight__tab"
+# preflight__add_error NAME MESSAGE adds and prints why the check is inconclusive.
+preflight__add_error() {
+	printf '%s: Unknown: %s\n' "$1" "$2" >&2
+	preflight__add_statement "Unknown${preflight__tab}CheckError$preflight__tab$2$preflight__tab$2$preflight__tab$preflight__tab"
 }
 
-# preflight__hear STATEMENT takes one line of what the check said.
-preflight__hear() {
+# preflight__add_statement STATEMENT adds one statement of the check.
+preflight__add_statement() {
 	preflight__kind=${1%%"$preflight__tab"*}
 	set -- "${1#*"$preflight__tab"}"
 	case $preflight__kind in
@@ -298,33 +333,33 @@ preflight__hear() {
 	url) preflight__url=$1 && return ;;
 	esac
 
-	preflight__why=${1%%"$preflight__tab"*} && set -- "${1#*"$preflight__tab"}"
+	preflight__statement_reason=${1%%"$preflight__tab"*} && set -- "${1#*"$preflight__tab"}"
 	preflight__text=${1%%"$preflight__tab"*} && set -- "${1#*"$preflight__tab"}"
 	preflight__text_short=${1%%"$preflight__tab"*} && set -- "${1#*"$preflight__tab"}"
-	preflight__fix=${1%%"$preflight__tab"*}
-	preflight__fix_short=${1#*"$preflight__tab"}
-	[ -z "$preflight__remedy" ] || preflight__fix="${preflight__fix:+\\n}$preflight__fix"
-	preflight__remedy="$preflight__remedy$preflight__fix"
-	preflight__remedy_short=${preflight__remedy_short:-$preflight__fix_short}
+	preflight__advice=${1%%"$preflight__tab"*}
+	preflight__advice_short=${1#*"$preflight__tab"}
+	[ -z "$preflight__remedy" ] || preflight__advice="${preflight__advice:+\\n}$preflight__advice"
+	preflight__remedy="$preflight__remedy$preflight__advice"
+	preflight__remedy_short=${preflight__remedy_short:-$preflight__advice_short}
 
-	# The cause comes first, and a pass is no part of a failure.
+	# The cause comes first. A pass is omitted if there is another outcome.
 	if [ -z "$preflight__outcome" ] || { [ "$preflight__outcome" = Pass ] && [ "$preflight__kind" != Pass ]; }; then
 		preflight__message=$preflight__text
 	elif [ "$preflight__kind" = Pass ] && [ "$preflight__outcome" != Pass ]; then
 		return
-	elif preflight__worse "$preflight__kind" "$preflight__outcome"; then
+	elif preflight__more_severe "$preflight__kind" "$preflight__outcome"; then
 		preflight__message="$preflight__text; $preflight__message"
 	else
 		preflight__message="$preflight__message; $preflight__text"
 		return
 	fi
 	preflight__outcome=$preflight__kind
-	preflight__reason=$preflight__why
+	preflight__reason=$preflight__statement_reason
 	preflight__message_short=$preflight__text_short
 }
 
-# preflight__worse ONE OTHER compares outcomes.
-preflight__worse() {
+# preflight__more_severe ONE OTHER compares outcomes.
+preflight__more_severe() {
 	case $1,$2 in
 	Fail,Fail | Unknown,Unknown | Warn,Warn | Skipped,Skipped | Pass,*) return 1 ;;
 	Fail,* | Unknown,[!F]* | Warn,[SP]* | Skipped,P*) return 0 ;;
@@ -332,34 +367,34 @@ preflight__worse() {
 	return 1
 }
 
-# preflight__refuse CODE REASON WHY ends without a check.
-preflight__refuse() {
+# preflight__reject CODE REASON CAUSE ends the process without running a check.
+preflight__reject() {
 	echo "preflight: $3" >&2
 	preflight__budget=4096
 	preflight__name=Preflight
 	preflight__run_id "${PREFLIGHT_RUN_ID:-}" || PREFLIGHT_RUN_ID=
-	preflight__judge Preflight 0 "$(preflight_unknown "no check was run: $3" "Correct the program or its Job manifest." "$2" 3>&1 2>/dev/null)"
+	preflight__add_finding Preflight 0 "$(preflight_unknown "no check was run: $3" "Fix the program or its Job manifest." "$2" 3>&1 2>/dev/null)"
 	preflight__report final
 	exit "$1"
 }
 
-# preflight__report STATE [NAME FUNCTION ...] writes what is known, with the
-# checks that have not ended, into the termination log. The last word goes into
-# the log too, where it was too long or could not be written.
+# preflight__report STATE [NAME FUNCTION ...] writes the result so far, with the
+# checks that have not finished, to the termination log. A final result that does
+# not fit there, or cannot be written there, also goes to the log in full.
 preflight__report() {
 	preflight__state=$1
 	shift
-	preflight__open='' preflight__open_bare=''
-	preflight__pending=0
+	preflight__pending_full='' preflight__pending_bare=''
+	preflight__pending_count=0
 	while [ $# -gt 0 ]; do
 		preflight__head="{\"name\":\"$1\",\"outcome\":\"Unknown\",\"reason\":\"NotFinished\""
-		if [ "$preflight__pending" -eq 0 ]; then
-			preflight__open=",$preflight__head,\"message\":\"$1 was running when the process ended\"}"
+		if [ "$preflight__pending_count" -eq 0 ]; then
+			preflight__pending_full=",$preflight__head,\"message\":\"$1 was running when the process ended\"}"
 		else
-			preflight__open="$preflight__open,$preflight__head,\"message\":\"$1 had not started when the process ended\"}"
+			preflight__pending_full="$preflight__pending_full,$preflight__head,\"message\":\"$1 had not started when the process ended\"}"
 		fi
-		preflight__open_bare="$preflight__open_bare,$preflight__head}"
-		preflight__pending=$((preflight__pending + 1))
+		preflight__pending_bare="$preflight__pending_bare,$preflight__head}"
+		preflight__pending_count=$((preflight__pending_count + 1))
 		shift 2
 	done
 	preflight__line=$(preflight__fit)
@@ -375,26 +410,26 @@ preflight__report() {
 	[ "$preflight__state" != final ] || preflight__print "$(preflight__document "$preflight__full" '')"
 }
 
-# preflight__fit prints the frame, in the first of four lengths that fits.
+# preflight__fit prints the first of four versions of the frame that fits.
 preflight__fit() (
 	LC_ALL=C
 	[ "$preflight__budget" -le 4096 ] || preflight__budget=4096
 	short='"truncated":true,'
 	worst=$preflight__worst
-	[ "$preflight__pending" -eq 0 ] || [ "$worst" = Fail ] || worst=Unknown
-	total=$((preflight__count + preflight__pending))
+	[ "$preflight__pending_count" -eq 0 ] || [ "$worst" = Fail ] || worst=Unknown
+	total=$((preflight__count + preflight__pending_count))
 	for document in \
-		"$(preflight__document "$preflight__full$preflight__open" '')" \
-		"$(preflight__document "$preflight__short$preflight__open" "$short")" \
-		"$(preflight__document "$preflight__bare$preflight__open_bare" "$short")" \
+		"$(preflight__document "$preflight__full$preflight__pending_full" '')" \
+		"$(preflight__document "$preflight__short$preflight__pending_full" "$short")" \
+		"$(preflight__document "$preflight__bare$preflight__pending_bare" "$short")" \
 		"$(preflight__document ",{\"name\":\"Preflight\",\"outcome\":\"$worst\",\"reason\":\"ResultTooLong\",\"message\":\"$total checks; their names are in the log\"}" "$short")"; do
-		# The head of a frame and the newline take at most 33 bytes.
+		# The head of a frame and its newline have at most 33 bytes.
 		[ $((${#document} + 33)) -gt "$preflight__budget" ] || break
 	done
 	preflight__frame json "$document"
 )
 
-# preflight__document FINDINGS TRUNCATED prints the JSON.
+# preflight__document FINDINGS TRUNCATED prints the document.
 preflight__document() {
 	run=
 	[ -z "${PREFLIGHT_RUN_ID:-}" ] || run="\"runID\":\"$PREFLIGHT_RUN_ID\","
@@ -406,11 +441,11 @@ preflight__frame() {
 	printf 'preflight/1 %s %s %s' "$1" "$(printf %s "$2" | preflight__checksum)" "$2"
 }
 
-# preflight__checksum prints the length and the CRC-32 of its input, which it
-# takes four bits at a time, with the polynomial of IEEE 802.3 in a table.
+# preflight__checksum prints the length and the CRC-32 of its input. It processes
+# four bits at a time with a table for the polynomial of IEEE 802.3.
 preflight__checksum() (
 	IFS=' '
-	# shellcheck disable=SC2034 # The names are put together below.
+	# shellcheck disable=SC2034 # The names are composed below.
 	t0=0 t1=498536548 t2=997073096 t3=651767980 t4=1994146192 t5=1802195444 t6=1303535960 t7=1342533948 \
 		t8=3988292384 t9=4027552580 t10=3604390888 t11=3412177804 t12=2607071920 t13=2262029012 t14=2685067896 t15=3183342108
 	sum=4294967295 length=0
@@ -426,8 +461,8 @@ preflight__checksum() (
 	}
 )
 
-# preflight__overwrite LINE puts it over the old one, which it never empties:
-# spaces behind a frame are ignored.
+# preflight__overwrite LINE overwrites the previous line and never empties the file.
+# Spaces after a frame are ignored.
 preflight__overwrite() {
 	preflight__length=$(LC_ALL=C && echo ${#1})
 	if [ "$preflight__length" -lt "$preflight__longest" ]; then
@@ -438,7 +473,7 @@ preflight__overwrite() {
 	printf '%s\n' "$1" 1<>"$preflight__log"
 }
 
-# preflight__print DOCUMENT writes it to the log, in parts where it is long.
+# preflight__print DOCUMENT writes the frame to the log, in parts if it is long.
 preflight__print() (
 	LC_ALL=C
 	line=$(preflight__frame json "$1")

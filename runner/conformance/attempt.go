@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -26,7 +27,7 @@ const maxLog = 1 << 20
 // attempt is what one attempt left.
 type attempt struct {
 	// findings are what a preflight would report of it.
-	findings []preflight.Finding
+	findings []finding.Finding
 	// end is how the check's container ended; nil when it did not.
 	end *corev1.ContainerStateTerminated
 	// running is true when it was still at work.

@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -98,12 +99,13 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 		slate: slate{tried: map[string]map[string]attempt{}, accounts: map[string]access.Rights{}, reading: map[string]bool{}},
 	}
 	report.Results = subject.unreadable()
-	plan := launch.Build(s.newRun(), subject.release)
-	report.Results = append(report.Results, subject.refused(plan.Refused)...)
-	if len(plan.Checks) == 0 {
+	draft := launch.NewDraft(config.From, subject.release)
+	report.Results = append(report.Results, subject.refused(draft.Refused)...)
+	if len(draft.Checks) == 0 {
 		return report, nil
 	}
-	if err := baseNeeds().And(plan.Needs()).Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
+	plan := draft.Bind(s.newRun())
+	if err := baseNeeds().And(draft.Needs()).Check(ctx, config.Kubernetes.AuthorizationV1()); err != nil {
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, s.removeNamespaces(ctx)) }()
@@ -167,9 +169,9 @@ func (s *session) newRun() launch.Run {
 	const digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 	now := time.Now().UTC()
 	return launch.Run{
-		ID: uuid.NewString(), From: s.From, To: s.To,
-		// No release is involved, and none is looked up.
-		Image: "conformance.invalid/release@" + digest, Digest: digest,
+		ID: uuid.NewString(), From: s.From,
+		// No release is involved, and none is read.
+		Target:    update.Release{Version: s.To, Image: "conformance.invalid/release@" + digest},
 		StartTime: now, Deadline: now.Add(s.Timeout), ToolVersion: s.ToolVersion,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -255,8 +256,8 @@ func (e evidence) failsClosed() Result {
 		return e.notTried()
 	case !a.answered:
 		return pass("without an API server it could not tell")
-	case slices.ContainsFunc(a.findings, func(finding preflight.Finding) bool {
-		return finding.Outcome == preflight.Unknown || finding.Outcome == preflight.Fail
+	case slices.ContainsFunc(a.findings, func(f finding.Finding) bool {
+		return f.Outcome == preflight.Unknown || f.Outcome == preflight.Fail
 	}):
 		return pass("without an API server it said %s", a.outcomes())
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -23,9 +24,9 @@ func (a attempt) failure() Result {
 	if len(a.findings) == 0 {
 		return Result{Outcome: preflight.Unknown, Reason: "NoFinding", Message: "nobody knows how it ended", Remediation: "Run it again."}
 	}
-	finding := a.findings[0]
-	result := Result{Outcome: preflight.Unknown, Reason: finding.Reason, Message: finding.Message, Remediation: finding.Remediation}
-	if remedy, ok := defects()[finding.Reason]; ok && (finding.Reason != reasonTimeout || a.running) {
+	f := a.findings[0]
+	result := Result{Outcome: preflight.Unknown, Reason: f.Reason, Message: f.Message, Remediation: f.Remediation}
+	if remedy, ok := defects()[f.Reason]; ok && (f.Reason != reasonTimeout || a.running) {
 		result.Outcome, result.Remediation = preflight.Fail, remedy
 	}
 	if a.end != nil && a.messageError != nil && len(a.end.Message) >= kubeletBytes {
@@ -63,17 +64,17 @@ func (a attempt) reason() string {
 
 // outcomes is what was said, without the words: names with outcomes and reasons.
 func (a attempt) outcomes() string {
-	sorted := slices.SortedFunc(slices.Values(a.findings), func(x, y preflight.Finding) int { return cmp.Compare(x.Name, y.Name) })
+	sorted := slices.SortedFunc(slices.Values(a.findings), func(x, y finding.Finding) int { return cmp.Compare(x.Name, y.Name) })
 	var said []string
-	for _, finding := range sorted {
-		said = append(said, fmt.Sprintf("%s %s (%s)", finding.Name, finding.Outcome, finding.Reason))
+	for _, f := range sorted {
+		said = append(said, fmt.Sprintf("%s %s (%s)", f.Name, f.Outcome, f.Reason))
 	}
 	return strings.Join(said, ", ")
 }
 
 // passed is true when there are findings and all of them pass.
 func (a attempt) passed() bool {
-	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(finding preflight.Finding) bool { return finding.Outcome != preflight.Pass })
+	return len(a.findings) > 0 && !slices.ContainsFunc(a.findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
 }
 
 // unended is the result where the node did not put an end to the check.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -176,14 +177,14 @@ func (s Subject) unreadable() []Result {
 }
 
 // refused are the results about Jobs that a preflight would not run.
-func (s Subject) refused(findings []preflight.Finding) []Result {
+func (s Subject) refused(findings []finding.Finding) []Result {
 	var results []Result
-	for _, finding := range findings {
+	for _, f := range findings {
 		result := Result{
-			Check: finding.Name, Requirement: requirementManifest, Outcome: preflight.Fail, Reason: finding.Reason, Message: finding.Message,
+			Check: f.Name, Requirement: requirementManifest, Outcome: preflight.Fail, Reason: f.Reason, Message: f.Message,
 			Remediation: "Correct the manifest: no preflight runs it as it is.",
 		}
-		if finding.Reason == "RefusedImage" {
+		if f.Reason == "RefusedImage" {
 			result.Requirement = requirementImage
 			result.Message += s.unresolved()
 			result.Remediation = "Push the image, or name the one to run: --image PULLSPEC"
@@ -225,16 +226,16 @@ func (s Subject) describeImages(check launch.Check) string {
 }
 
 // notTaken are the results about Jobs that the API server does not take.
-func notTaken(findings []preflight.Finding) []Result {
+func notTaken(findings []finding.Finding) []Result {
 	var results []Result
-	for _, finding := range findings {
+	for _, f := range findings {
 		outcome := preflight.Unknown
-		if finding.Reason == "InvalidManifest" {
+		if f.Reason == "InvalidManifest" {
 			outcome = preflight.Fail
 		}
 		results = append(results, Result{
-			Check: finding.Name, Requirement: requirementManifest, Outcome: outcome,
-			Reason: finding.Reason, Message: finding.Message, Remediation: finding.Remediation,
+			Check: f.Name, Requirement: requirementManifest, Outcome: outcome,
+			Reason: f.Reason, Message: f.Message, Remediation: f.Remediation,
 		})
 	}
 	return results

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -135,7 +135,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 // left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	run := s.newRun()
-	plan := launch.Build(run, s.subject.release)
+	plan := launch.NewDraft(s.From, s.subject.release).Bind(run)
 	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
 	for _, check := range plan.Checks {
 		t.prepare(check)
@@ -176,7 +176,7 @@ func (t trial) prepare(check launch.Check) {
 }
 
 // collect runs the plan as a preflight does, and returns what it would report.
-func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]preflight.Finding, error) {
+func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]finding.Finding, error) {
 	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
 	defer cancel()
 	ender := &ender{session: s, ctx: limited, run: plan.Run.ID}
@@ -188,9 +188,9 @@ func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[s
 	if err != nil {
 		return nil, err
 	}
-	findings := map[string][]preflight.Finding{}
-	collector.Collect(limited, sources, func(source collector.Source, said []preflight.Finding) {
-		findings[source.Name()] = said
+	findings := map[string][]finding.Finding{}
+	collector.Collect(limited, sources, func(source collector.Source, said []finding.Finding) {
+		findings[source.Name] = said
 	})
 	return findings, errors.Join(ctx.Err(), ender.wait())
 }

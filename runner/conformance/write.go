@@ -8,26 +8,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Formats lists the names of the output formats.
-func Formats() []string { return []string{"text", "json", "junit"} }
-
-// Write renders the report in one of the Formats.
-func Write(w io.Writer, format string, report Report) error {
-	switch format {
-	case "text":
-		return writeText(w, report)
-	case "json":
-		return writeJSON(w, report)
-	case "junit":
-		return writeJUnit(w, report)
-	}
-	return fmt.Errorf("unknown output format %q: it must be one of %s", format, strings.Join(Formats(), ", "))
-}
+// maxLine bounds one text of the report, in bytes.
+const maxLine = 4 << 10
 
 // headline is the answer for people.
 func (r Report) headline() string {
@@ -41,45 +28,36 @@ func (r Report) headline() string {
 	return "Undecided: not everything could be tried."
 }
 
-func writeText(w io.Writer, report Report) error {
+// WriteText writes the results for people.
+func (r Report) WriteText(w io.Writer) error {
 	var page bytes.Buffer
 	check := ""
-	for _, result := range report.Results {
+	for _, result := range r.Results {
 		if result.Check != check {
 			check = result.Check
-			fmt.Fprintf(&page, "%s\n", printable(check))
+			fmt.Fprintf(&page, "%s\n", words.Line(check, maxLine))
 		}
-		fmt.Fprintf(&page, "  %-8s %-19s %s\n", strings.ToUpper(string(result.Outcome)), result.Requirement, printable(result.Message))
+		fmt.Fprintf(&page, "  %-8s %-19s %s\n", strings.ToUpper(string(result.Outcome)), result.Requirement, words.Line(result.Message, maxLine))
 		if result.Outcome != preflight.Pass && result.Remediation != "" {
-			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", printable(result.Remediation))
+			fmt.Fprintf(&page, "  %28s Fix: %s\n", "", words.Line(result.Remediation, maxLine))
 		}
 	}
-	fmt.Fprintf(&page, "\n%s\n", report.headline())
+	fmt.Fprintf(&page, "\n%s\n", r.headline())
 	_, err := w.Write(page.Bytes())
 	return err
 }
 
-// printable is text on one line that cannot drive a terminal.
-func printable(text string) string {
-	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsPrint(r):
-			return r
-		}
-		return -1
-	}, text)), " ")
-}
-
-func writeJSON(w io.Writer, report Report) error {
-	encoder := json.NewEncoder(w)
+// MarshalJSON implements json.Marshaler: the outcome comes with the results.
+// Characters that are special in HTML stay readable.
+func (r Report) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	err := encoder.Encode(struct {
 		Outcome preflight.Outcome `json:"outcome"`
 		Results []Result          `json:"results"`
-	}{report.Outcome(), append([]Result{}, report.Results...)})
+	}{r.Outcome(), append([]Result{}, r.Results...)})
+	return text.Bytes(), err
 }
 
 // The parts of JUnit's format that CI systems read: a suite for each check, a
@@ -114,9 +92,10 @@ type junitText struct {
 	Text    string `xml:",chardata"`
 }
 
-func writeJUnit(w io.Writer, report Report) error {
+// WriteJUnit writes the results as test cases.
+func (r Report) WriteJUnit(w io.Writer) error {
 	var suites junitSuites
-	for _, result := range report.Results {
+	for _, result := range r.Results {
 		i := slices.IndexFunc(suites.Suites, func(suite junitSuite) bool { return suite.Name == result.Check })
 		if i < 0 {
 			i = len(suites.Suites)

@@ -9,10 +9,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
 )
+
+const ReasonImagesPresent finding.Reason = "ImagesPresent"
 
 // The reasons of findings, beside those of registry.Error.
 const (
@@ -55,7 +58,7 @@ type group struct {
 
 // judge makes findings of the results: one that says that all is well, or one
 // for each group.
-func (c Check) judge(results []result) []preflight.Finding {
+func (c Check) judge(results []result) []finding.Finding {
 	groups := map[string]*group{}
 	missing := 0
 	for _, each := range results {
@@ -76,10 +79,9 @@ func (c Check) judge(results []result) []preflight.Finding {
 	}
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
-		return []preflight.Finding{{
-			Name: Name, Outcome: preflight.Pass, Reason: "ImagesPresent", Evidence: evidence,
-			Message: fmt.Sprintf("%d images are where nodes would pull them; a node that needed all of them would pull %s", len(c.Images), evidence["size"]),
-		}}
+		return []finding.Finding{finding.Pass(ReasonImagesPresent,
+			"%d images are where nodes would pull them; a node that needed all of them would pull %s", len(c.Images), evidence["size"]).
+			Named(Name).Observed(evidence)}
 	}
 	var lies, others []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
@@ -89,7 +91,7 @@ func (c Check) judge(results []result) []preflight.Finding {
 			others = append(others, groups[key])
 		}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, each := range slices.Concat(fewer(lies), fewer(others)) {
 		findings = append(findings, c.finding(each, evidence))
 	}
@@ -167,15 +169,15 @@ func (c Check) remedy(one group) string {
 	case one.reason == reasonLie && one.mirror == "":
 		return "Do not pull from there. Report it to whoever runs the registry: what it serves is not what was asked for."
 	case one.reason == reasonMissing && one.mirror == "":
-		return "See whether the pull spec is right: oc adm release info " + c.Release + "; then ask whoever runs the registry, or mirror the release."
+		return "See whether the pull spec is right: oc adm release info " + c.Release.Image + "; then ask whoever runs the registry, or mirror the release."
 	case one.reason == reasonMissing, one.reason == reasonBlobs, one.reason == reasonLie:
 		return fmt.Sprintf("Mirror the release again: oc adm release mirror --from=%s --to=%s; with oc-mirror: oc mirror --v2 --config=imageset-config.yaml docker://HOST",
-			c.Release, cmp.Or(one.mirror, "REPOSITORY"))
+			c.Release.Image, cmp.Or(one.mirror, "REPOSITORY"))
 	}
 	return ""
 }
 
-func (c Check) finding(g *group, evidence map[string]string) preflight.Finding {
+func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	slices.Sort(g.components)
 	evidence = maps.Clone(evidence)
 	evidence["concerned"] = strconv.Itoa(len(g.components))
@@ -184,15 +186,19 @@ func (c Check) finding(g *group, evidence map[string]string) preflight.Finding {
 		reasonInvalid: "not valid at", reasonArchitecture: "not for all nodes at",
 		"RegistryNotAllowed": "not allowed from", "RegistryBlocked": "not allowed from", reasonMore: "not to be had from",
 	}[g.reason]
-	finding := preflight.Finding{
-		Name: Name, Outcome: g.outcome, Reason: g.reason, Evidence: evidence, Remediation: g.remedy,
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:        Name,
+		Outcome:     g.outcome,
+		Reason:      g.reason,
+		Evidence:    evidence,
+		Remediation: g.remedy,
 		Message: fmt.Sprintf("%d of %d images are %s %s: %s (%s)", len(g.components), len(c.Images),
 			cmp.Or(said, "not known to be at"), g.exact, some(g.components), g.example()),
-	}
+	}}
 	if g.reason == reasonLie {
-		finding.Name = digestName
+		f.Name = digestName
 	}
-	return finding
+	return f
 }
 
 // example is what was answered for the first image.
@@ -232,7 +238,7 @@ func weigh(results []result) (size int64, count int) {
 				sizes[architecture] = map[string]int64{}
 			}
 			for _, layer := range layers {
-				sizes[architecture][layer.Digest] = layer.Size
+				sizes[architecture][layer.Digest.String()] = layer.Size
 			}
 		}
 	}

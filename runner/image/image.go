@@ -30,9 +30,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/registry"
 )
+
+const ReasonNotSelected finding.Reason = "NotSelected"
 
 // Name is the name of the check, by which its findings are accepted, but for
 // those about a registry that serves something else than was promised.
@@ -67,13 +71,12 @@ func (m Mode) Pulls() bool { return m == Pull || m == PullAll }
 // Nodes have the nodes of the cluster pull images, which take so many bytes
 // compressed. It is pull.Nodes.
 type Nodes interface {
-	Pull(ctx context.Context, images map[string]string, bytes int64) ([]preflight.Finding, error)
+	Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error)
 }
 
-// Check is the collector.Source of the images of one release.
+// Check is the check of the images of one release.
 type Check struct {
-	// Release is the pull spec of the release, Version its version.
-	Release, Version string
+	Release update.Release
 	// Images maps the name of a component to its pull spec by digest.
 	Images map[string]string
 	// Mode is one of Modes.
@@ -90,23 +93,20 @@ type Check struct {
 	Progress func(done, total int)
 }
 
-var _ collector.Source = Check{}
+// Source makes a source of the check.
+func (c Check) Source() collector.Source {
+	return collector.Source{Name: Name, Kind: finding.SourceImage, Collect: c.Collect}
+}
 
-// Name implements collector.Source.
-func (Check) Name() string { return Name }
-
-// Source implements collector.Source.
-func (Check) Source() preflight.Source { return preflight.SourceImage }
-
-// Collect implements collector.Source. When the time of ctx is up, it answers
-// with what is known by then.
-func (c Check) Collect(ctx context.Context) ([]preflight.Finding, error) {
+// Collect checks the images. When the deadline of ctx passes, it returns what is
+// known by then.
+func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	if c.Mode == Off {
-		return c.complete(preflight.Finding{
-			Name: Name, Outcome: preflight.Unknown, Reason: "NotSelected",
-			Message:     "the images of the release were left out by --images=off, so nobody looked whether nodes can get them",
-			Remediation: "Run without it, or accept it by name: --accept " + Name,
-		}), nil
+		return c.complete(finding.Unknown(ReasonNotSelected,
+			"images are excluded by the selection; not checked").
+			Named(Name).
+			Remedy("Check the images, or accept the finding.").
+			Do(finding.Retry(finding.OptionImages), finding.Accept(Name))), nil
 	}
 	access := c.Access(ctx)
 	defer access.Close()
@@ -131,10 +131,10 @@ func (c Check) bytesToPull(results []result) int64 {
 	return size
 }
 
-func (c Check) complete(findings ...preflight.Finding) []preflight.Finding {
+func (c Check) complete(findings ...finding.Finding) []finding.Finding {
 	for i := range findings {
 		if outcome := findings[i].Outcome; outcome == preflight.Fail || outcome == preflight.Unknown {
-			findings[i].Blocks, findings[i].BlockedTargets = true, []string{c.Version}
+			findings[i].Blocks, findings[i].BlockedTargets = true, []string{c.Release.Version}
 		}
 	}
 	return findings

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image"
 )
@@ -161,8 +162,8 @@ func TestCheck(t *testing.T) {
 					}
 				})
 			},
-			want: []string{"Images Unknown ManifestTooLarge"},
-			text: []string{"1 of 4 images are not known to be at SOURCE/", "256 KiB"},
+			want: []string{"Images Fail ManifestTooLarge"},
+			text: []string{"1 of 4 images", "4 MiB"},
 		},
 		"Redirects without end": {
 			reason: "nobody follows for ever, and another place may have it",
@@ -215,7 +216,7 @@ func TestCheck(t *testing.T) {
 				w.pushIndex(t, "etcd", "", "s390x", "arm64")
 			},
 			want: []string{"Images Fail ArchitectureMissing"},
-			text: []string{"1 of 4 images are not for all nodes at", "linux/amd64", "only for: s390x, arm64", "--keep-manifest-list"},
+			text: []string{"1 of 4 images are not for all nodes at", "linux/amd64", "only for: linux/s390x, linux/arm64", "--keep-manifest-list"},
 		},
 		"Blob missing": {
 			reason: "a manifest without its layers is half an image",
@@ -259,7 +260,7 @@ func TestCheck(t *testing.T) {
 			mode:    image.Off,
 			prepare: func(*testing.T, world) {},
 			want:    []string{"Images Unknown NotSelected"},
-			text:    []string{"--accept Images"},
+			text:    []string{"accept the finding"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,12 +279,12 @@ func TestCheck(t *testing.T) {
 			if n := after.TotalAlloc - before.TotalAlloc; n > maxMemory {
 				t.Errorf("%s: %d bytes allocated, want at most %d", tc.reason, n, maxMemory)
 			}
-			for _, finding := range findings {
-				got = append(got, fmt.Sprintf("%s %s %s", finding.Name, finding.Outcome, finding.Reason))
-				said.WriteString(finding.Message + "\n" + finding.Remediation + "\n")
-				stops := finding.Outcome != preflight.Pass
-				if finding.Blocks != stops || (finding.Remediation != "") != stops {
-					t.Errorf("%s: %+v; want that it blocks and has a remedy, unless it is a pass", tc.reason, finding)
+			for _, f := range findings {
+				got = append(got, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
+				said.WriteString(f.Message + "\n" + f.Remediation + "\n")
+				stops := f.Outcome != preflight.Pass
+				if f.Blocks != stops || (f.Remediation != "") != stops {
+					t.Errorf("%s: %+v; want that it blocks and has a remedy, unless it is a pass", tc.reason, f)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -408,15 +409,15 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 		w.source.answer("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
 	}
 	counts, concerned := map[string]int{}, map[string]int{}
-	var last preflight.Finding
-	for _, finding := range collect(t, check) {
-		counts[finding.Name]++
-		of, err := strconv.Atoi(finding.Evidence["concerned"])
-		if err != nil || !finding.Blocks {
-			t.Errorf("%+v; want that it blocks, and how many images it is about", finding)
+	var last finding.Finding
+	for _, f := range collect(t, check) {
+		counts[f.Name]++
+		of, err := strconv.Atoi(f.Evidence["concerned"])
+		if err != nil || !f.Blocks {
+			t.Errorf("%+v; want that it blocks, and how many images it is about", f)
 		}
-		concerned[finding.Name] += of
-		last = finding
+		concerned[f.Name] += of
+		last = f
 	}
 	if diff := cmp.Diff(map[string]int{"Images": 10, "ImageDigest": 10}, counts); diff != "" {
 		t.Errorf("findings (-want, +got):\n%s", diff)

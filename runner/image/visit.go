@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/repository"
 )
@@ -22,7 +23,7 @@ type result struct {
 	failure error
 	// layers are those of each architecture of it; an image that is not in an
 	// index is for "".
-	layers map[string][]blob
+	layers map[string][]ocispec.Descriptor
 }
 
 // visitor asks registries.
@@ -61,13 +62,13 @@ func (v *visitor) look(ctx context.Context, access *registry.Access, pullSpec st
 }
 
 // visit asks one place, as somebody.
-func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][]blob, error) {
+func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][]ocispec.Descriptor, error) {
 	host := visit.Reference.Context().RegistryStr()
 	if err := v.isDead(host); err != nil {
 		return nil, err
 	}
 	at, err := v.open(ctx, visit)
-	var layers map[string][]blob
+	var layers map[string][]ocispec.Descriptor
 	if err == nil {
 		layers, err = v.image(ctx, at, visit.Reference.Identifier())
 	}
@@ -102,29 +103,27 @@ func (v *visitor) open(ctx context.Context, visit registry.Visit) (stall, error)
 }
 
 // image reads the manifests of an image and returns its layers by architecture.
-func (v *visitor) image(ctx context.Context, at stall, digest string) (map[string][]blob, error) {
+func (v *visitor) image(ctx context.Context, at stall, digest string) (map[string][]ocispec.Descriptor, error) {
 	top, err := at.manifest(ctx, digest)
 	if err != nil {
 		return nil, err
 	}
-	if len(top.Manifests) == 0 {
-		return map[string][]blob{"": top.Layers}, v.lookAtBlobs(ctx, at, top)
+	if !top.IsIndex() {
+		return map[string][]ocispec.Descriptor{"": top.Layers}, v.lookAtBlobs(ctx, at, top)
 	}
-	parts, err := top.parts(v.architectures)
+	images, err := top.Images(v.architectures...)
 	if err != nil {
-		return nil, err
+		return nil, unusable(err)
 	}
-	layers := map[string][]blob{}
-	for _, part := range parts {
-		architecture := oneLine(part.Platform.Architecture)
-		image, err := at.manifest(ctx, part.Digest)
-		switch {
-		case repository.IsMissing(err):
+	layers := map[string][]ocispec.Descriptor{}
+	for _, described := range images {
+		architecture := oneLine(described.Platform.Architecture)
+		image, err := at.child(ctx, described)
+		if repository.IsMissing(err) {
 			return nil, refuse(reasonMissing, "the index is there, but not its image for linux/%s", architecture)
-		case err != nil:
+		}
+		if err != nil {
 			return nil, err
-		case len(image.Layers) == 0:
-			return nil, refuse(reasonInvalid, "the index has an index as its image for linux/%s", architecture)
 		}
 		layers[architecture] = append(layers[architecture], image.Layers...)
 		if err := v.lookAtBlobs(ctx, at, image); err != nil {
@@ -135,13 +134,13 @@ func (v *visitor) image(ctx context.Context, at stall, digest string) (map[strin
 }
 
 // lookAtBlobs asks whether all blobs of an image are there.
-func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image manifest) error {
+func (v *visitor) lookAtBlobs(ctx context.Context, at stall, image ocimanifest.Manifest) error {
 	if v.mode != Blobs {
 		return nil
 	}
-	for _, each := range append(slices.Clip(image.Layers), image.Config) {
+	for _, each := range image.Blobs() {
 		v.mutex.Lock()
-		key := at.name + "@" + each.Digest
+		key := at.name + "@" + each.Digest.String()
 		if v.blobs[key] == nil {
 			v.blobs[key] = sync.OnceValue(func() error { return at.blob(ctx, each) })
 		}
@@ -161,22 +160,39 @@ type stall struct {
 }
 
 // manifest returns the manifest with that digest.
-func (s stall) manifest(ctx context.Context, digest string) (manifest, error) {
-	content, err := s.repository.Manifest(ctx, digest, maxManifest)
+func (s stall) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
+	content, err := s.content(ctx, digest)
+	if err != nil {
+		return ocimanifest.Manifest{}, err
+	}
+	manifest, err := ocimanifest.Parse(content)
+	return manifest, unusable(err)
+}
+
+// child returns an image that an index describes.
+func (s stall) child(ctx context.Context, described ocispec.Descriptor) (ocimanifest.Manifest, error) {
+	content, err := s.content(ctx, described.Digest.String())
+	if err != nil {
+		return ocimanifest.Manifest{}, err
+	}
+	manifest, err := ocimanifest.Image(described, content)
+	return manifest, unusable(err)
+}
+
+func (s stall) content(ctx context.Context, digest string) ([]byte, error) {
+	content, err := s.repository.Manifest(ctx, digest)
 	switch {
 	case errors.Is(err, repository.ErrMismatch):
-		return manifest{}, refuse(reasonLie, "it serves something else as the manifest %s", digest)
+		return nil, refuse(reasonLie, "it serves something else as the manifest %s", digest)
 	case errors.Is(err, repository.ErrTooLarge):
-		return manifest{}, &refusal{reason: reasonTooLarge, outcome: preflight.Unknown, text: "it serves a manifest that is larger than 256 KiB"}
-	case err != nil:
-		return manifest{}, err
+		return nil, refuse(reasonTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
 	}
-	return parse(content)
+	return content, err
 }
 
 // blob asks for the size of a blob.
-func (s stall) blob(ctx context.Context, wanted blob) error {
-	size, err := s.repository.BlobSize(ctx, wanted.Digest)
+func (s stall) blob(ctx context.Context, wanted ocispec.Descriptor) error {
+	size, err := s.repository.BlobSize(ctx, wanted.Digest.String())
 	switch {
 	case repository.IsMissing(err):
 		return refuse(reasonBlobs, "the manifest is there, but not the blob %s that it names", wanted.Digest)

@@ -25,7 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -181,8 +182,8 @@ func clients() registry.Cluster {
 // check looks at the images as the cluster would.
 func (w world) check() image.Check {
 	return image.Check{
-		Release: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64), Version: "4.19.0",
-		Images: maps.Clone(w.images), Mode: image.Manifests, Architectures: []string{"amd64"},
+		Release: update.Release{Version: "4.19.0", Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64)},
+		Images:  maps.Clone(w.images), Mode: image.Manifests, Architectures: []string{"amd64"},
 		Access: func(ctx context.Context) *registry.Access {
 			return registry.FromCluster(ctx, clients(), registry.Local{})
 		},
@@ -190,7 +191,7 @@ func (w world) check() image.Check {
 	}
 }
 
-func collect(t *testing.T, check image.Check) []preflight.Finding {
+func collect(t *testing.T, check image.Check) []finding.Finding {
 	t.Helper()
 	findings, err := check.Collect(t.Context())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/test/release"
@@ -25,7 +26,7 @@ const maxMemory = 64 << 20
 
 // frugal holds an image against policies, and counts all that is allocated on the
 // way, given back or not: no peak of the heap can be above that.
-func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, puller imagepolicy.Puller) preflight.Finding {
+func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, puller imagepolicy.Puller) finding.Finding {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -139,7 +140,7 @@ func TestAttachments(t *testing.T) {
 
 // manifestOf is an attachment whose one layer is described so.
 func manifestOf(layer string) string {
-	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{},"layers":[` + layer + `]}`
+	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0", 64) + `","size":2},"layers":[` + layer + `]}`
 }
 
 // TestRegistryMisbehaves has a registry that serves the image and lies about its

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/repository"
 )
 
@@ -48,30 +49,30 @@ func newVisit(ctx context.Context, place Place) (*visit, error) {
 }
 
 // manifest returns the manifest with a digest, whatever the server calls it.
-func (v *visit) manifest(ctx context.Context, digest string) (manifest, error) {
-	content, err := v.at.Manifest(ctx, digest, maxManifest)
+func (v *visit) manifest(ctx context.Context, digest string) (ocimanifest.Manifest, error) {
+	content, err := v.at.Manifest(ctx, digest)
 	if err != nil {
-		return manifest{}, err
+		return ocimanifest.Manifest{}, err
 	}
-	return parseManifest(content)
+	return ocimanifest.Parse(content)
 }
 
 // signatures returns those of the manifest with a digest, and whether there are
 // more than are looked at. Having none is an error of go-containerregistry, or
 // errMalformed.
 func (v *visit) signatures(ctx context.Context, digest string) (found []attached, more bool, err error) {
-	content, mediaType, err := v.at.Tagged(ctx, signatureTag(digest), maxManifest)
+	content, mediaType, err := v.at.Tagged(ctx, signatureTag(digest))
 	if errors.Is(err, repository.ErrTooLarge) {
 		err = fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	m, err := parseManifest(content)
+	m, err := ocimanifest.Parse(content)
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("%w: %w", errMalformed, err)
-	case mediaType != types.OCIManifestSchema1 || len(m.Manifests) > 0:
+	case mediaType != types.OCIManifestSchema1 || m.IsIndex():
 		return nil, false, fmt.Errorf("%w: its manifest is %q, and not an OCI image", errMalformed, quotable(string(mediaType)))
 	}
 	for _, layer := range m.Layers {
@@ -94,12 +95,9 @@ func (v *visit) signatures(ctx context.Context, digest string) (found []attached
 }
 
 // payload reads what a signature is of.
-func (v *visit) payload(ctx context.Context, layer v1.Descriptor) ([]byte, error) {
-	switch {
-	case layer.Digest.Algorithm != "sha256", len(layer.URLs) > 0, len(layer.Data) > 0:
-		return nil, fmt.Errorf("%w: a layer is not in the repository by its sha256 digest", errMalformed)
-	case layer.Size <= 0, layer.Size > maxPayload:
-		return nil, fmt.Errorf("%w: a layer has %d bytes, and %d are the limit", errMalformed, layer.Size, maxPayload)
+func (v *visit) payload(ctx context.Context, layer ocispec.Descriptor) ([]byte, error) {
+	if err := ocimanifest.CheckDescriptor(layer, "a layer", maxPayload); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	content, err := v.at.Blob(ctx, layer.Digest.String(), layer.Size)
 	if repository.IsMissing(err) || errors.Is(err, repository.ErrMismatch) {

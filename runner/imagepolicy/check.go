@@ -9,10 +9,13 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/repository"
 )
+
+const ReasonImagePolicySatisfied finding.Reason = "ImagePolicySatisfied"
 
 // check is one image on its way.
 type check struct {
@@ -20,7 +23,7 @@ type check struct {
 	reference    name.Digest
 	scope        string
 	requirements []requirement
-	findings     []preflight.Finding
+	findings     []finding.Finding
 }
 
 // at looks at one place. An error says that the image is not to be had there;
@@ -41,8 +44,8 @@ func (c *check) at(ctx context.Context, place Place) error {
 		return err
 	}
 	digests := []string{digest}
-	if len(top.Manifests) > 0 {
-		if digests, err = top.instances(c.image.Architectures); err != nil {
+	if top.IsIndex() {
+		if digests, err = instances(top, c.image.Architectures); err != nil {
 			c.findings = append(c.findings, unknown("NoInstance", "%s cannot be held against a policy: %s", c.image.PullSpec, quotable(err.Error())))
 			return nil
 		}
@@ -55,18 +58,18 @@ func (c *check) at(ctx context.Context, place Place) error {
 }
 
 // list looks at the signatures of a list itself, which nodes do not.
-func (c *check) list(ctx context.Context, visit *visit) []preflight.Finding {
-	finding := c.instance(ctx, visit, c.reference.DigestStr())
-	if finding.Outcome == preflight.Pass || finding.Reason == reasonMissing {
+func (c *check) list(ctx context.Context, visit *visit) []finding.Finding {
+	f := c.instance(ctx, visit, c.reference.DigestStr())
+	if f.Outcome == preflight.Pass || f.Reason == reasonMissing {
 		return nil
 	}
-	finding.Outcome, finding.Blocks = preflight.Warn, false
-	finding.Message = "nodes will not look at the signature of the list, but: " + finding.Message
-	return []preflight.Finding{finding}
+	f.Outcome, f.Blocks = preflight.Warn, false
+	f.Message = "nodes will not look at the signature of the list, but: " + f.Message
+	return []finding.Finding{f}
 }
 
 // instance holds one manifest against all requirements.
-func (c *check) instance(ctx context.Context, visit *visit, digest string) preflight.Finding {
+func (c *check) instance(ctx context.Context, visit *visit, digest string) finding.Finding {
 	signatures, more, err := visit.signatures(ctx, digest)
 	switch {
 	case errors.Is(err, errMalformed):
@@ -76,7 +79,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) prefl
 	case err != nil:
 		return unknown("SigstoreUnavailable", "the signatures of %s cannot be read, tag %s: %s", quotable(c.image.PullSpec), signatureTag(digest), quotable(err.Error()))
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, r := range c.requirements {
 		refused := c.best(r, signatures, digest)
 		switch {
@@ -85,9 +88,9 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) prefl
 		case more:
 			findings = append(findings, unknown("TooManySignatures", "%s has more than %d signatures, and none of those is good for ClusterImagePolicy %q", digest, maxSignatures, r.policy))
 		default:
-			finding := c.fail(refused.reason, "no signature of %s is good for ClusterImagePolicy %q; the nearest: %s", digest, r.policy, refused.message)
-			finding.Outcome = refused.outcome
-			findings = append(findings, finding)
+			f := c.fail(refused.reason, "no signature of %s is good for ClusterImagePolicy %q; the nearest: %s", digest, r.policy, refused.message)
+			f.Outcome = refused.outcome
+			findings = append(findings, f)
 		}
 	}
 	return worst(findings)
@@ -121,41 +124,37 @@ const reasonMissing = "NoSigstoreSignature"
 
 // missing is the finding of an image that was copied without its signature, or
 // that never had one.
-func (c *check) missing(place Place, digest string) preflight.Finding {
-	finding := c.fail(reasonMissing, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
+func (c *check) missing(place Place, digest string) finding.Finding {
+	f := c.fail(reasonMissing, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
 	if place.Mirror {
-		finding.Message = fmt.Sprintf("the mirror %s has the image %s, and not its signature: there is no tag %s. The nodes pull from there, and will refuse it",
+		f.Message = fmt.Sprintf("the mirror %s has the image %s, and not its signature: there is no tag %s. The nodes pull from there, and will refuse it",
 			place.Repository, digest, signatureTag(digest))
-		finding.Remediation = fmt.Sprintf("Copy the signature to the mirror: mirror the release again with oc-mirror, which copies signatures unless told otherwise, or cosign copy --only=sig %s@%s %s",
+		f.Remediation = fmt.Sprintf("Copy the signature to the mirror: mirror the release again with oc-mirror, which copies signatures unless told otherwise, or cosign copy --only=sig %s@%s %s",
 			repositoryOf(c.reference), digest, place.Repository)
 	}
-	return finding
+	return f
 }
 
-func (c *check) pass(r requirement) preflight.Finding {
-	return preflight.Finding{
-		Source: preflight.SourceSignature, Outcome: preflight.Pass, Reason: "ImagePolicySatisfied",
-		Message: fmt.Sprintf("%s is signed as ClusterImagePolicy %q wants it (scope %s)", c.image.PullSpec, r.policy, c.scope),
-	}
+func (c *check) pass(r requirement) finding.Finding {
+	return finding.Pass(ReasonImagePolicySatisfied,
+		"%s is signed as ClusterImagePolicy %q wants it (scope %s)", c.image.PullSpec, r.policy, c.scope).
+		From(finding.SourceSignature)
 }
 
-func (c *check) fail(reason, format string, args ...any) preflight.Finding {
+func (c *check) fail(reason, format string, args ...any) finding.Finding {
 	var policies []string
 	for _, r := range c.requirements {
 		policies = append(policies, r.policy)
 	}
-	return preflight.Finding{
-		Source: preflight.SourceSignature, Outcome: preflight.Fail, Reason: reason, Blocks: true, Message: fmt.Sprintf(format, args...),
-		Remediation: "Do not use this copy of the image: get it and its signature again from its provider, or, if another one may sign it, change ClusterImagePolicy " +
-			strings.Join(policies, ", "),
-	}
+	return finding.Fail(finding.Reason(reason), "%s", fmt.Sprintf(format, args...)).
+		From(finding.SourceSignature).
+		Remedy("Do not use this copy of the image: get it and its signature again from its provider, or, if another one may sign it, change ClusterImagePolicy %s", strings.Join(policies, ", "))
 }
 
-func unknown(reason, format string, args ...any) preflight.Finding {
-	return preflight.Finding{
-		Source: preflight.SourceSignature, Outcome: preflight.Unknown, Reason: reason, Blocks: true, Message: fmt.Sprintf(format, args...),
-		Remediation: remedies()[reason],
-	}
+func unknown(reason, format string, args ...any) finding.Finding {
+	return finding.Unknown(finding.Reason(reason), "%s", fmt.Sprintf(format, args...)).
+		From(finding.SourceSignature).
+		Remedy("%s", remedies()[reason])
 }
 
 // remedies are for what could not be decided.
@@ -172,8 +171,8 @@ func remedies() map[string]string {
 }
 
 // worst is the finding that decides.
-func worst(findings []preflight.Finding) preflight.Finding {
-	return slices.MinFunc(findings, func(a, b preflight.Finding) int { return rank(a.Outcome) - rank(b.Outcome) })
+func worst(findings []finding.Finding) finding.Finding {
+	return slices.MinFunc(findings, func(a, b finding.Finding) int { return rank(a.Outcome) - rank(b.Outcome) })
 }
 
 func rank(outcome preflight.Outcome) int {

@@ -47,11 +47,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	configv1 "github.com/openshift/api/config/v1"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
+	"github.com/openshift/update-preflight/collector/finding"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
+
+const ReasonNoImagePolicy finding.Reason = "NoImagePolicy"
 
 // Policies are the image policies of a cluster.
 type Policies struct {
@@ -107,17 +108,15 @@ func (p Policies) Covers(pullSpec string) bool {
 
 // Check holds one image against all policies that are about it. The finding has
 // no name yet, and it never passes an image that could not be judged.
-func (p Policies) Check(ctx context.Context, image Image, puller Puller) preflight.Finding {
+func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	reference, err := name.NewDigest(image.PullSpec)
 	if err != nil || reference.String() != image.PullSpec {
 		return unknown("InvalidPullSpec", "%q is not a pull spec by digest", quotable(image.PullSpec))
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
-		return preflight.Finding{
-			Source: preflight.SourceSignature, Outcome: preflight.Skipped, Reason: "NoImagePolicy",
-			Message: fmt.Sprintf("no ClusterImagePolicy is about %s", image.PullSpec),
-		}
+		return finding.Skipped(ReasonNoImagePolicy, "no ClusterImagePolicy is about %s", image.PullSpec).
+			From(finding.SourceSignature)
 	}
 	requirements, failures := newRequirements(covering)
 	if len(requirements) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -24,9 +25,9 @@ type requirement struct {
 
 // newRequirements reads the policies. One that cannot be decided here is a
 // finding.
-func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []preflight.Finding) {
+func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []finding.Finding) {
 	var requirements []requirement
-	var failures []preflight.Finding
+	var failures []finding.Finding
 	for _, policy := range policies {
 		key, failure := newKey(policy)
 		if failure != nil {
@@ -40,7 +41,7 @@ func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []p
 
 // newKey is the one key that a policy trusts. Nodes hash with SHA-256, whatever
 // the key (containers/image signature/policy_eval_sigstore.go).
-func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *preflight.Finding) {
+func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Finding) {
 	root := policy.Spec.Policy.RootOfTrust
 	kind := string(root.PolicyType)
 	if root.PublicKey != nil && len(root.PublicKey.RekorKeyData) > 0 {

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/test/release"
@@ -218,13 +219,13 @@ type want struct {
 	says    string
 }
 
-func (w want) check(t *testing.T, why string, got preflight.Finding) {
+func (w want) check(t *testing.T, why string, got finding.Finding) {
 	t.Helper()
 	if got.Outcome != w.outcome || got.Reason != w.reason || !strings.Contains(got.Message, w.says) {
 		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.says)
 	}
 	bad := got.Outcome == preflight.Fail || got.Outcome == preflight.Unknown
-	if got.Source != preflight.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad && got.Remediation == "" {
+	if got.Source != finding.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad && got.Remediation == "" {
 		t.Errorf("%s: not a whole finding: %+v", why, got)
 	}
 	if len(got.Message) > 2000 {

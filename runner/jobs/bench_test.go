@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -53,7 +54,7 @@ func BenchmarkJobs(b *testing.B) {
 					b.Fatal(err)
 				}
 				peak, answered := uint64(0), 0
-				got := collector.Collect(b.Context(), sources, func(collector.Source, []preflight.Finding) {
+				got := collector.Collect(b.Context(), sources, func(collector.Source, []finding.Finding) {
 					if answered++; answered%100 == 0 {
 						peak = max(peak, heap())
 					}
@@ -173,7 +174,5 @@ func result(job *batchv1.Job) ([]byte, error) {
 	if _, err := rand.Read(noise); err != nil {
 		return nil, err
 	}
-	return preflight.Result{State: preflight.StateFinal, RunID: job.Labels[label.Run], Findings: []preflight.Finding{{
-		Name: "Quorum", Outcome: preflight.Pass, Reason: "Because", Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]},
-	}}}.Frame(4096)
+	return preflight.Result{State: preflight.StateFinal, RunID: job.Labels[label.Run], Findings: []preflight.Finding{{Name: "Quorum", Outcome: preflight.Pass, Reason: "Because", Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]}}}}.Frame(4096)
 }

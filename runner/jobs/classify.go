@@ -8,9 +8,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+)
+
+const (
+	ReasonPassed finding.Reason = "Passed"
+	ReasonFailed finding.Reason = "Failed"
 )
 
 // Classify says what an observation means. It is pure, and total: with Expired
@@ -69,7 +76,7 @@ func (o Observation) condition() *end {
 		}
 		switch condition.Type {
 		case batchv1.JobFailed, batchv1.JobFailureTarget:
-			return &end{failed: true, reason: condition.Reason, message: line(condition.Message, maxLine)}
+			return &end{failed: true, reason: condition.Reason, message: words.Line(condition.Message, maxLine)}
 		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
 			return &end{}
 		case batchv1.JobSuspended:
@@ -167,9 +174,7 @@ func (o Observation) silent(pod Pod, heard said) (Reading, bool) {
 }
 
 func (o Observation) passed() Reading {
-	return o.done(preflight.Finding{
-		Outcome: preflight.Pass, Reason: "Passed", Message: "the check exited with code 0, and says no more",
-	})
+	return o.done(finding.Pass(ReasonPassed, "the check exited with code 0, and says no more"))
 }
 
 // How the other containers of a manifest are getting on.
@@ -279,21 +284,19 @@ func (o Observation) exited(pod Pod, end *corev1.ContainerStateTerminated) Readi
 	case killed(end.ExitCode):
 		return o.unknown(obstacle{
 			cause:  "Killed",
-			detail: sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), words(end, log)),
+			detail: sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
 			remedy: "Find out what killed it, then run the preflight again: oc get events -n " + pod.Namespace,
 		}).along(o, heard)
 	case heard.problem != "":
 		return o.unknown(badResult(heard.problem))
 	case heard.found, o.Check.Framed:
 		why := o.noResult(end.ExitCode)
-		why.detail = sentence(why.detail, words(end, log))
+		why.detail = sentence(why.detail, lastLines(end, log))
 		return o.unknown(why).along(o, heard)
 	}
-	return o.done(preflight.Finding{
-		Outcome: preflight.Fail, Reason: "Failed",
-		Message:     sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), words(end, log)),
-		Remediation: "Put right what the check says. Its whole log: oc preflight run --keep …, then oc -n " + pod.Namespace + " logs job/" + o.Check.Job.Name,
-	})
+	return o.done(finding.Fail(ReasonFailed,
+		"%s", sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
+		Remedy("Put right what the check says. Its whole log: oc preflight run --keep …, then oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name))
 }
 
 // killed is true for the exit codes that stand for SIGKILL and SIGTERM.
@@ -309,9 +312,9 @@ func (o Observation) attempts() string {
 	return ""
 }
 
-// words are the last words of a container, from its log or what the kubelet
+// lastLines are the last lines of a container, from its log or what the kubelet
 // kept of it.
-func words(end *corev1.ContainerStateTerminated, log *Log) string {
+func lastLines(end *corev1.ContainerStateTerminated, log *Log) string {
 	if log != nil && len(log.Text) > 0 {
 		return tail(string(log.Text))
 	}
@@ -327,7 +330,7 @@ func (o Observation) expired(reading Reading) Reading {
 		}
 	}
 	if o.Trouble != "" {
-		detail += "; there is trouble with the cluster: " + line(o.Trouble, maxLine)
+		detail += "; there is trouble with the cluster: " + words.Line(o.Trouble, maxLine)
 	}
 	return o.unknown(obstacle{
 		cause:  cmp.Or(reading.Cause, "Timeout"),

@@ -9,15 +9,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // answer is a finding as the tables have it: "Name Outcome(Reason)".
-func answers(findings []preflight.Finding) []string {
+func answers(findings []finding.Finding) []string {
 	var all []string
-	for _, finding := range findings {
-		all = append(all, finding.Name+" "+string(finding.Outcome)+"("+finding.Reason+")")
+	for _, f := range findings {
+		all = append(all, f.Name+" "+string(f.Outcome)+"("+f.Reason+")")
 	}
 	return all
 }
@@ -274,13 +275,13 @@ func TestWhatAContainerSaid(t *testing.T) {
 // attested holds for every answer.
 func attested(t *testing.T, reading jobs.Reading) {
 	t.Helper()
-	for _, finding := range reading.Findings {
-		stops := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-		if finding.Blocks != stops || finding.Source != preflight.SourceJob || finding.Job == nil || finding.Job.Name != aCheck().Job.Name {
-			t.Errorf("incomplete finding: %+v", finding)
+	for _, f := range reading.Findings {
+		stops := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+		if f.Blocks != stops || f.Source != finding.SourceJob || f.Job == nil || f.Job.Name != aCheck().Job.Name {
+			t.Errorf("incomplete finding: %+v", f)
 		}
-		if strings.HasPrefix(finding.Name, strings.TrimSpace(whole)) && stops && (finding.Remediation == "" || len(finding.Objects) == 0 || finding.Message == "") {
-			t.Errorf("a finding without cause, remedy or object: %+v", finding)
+		if strings.HasPrefix(f.Name, strings.TrimSpace(whole)) && stops && (f.Remediation == "" || len(f.Objects) == 0 || f.Message == "") {
+			t.Errorf("a finding without cause, remedy or object: %+v", f)
 		}
 	}
 }
@@ -575,8 +576,8 @@ func TestWhatIsInTheWay(t *testing.T) {
 				t.Fatalf("%s: want %s, got %v %+v", tc.reason, tc.want, answers(got.Findings), got)
 			}
 			attested(t, got)
-			if finding := got.Findings[0]; !strings.Contains(finding.Message, tc.inMessage) || !strings.Contains(finding.Remediation, tc.inRemedy) {
-				t.Errorf("%s: want cause %q and remedy %q, got %q and %q", tc.reason, tc.inMessage, tc.inRemedy, finding.Message, finding.Remediation)
+			if f := got.Findings[0]; !strings.Contains(f.Message, tc.inMessage) || !strings.Contains(f.Remediation, tc.inRemedy) {
+				t.Errorf("%s: want cause %q and remedy %q, got %q and %q", tc.reason, tc.inMessage, tc.inRemedy, f.Message, f.Remediation)
 			}
 		})
 	}
@@ -712,7 +713,7 @@ func TestTheJobOfAFinding(t *testing.T) {
 		ended(3, frame(t, preflight.StateFinal, said("Alarm", preflight.Fail)))(p)
 		p.Status.ContainerStatuses[0].RestartCount = 1
 	}))
-	want := &preflight.Job{
+	want := &finding.Job{
 		Namespace: "openshift-etcd", Name: "etcd-preflight-7f3c2a9152", Attempts: 3, ExitCode: new(int32(3)), Node: "node-1",
 		StartTime: "2027-01-15T08:00:00Z", CompletionTime: "2027-01-15T08:00:02Z",
 	}

@@ -27,6 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -226,7 +227,7 @@ func TestALogThatCannotBeReadAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {}).Findings
+			got := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings
 			if diff := cmp.Diff([]string{tc.want}, answers(got)); diff != "" || reads.Load() != tc.reads {
 				t.Errorf("%s: read %d times, want %d (-want, +got):\n%s\n%+v", tc.reason, reads.Load(), tc.reads, diff, got)
 			}
@@ -283,7 +284,7 @@ func TestRequestsPerJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := answers(collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {}).Findings)
+	got := answers(collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {}).Findings)
 	if diff := cmp.Diff(slices.Repeat([]string{passed}, n), got); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}

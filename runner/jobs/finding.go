@@ -10,30 +10,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // unknown ends a check that could not tell, for an obstacle.
 func (o Observation) unknown(why obstacle) Reading {
-	return o.done(preflight.Finding{Outcome: preflight.Unknown, Reason: why.cause, Message: why.detail, Remediation: why.remedy})
+	return o.done(finding.Unknown(finding.Reason(why.cause), "%s", why.detail).
+		Remedy("%s", why.remedy))
 }
 
 // done ends a check with a finding about the Job as a whole.
-func (o Observation) done(finding preflight.Finding) Reading {
-	finding.Name, finding.Source = o.Check.Name, preflight.SourceJob
-	finding.Blocks = finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-	finding.Message = clean(finding.Message, maxMessage)
-	finding.Objects = o.objects()
-	return o.answer([]preflight.Finding{finding})
+func (o Observation) done(f finding.Finding) Reading {
+	f.Name, f.Source = o.Check.Name, finding.SourceJob
+	f.Blocks = f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+	f.Message = words.Lines(f.Message, maxMessage)
+	f.Objects = o.objects()
+	return o.answer([]finding.Finding{f})
 }
 
 // answer ends a check with these findings, and says where they come from.
-func (o Observation) answer(findings []preflight.Finding) Reading {
+func (o Observation) answer(findings []finding.Finding) Reading {
 	for i := range findings {
 		findings[i].Job = o.job()
 		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
-			findings[i].Message = cut(sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), maxMessage)
+			findings[i].Message = words.Cut(sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), maxMessage)
 		}
 	}
 	return Reading{State: Done, Findings: findings}
@@ -49,10 +52,10 @@ func (r Reading) along(o Observation, heard said) Reading {
 	if err != nil {
 		return r
 	}
-	for _, finding := range all {
-		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Warn {
-			finding.Job = o.job()
-			r.Findings = append(r.Findings, finding)
+	for _, f := range all {
+		if f.Outcome == preflight.Fail || f.Outcome == preflight.Warn {
+			f.Job = o.job()
+			r.Findings = append(r.Findings, f)
 		}
 	}
 	return r
@@ -70,8 +73,8 @@ func (o Observation) objects() []preflight.Object {
 
 // job says where and when the check ran. A pod that the cluster put to an end,
 // or that was never seen to end, was no attempt, unless it is the last one.
-func (o Observation) job() *preflight.Job {
-	job := &preflight.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
+func (o Observation) job() *finding.Job {
+	job := &finding.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
 	for i, pod := range o.Pods {
 		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && ending(o.Check, pod) == nil) {
 			continue

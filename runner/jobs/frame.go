@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -64,17 +66,17 @@ func (s said) complete() bool {
 // findings are those of a result, as the report may have them: named after the
 // component, bounded, and free of what only a runner may say. A result that
 // cannot be taken over whole is an error.
-func findings(check launch.Check, result preflight.Result) ([]preflight.Finding, error) {
+func findings(check launch.Check, result preflight.Result) ([]finding.Finding, error) {
 	if len(result.Findings) > maxFindings {
 		return nil, fmt.Errorf("it has %d findings, at most %d are taken", len(result.Findings), maxFindings)
 	}
-	var all []preflight.Finding
-	for _, finding := range result.Findings {
-		name := check.Prefix() + "." + finding.Name
-		if len(finding.Name) == 0 || len(name) > 2*maxWord || !isName(name, ".-") {
-			return nil, fmt.Errorf("%q is not the name of a check", line(finding.Name, maxWord))
+	var all []finding.Finding
+	for _, f := range result.Findings {
+		name := check.Prefix() + "." + f.Name
+		if len(f.Name) == 0 || len(name) > 2*maxWord || !isName(name, ".-") {
+			return nil, fmt.Errorf("%q is not the name of a check", words.Line(f.Name, maxWord))
 		}
-		all = append(all, tidy(name, finding))
+		all = append(all, tidy(name, f))
 	}
 	if len(all) == 0 {
 		return nil, errors.New("it has no findings")
@@ -83,22 +85,22 @@ func findings(check launch.Check, result preflight.Result) ([]preflight.Finding,
 }
 
 // tidy takes over one finding.
-func tidy(name string, finding preflight.Finding) preflight.Finding {
-	out := preflight.Finding{
-		Name: name, Source: preflight.SourceJob, Outcome: finding.Outcome, Reason: finding.Reason,
-		Message: clean(finding.Message, maxMessage), Remediation: clean(finding.Remediation, maxMessage),
-		URL: link(finding.URL), Blocks: finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown,
+func tidy(name string, f preflight.Finding) finding.Finding {
+	out := finding.New(f.Outcome, finding.Reason(f.Reason), "%s", words.Lines(f.Message, maxMessage)).
+		Named(name).
+		From(finding.SourceJob).
+		Remedy("%s", words.Lines(f.Remediation, maxMessage)).
+		Documented(link(f.URL))
+	if !isName(f.Reason, "") || len(f.Reason) > maxWord {
+		out.Reason = defaultReason(f.Outcome)
 	}
-	if !isName(finding.Reason, "") || len(finding.Reason) > maxWord {
-		out.Reason = defaultReason(finding.Outcome)
-	}
-	for _, object := range finding.Objects[:min(maxObjects, len(finding.Objects))] {
+	for _, object := range f.Objects[:min(maxObjects, len(f.Objects))] {
 		out.Objects = append(out.Objects, preflight.Object{
-			APIVersion: line(object.APIVersion, maxWord), Kind: line(object.Kind, maxWord),
-			Namespace: line(object.Namespace, maxWord), Name: line(object.Name, 2*maxWord),
+			APIVersion: words.Line(object.APIVersion, maxWord), Kind: words.Line(object.Kind, maxWord),
+			Namespace: words.Line(object.Namespace, maxWord), Name: words.Line(object.Name, 2*maxWord),
 		})
 	}
-	out.Evidence = evidence(finding.Evidence)
+	out.Evidence = evidence(f.Evidence)
 	return out
 }
 
@@ -132,7 +134,7 @@ func defaultReason(outcome preflight.Outcome) string {
 
 // link is a URL that is fit to be shown as one.
 func link(url string) string {
-	if url = line(url, maxLine); strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+	if url = words.Line(url, maxLine); strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
 		return url
 	}
 	return ""
@@ -146,7 +148,7 @@ func evidence(facts map[string]string) map[string]string {
 	}
 	kept := map[string]string{}
 	for _, key := range sortedKeys(facts)[:min(maxEvidence, len(facts))] {
-		kept[line(key, maxWord)] = clean(facts[key], maxLine)
+		kept[words.Line(key, maxWord)] = words.Lines(facts[key], maxLine)
 	}
 	return kept
 }

@@ -30,7 +30,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -59,7 +59,7 @@ type Status struct {
 	// Since is when State and Detail came to be.
 	Since time.Time
 	// Findings are there when State is Done.
-	Findings []preflight.Finding
+	Findings []finding.Finding
 }
 
 // Observation is all that is known about the Job of one check at one moment.
@@ -115,7 +115,7 @@ type Reading struct {
 	// finding if it lasts until the time is up. Empty when nothing is amiss.
 	Cause string
 	// Findings are there when State is Done.
-	Findings []preflight.Finding
+	Findings []finding.Finding
 	// ReadLog names the pod whose log has to be read before there can be an
 	// answer.
 	ReadLog string

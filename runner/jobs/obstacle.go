@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/words"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -60,13 +61,13 @@ func (o Observation) untouched() bool {
 	})
 }
 
-// lingers is true for a Job that is there, and not about to end by itself as far
-// as can be seen: its pod does not get to run or to its end, or the Job is going
-// to try again.
+// lingers is true for a Job that was created and is not about to end by itself:
+// its pod does not get to run or to its end, or the Job is going to try again.
+// The watch may report the pod before it reports the Job.
 func (o Observation) lingers() bool {
 	pod, born := o.newest()
 	switch {
-	case o.Job == nil || o.Deleted || o.condition() != nil:
+	case o.Deleted || o.condition() != nil:
 		return false
 	case !born || pod.Gone:
 		return true
@@ -133,7 +134,7 @@ func (o Observation) underway(pod Pod) Reading {
 		end := ending(o.Check, pod)
 		return Reading{
 			State: Waiting, Cause: "AttemptFailed", remedy: "Put right what the check says, or run the preflight again with a longer --timeout.",
-			Detail: sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job has not given up", o.job().Attempts, end.ExitCode), words(end, o.logOf(pod))),
+			Detail: sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job has not given up", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
 		}
 	case pod.Spec.NodeName == "":
 		return Reading{State: Waiting, Detail: "its pod waits for the scheduler", Cause: "Unscheduled", remedy: "See whether the scheduler runs: oc -n openshift-kube-scheduler get pods"}
@@ -175,13 +176,13 @@ func (o Observation) failure(pod Pod) *obstacle {
 func disruption(pod Pod) *obstacle {
 	remedy := "Wait until nodes are neither drained nor short of resources, then run the preflight again: oc get nodes"
 	if pod.Status.Reason == "Evicted" {
-		return &obstacle{cause: "Evicted", remedy: remedy, detail: sentence("its pod was evicted from node "+pod.Spec.NodeName, line(pod.Status.Message, maxLine))}
+		return &obstacle{cause: "Evicted", remedy: remedy, detail: sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, maxLine))}
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
 			return &obstacle{
 				cause: "Disrupted", remedy: remedy,
-				detail: sentence("its pod was put to an end by "+condition.Reason, line(condition.Message, maxLine)),
+				detail: sentence("its pod was put to an end by "+condition.Reason, words.Line(condition.Message, maxLine)),
 			}
 		}
 	}
@@ -202,13 +203,13 @@ func outOfMemory(container string) obstacle {
 }
 
 func badResult(problem string) obstacle {
-	return obstacle{cause: "BadResult", detail: sentence("the result that the check left cannot be used", line(problem, maxLine)), remedy: defect}
+	return obstacle{cause: "BadResult", detail: sentence("the result that the check left cannot be used", words.Line(problem, maxLine)), remedy: defect}
 }
 
 func (o Observation) noResult(exitCode int32) obstacle {
 	detail := fmt.Sprintf("the check ended with exit code %d%s and left no final result", exitCode, o.attempts())
 	if o.Log != nil && o.Log.Problem != "" {
-		detail += "; its log could not be read: " + line(o.Log.Problem, maxLine)
+		detail += "; its log could not be read: " + words.Line(o.Log.Problem, maxLine)
 	}
 	return obstacle{cause: "NoResult", detail: detail, remedy: defect}
 }

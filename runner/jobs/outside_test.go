@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
@@ -22,14 +23,10 @@ func TestWhatACheckMayNotSay(t *testing.T) {
 	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
 		facts[string(letter)], facts[string(letter)+string(letter)] = "x", "y"
 	}
-	hostile := preflight.Finding{
-		Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line",
-		Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts,
-	}
+	hostile := preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}
 	got := jobs.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
 
-	want := hostile
-	want.Source, want.Job = preflight.SourceJob, got.Job
+	want := finding.Finding{Finding: hostile, Source: finding.SourceJob, Job: got.Job}
 	want.Name, want.Reason, want.URL = "Etcd.Quorum", "Passed", ""
 	want.Message = "red and reversed\nsecond line"
 	want.Remediation, want.Objects, want.Evidence = got.Remediation, got.Objects, got.Evidence
@@ -89,14 +86,14 @@ func FuzzTerminationMessage(f *testing.F) {
 		if reading.State != jobs.Done || len(reading.Findings) == 0 {
 			t.Fatalf("no answer: %+v", reading)
 		}
-		for _, finding := range reading.Findings {
-			if !acceptable.MatchString(finding.Name) || !strings.HasPrefix(finding.Name, "Etcd.") || !camelCase.MatchString(finding.Reason) {
-				t.Errorf("cannot be accepted: %q, reason %q", finding.Name, finding.Reason)
+		for _, found := range reading.Findings {
+			if !acceptable.MatchString(found.Name) || !strings.HasPrefix(found.Name, "Etcd.") || !camelCase.MatchString(found.Reason) {
+				t.Errorf("cannot be accepted: %q, reason %q", found.Name, found.Reason)
 			}
-			if finding.Outcome == preflight.Pass && code != 0 && len(reading.Findings) == 1 {
-				t.Errorf("exit code %d passed: %+v", code, finding)
+			if found.Outcome == preflight.Pass && code != 0 && len(reading.Findings) == 1 {
+				t.Errorf("exit code %d passed: %+v", code, found)
 			}
-			for _, text := range []string{finding.Message, finding.Remediation, finding.URL} {
+			for _, text := range []string{found.Message, found.Remediation, found.URL} {
 				if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
 					t.Errorf("cannot be shown: %q", text)
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/words"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -19,7 +20,7 @@ func (o Observation) inTheWay(pod Pod) (obstacle, bool) {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			return obstacle{
 				cause: "Unschedulable", patience: toTheEnd,
-				detail: sentence("no node takes its pod", line(condition.Message, maxLine)),
+				detail: sentence("no node takes its pod", words.Line(condition.Message, maxLine)),
 				remedy: "Make room on a node that the check may run on, or have its nodes back: oc get nodes",
 			}, true
 		}
@@ -39,7 +40,7 @@ func (o Observation) inTheWay(pod Pod) (obstacle, bool) {
 // containerWaits knows the reasons of pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go and kuberuntime's.
 func (o Observation) containerWaits(name, image string, waiting *corev1.ContainerStateWaiting) (obstacle, bool) {
-	message := line(waiting.Message, maxLine)
+	message := words.Line(waiting.Message, maxLine)
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
 		return imagePull(image, waiting.Reason, message), true
@@ -60,7 +61,7 @@ func (o Observation) containerWaits(name, image string, waiting *corev1.Containe
 func imagePull(image, reason, message string) obstacle {
 	why := obstacle{
 		cause: causeImagePull, patience: grace,
-		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", line(image, maxLine), reason), message),
+		detail: sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, maxLine), reason), message),
 		remedy: "See whether the node reaches the registry, or its mirror, and whether the pull secret is good for it: oc get secret/pull-secret -n openshift-config; oc get imagedigestmirrorsets",
 	}
 	text := strings.ToLower(message)
@@ -119,7 +120,7 @@ func (o Observation) notCreated(pod Pod) (obstacle, bool) {
 	if warning == nil {
 		return obstacle{}, false
 	}
-	message := line(warning.Message, maxLine)
+	message := words.Line(warning.Message, maxLine)
 	switch warning.Reason {
 	case "FailedMount", "FailedAttachVolume":
 		why := obstacle{

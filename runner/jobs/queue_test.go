@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -72,8 +73,8 @@ func TestAnswersOfTheRunnerBefore(t *testing.T) {
 		if err := s.create(t.Context(), s.plan.Checks[0]); err != nil {
 			t.Fatal(err)
 		}
-		known := []preflight.Finding{{Name: "Etcd.Alarm", Outcome: preflight.Fail, Reason: "Because"}}
-		got := s.collect(jobs.Options{Parallelism: 1, Answered: map[string][]preflight.Finding{"Etcd.etcd-0": known, "Etcd.etcd-1": known}})
+		known := []finding.Finding{{Finding: preflight.Finding{Name: "Etcd.Alarm", Outcome: preflight.Fail, Reason: "Because"}}}
+		got := s.collect(jobs.Options{Parallelism: 1, Answered: map[string][]finding.Finding{"Etcd.etcd-0": known, "Etcd.etcd-1": known}})
 		if diff := cmp.Diff([]string{"Etcd.Alarm Fail(Because)", "Etcd.Alarm Fail(Because)", passed}, got); diff != "" {
 			t.Errorf("(-want, +got):\n%s", diff)
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -220,7 +221,7 @@ func (s *simulation) collect(options jobs.Options) []string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answers(collector.Collect(s.ctx, sources, func(collector.Source, []preflight.Finding) {}).Findings)
+	return answers(collector.Collect(s.ctx, sources, func(collector.Source, []finding.Finding) {}).Findings)
 }
 
 // times is how often a check was started.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -27,7 +27,7 @@ type Options struct {
 	Parallelism int
 	// Answered are the findings of checks that are answered already, by their
 	// names: no Job of theirs is started.
-	Answered map[string][]preflight.Finding
+	Answered map[string][]finding.Finding
 	// Progress is told of every change, one call at a time; nil is nobody.
 	Progress func(Status)
 }
@@ -59,7 +59,8 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	watched.line(func(check launch.Check) bool { return len(options.Answered[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
-		sources = append(sources, &source{run: shared, place: i, check: check, answered: options.Answered[check.Name]})
+		one := &source{run: shared, place: i, check: check, answered: options.Answered[check.Name]}
+		sources = append(sources, collector.Source{Name: check.Name, Kind: finding.SourceJob, Collect: one.Collect})
 	}
 	return sources, nil
 }
@@ -102,7 +103,7 @@ type source struct {
 	place int
 	check launch.Check
 	// answered are the findings that are in already.
-	answered []preflight.Finding
+	answered []finding.Finding
 
 	log    *Log
 	listed bool
@@ -114,16 +115,8 @@ type source struct {
 	inTurn, restarted, stays bool
 }
 
-var _ collector.Source = (*source)(nil)
-
-// Name implements collector.Source.
-func (s *source) Name() string { return s.check.Name }
-
-// Source implements collector.Source.
-func (s *source) Source() preflight.Source { return preflight.SourceJob }
-
 // Collect starts the Job when it is its turn, and waits for its answer.
-func (s *source) Collect(ctx context.Context) ([]preflight.Finding, error) {
+func (s *source) Collect(ctx context.Context) ([]finding.Finding, error) {
 	if len(s.answered) > 0 {
 		return s.done(slices.Clone(s.answered)), nil
 	}
@@ -140,7 +133,7 @@ func (s *source) Collect(ctx context.Context) ([]preflight.Finding, error) {
 
 // over answers when ctx is done. That the time is up is an answer, an interrupt
 // is none.
-func (s *source) over(ctx context.Context, cause error) ([]preflight.Finding, error) {
+func (s *source) over(ctx context.Context, cause error) ([]finding.Finding, error) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("interrupted: %w", cause)
 	}
@@ -187,7 +180,7 @@ func (s *source) begin(ctx context.Context) (Reading, error) {
 	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		return Reading{}, err
 	case err != nil:
-		return Reading{State: Done, Findings: []preflight.Finding{launch.Explain(s.check, err)}}, nil
+		return Reading{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
 	}
 	watched.created(s.place)
 	return Reading{State: Waiting}, nil
@@ -302,7 +295,7 @@ func change(ctx context.Context, changed <-chan struct{}, recheck time.Duration)
 
 // expire answers when the time is up, with the last words of a check that is
 // still at work.
-func (s *source) expire(ctx context.Context) []preflight.Finding {
+func (s *source) expire(ctx context.Context) []finding.Finding {
 	o, _ := s.observe()
 	if !s.inTurn {
 		return o.unstarted(s.last).Findings
@@ -329,7 +322,7 @@ func (s *source) tell(reading Reading) {
 }
 
 // done is the answer.
-func (s *source) done(findings []preflight.Finding) []preflight.Finding {
+func (s *source) done(findings []finding.Finding) []finding.Finding {
 	s.run.watched.settle(s.place)
 	s.tell(Reading{State: Done, Findings: findings})
 	return findings

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/label"
@@ -68,9 +69,10 @@ func newPlan(t *testing.T, namespace string, checks int, change func(*batchv1.Jo
 		release.Jobs = append(release.Jobs, payload.Job{File: "0000_12_etcd.yaml", Component: "etcd", Job: job})
 	}
 	run := launch.Run{ID: uuid.NewString(), StartTime: time.Now(), Deadline: time.Now().Add(time.Hour)}
-	plan := launch.Build(run, release)
-	if len(plan.Refused) > 0 {
-		t.Fatal(plan.Refused)
+	draft := launch.NewDraft(run.From, release)
+	plan := draft.Bind(run)
+	if len(draft.Refused) > 0 {
+		t.Fatal(draft.Refused)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -89,7 +91,7 @@ func collect(ctx context.Context, t *testing.T, plan launch.Plan, options jobs.O
 	if err != nil {
 		t.Fatal(err)
 	}
-	return collector.Collect(ctx, sources, func(collector.Source, []preflight.Finding) {})
+	return collector.Collect(ctx, sources, func(collector.Source, []finding.Finding) {})
 }
 
 // sandglass is a context whose time is up when a test says so.
@@ -195,9 +197,9 @@ func (k *kubelet) note(change func()) {
 }
 
 // saying ends a container with a result of this run.
-func saying(t *testing.T, plan launch.Plan, code int32, finding preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
+func saying(t *testing.T, plan launch.Plan, code int32, f preflight.Finding) func(*corev1.Pod) corev1.ContainerStateTerminated {
 	t.Helper()
-	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{finding}})
+	message := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{f}})
 	return func(*corev1.Pod) corev1.ContainerStateTerminated {
 		return corev1.ContainerStateTerminated{ExitCode: code, Message: message}
 	}
@@ -328,7 +330,7 @@ func TestAWatchThatIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := collector.Collect(t.Context(), sources, func(collector.Source, []preflight.Finding) {})
+	got := collector.Collect(t.Context(), sources, func(collector.Source, []finding.Finding) {})
 	want := slices.Repeat([]string{"Etcd.Quorum Pass(Because)"}, 3)
 	if diff := cmp.Diff(want, answers(got.Findings)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
@@ -411,8 +413,8 @@ func TestTheEndOfTimeAnswersForThoseInTheQueueToo(t *testing.T) {
 	defer ctx.end()
 	got := collect(ctx, t, plan, jobs.Options{Parallelism: 1, Progress: ctx.endWhen("no node takes its pod")})
 	var reasons []string
-	for _, finding := range got.Findings {
-		reasons = append(reasons, finding.Reason)
+	for _, f := range got.Findings {
+		reasons = append(reasons, f.Reason)
 	}
 	slices.Sort(reasons)
 	if diff := cmp.Diff([]string{"NotStarted", "Unschedulable"}, reasons); diff != "" {
@@ -429,9 +431,9 @@ func TestAnInterruptIsNoAnswer(t *testing.T) {
 			cancel()
 		}
 	}})
-	for _, finding := range got.Findings {
-		if finding.Outcome != preflight.Unknown || finding.Reason != "Interrupted" {
-			t.Errorf("want Unknown(Interrupted), got %+v", finding)
+	for _, f := range got.Findings {
+		if f.Outcome != preflight.Unknown || f.Reason != "Interrupted" {
+			t.Errorf("want Unknown(Interrupted), got %+v", f)
 		}
 	}
 	if len(got.Findings) != 2 || len(got.Missing) != 2 {
@@ -456,8 +458,8 @@ func TestAJobThatCannotBeCreated(t *testing.T) {
 	if diff := cmp.Diff([]string{"Etcd.Check0 Unknown(QuotaExceeded)"}, answers(got)); diff != "" || err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}
-	if sources[0].Name() != "Etcd.Check0" || sources[0].Source() != preflight.SourceJob {
-		t.Errorf("the source is called %s of %s", sources[0].Name(), sources[0].Source())
+	if sources[0].Name != "Etcd.Check0" || sources[0].Kind != finding.SourceJob {
+		t.Errorf("the source is called %s of %s", sources[0].Name, sources[0].Kind)
 	}
 }
 

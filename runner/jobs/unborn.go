@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/words"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -13,7 +14,7 @@ func (o Observation) unborn() obstacle {
 	warning := o.warning("Job", o.Check.Job.Name)
 	switch {
 	case warning != nil && warning.Reason == "FailedCreate":
-		return o.podRefused(line(warning.Message, maxLine))
+		return o.podRefused(words.Line(warning.Message, maxLine))
 	case o.Job == nil:
 		return obstacle{cause: "JobNotSeen", detail: "the API server has not shown the Job yet", patience: toTheEnd, remedy: "See whether the API server is well: oc get --raw /readyz?verbose"}
 	}

@@ -1,12 +1,14 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch"
 )
+
+const ReasonNotProvided finding.Reason = "NotProvided"
 
 // unstartable is about a program that the runtime could not execute: no retry
 // makes that better. The enhancement allows /bin/preflight to be missing from
@@ -20,10 +22,7 @@ func (o Observation) unstartable(pod Pod) (Reading, bool) {
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return o.done(preflight.Finding{
-			Outcome: preflight.Skipped, Reason: "NotProvided",
-			Message: fmt.Sprintf("component %q has no check: its image has no %s", o.Check.Component, command),
-		}), true
+		return o.done(finding.Skipped(ReasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
 		return o.unknown(obstacle{cause: "BinaryMissing", detail: sentence("the image does not have the program of the check", message), remedy: defect}), true
 	case !certain:
@@ -41,10 +40,10 @@ func startError(check launch.Check, pod Pod) (message string, certain bool) {
 		return "", false
 	}
 	if end := current.State.Terminated; end != nil && (end.Reason == "StartError" || end.Reason == "ContainerCannotRun") {
-		return line(end.Message, maxLine), true
+		return words.Line(end.Message, maxLine), true
 	}
 	if waiting := current.State.Waiting; waiting != nil && (waiting.Reason == "CreateContainerError" || waiting.Reason == "RunContainerError") {
-		return line(waiting.Message, maxLine), false
+		return words.Line(waiting.Message, maxLine), false
 	}
 	return "", false
 }

@@ -21,8 +21,8 @@ func line(version int, encoding, payload string) string {
 
 // document is one of today's, with more in it than today's SDK writes: head
 // stands before the findings, and finding in the only one.
-func document(head, finding string) string {
-	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, head, finding)
+func document(head, f string) string {
+	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, head, f)
 }
 
 // A release brings the SDK that its checks were built with, and is judged by
@@ -81,9 +81,9 @@ func TestARunnerMayBeNewerThanTheSDK(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{whole + "Unknown(NoResult)"}
-			for _, finding := range said.Findings {
-				if said.State == preflight.StateFinal || finding.Outcome == preflight.Fail {
-					want = append(want, "Etcd."+finding.Name+" "+string(finding.Outcome)+"("+finding.Reason+")")
+			for _, f := range said.Findings {
+				if said.State == preflight.StateFinal || f.Outcome == preflight.Fail {
+					want = append(want, "Etcd."+f.Name+" "+string(f.Outcome)+"("+f.Reason+")")
 				}
 			}
 			if said.State == preflight.StateFinal {

@@ -59,7 +59,7 @@ func TestAccounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			release := aRelease(tc.jobs...)
 			release.Supporting = supporting(tc.objects...)
-			plan := launch.Build(aRun(), release)
+			plan := planned(aRun(), release)
 			if diff := cmp.Diff(tc.want, plan.Accounts()); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}

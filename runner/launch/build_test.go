@@ -15,16 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/label"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
-	plan := launch.Build(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
-	if diff := cmp.Diff([]preflight.Finding(nil), plan.Refused); diff != "" {
+	plan := judge(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
+	if diff := cmp.Diff([]finding.Finding(nil), plan.Refused); diff != "" {
 		t.Fatalf("a good release is refused (-want, +got):\n%s", diff)
 	}
 	var documents []string
@@ -37,7 +36,7 @@ func TestBuildMakesThisOfTheEnhancementsExample(t *testing.T) {
 	got := strings.Join(documents, "---\n")
 
 	const golden = "testdata/cloud-credential.golden.yaml"
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -62,14 +61,14 @@ func asYAML(t *testing.T, object any) string {
 
 func TestBuildLeavesTheReleaseAlone(t *testing.T) {
 	release, untouched := readRelease(t, "testdata/cloud-credential.yaml"), readRelease(t, "testdata/cloud-credential.yaml")
-	first := launch.Build(aRun(), release)
+	first := judge(aRun(), release)
 	if diff := cmp.Diff(untouched.Jobs, release.Jobs); diff != "" {
 		t.Errorf("Build changed the release's Jobs (-before, +after):\n%s", diff)
 	}
 	if diff := cmp.Diff(untouched.Supporting, release.Supporting); diff != "" {
 		t.Errorf("Build changed the release's supporting objects (-before, +after):\n%s", diff)
 	}
-	second := launch.Build(aRun(), release)
+	second := judge(aRun(), release)
 	if diff := cmp.Diff(first.Supporting, second.Supporting); diff != "" {
 		t.Errorf("the same release made another plan (-first, +second):\n%s", diff)
 	}
@@ -151,7 +150,7 @@ func TestBuildKeepsWhatTheAuthorMayChoose(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := launch.Build(aRun(), aRelease(aJob(tc.change)))
+			plan := judge(aRun(), aRelease(aJob(tc.change)))
 			if len(plan.Checks) != 1 {
 				t.Fatalf("refused: %v", plan.Refused)
 			}
@@ -174,7 +173,7 @@ func TestTheResultFitsWhatTheKubeletKeeps(t *testing.T) {
 		"Many":  {reason: "the SDK takes no less", containers: 40, want: "512"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 				spec := &job.Spec.Template.Spec
 				for range tc.containers - 1 {
 					spec.InitContainers = append(spec.InitContainers, spec.Containers[0])
@@ -207,7 +206,7 @@ func TestChecksAreToldOfThePathThatIsKnown(t *testing.T) {
 			release := aRelease(aJob(nil))
 			release.Previous = tc.previous
 			var got []corev1.EnvVar
-			for _, variable := range launch.Build(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
+			for _, variable := range judge(aRun(), release).Checks[0].Job.Spec.Template.Spec.Containers[0].Env {
 				if variable.Name == "PREFLIGHT_UPDATE_PATH" {
 					got = append(got, variable)
 				}
@@ -251,7 +250,7 @@ func TestNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			release := aRelease(aJob(func(job *batchv1.Job) { job.Name = tc.job }))
 			release.Jobs[0].Component = tc.component
-			check := launch.Build(aRun(), release).Checks[0]
+			check := judge(aRun(), release).Checks[0]
 			if check.Name != tc.wantCheck {
 				t.Errorf("%s: check %q, want %q", tc.reason, check.Name, tc.wantCheck)
 			}
@@ -275,7 +274,7 @@ func TestChecksThatLookAlikeStayApart(t *testing.T) {
 	named := func(name, namespace string) *batchv1.Job {
 		return aJob(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
 	}
-	plan := launch.Build(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
+	plan := judge(aRun(), aRelease(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
 	names, jobs := map[string]bool{}, map[string]bool{}
 	for _, check := range plan.Checks {
 		names[check.Name] = true
@@ -296,7 +295,7 @@ func TestFramed(t *testing.T) {
 		"None":     {reason: "any script may be a check"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+			plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 				job.Annotations["preflight.openshift.io/result"] = tc.annotation
 			})))
 			if got := plan.Checks[0].Framed; got != tc.want {
@@ -309,7 +308,7 @@ func TestFramed(t *testing.T) {
 func TestTheDeadlineOfTheRunReachesTheCheck(t *testing.T) {
 	run := aRun()
 	run.Deadline = run.Deadline.In(time.FixedZone("elsewhere", 3600))
-	env := launch.Build(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
+	env := judge(run, aRelease(aJob(nil))).Checks[0].Job.Spec.Template.Spec.Containers[0].Env
 	if want := (corev1.EnvVar{Name: "PREFLIGHT_DEADLINE", Value: "2026-11-21T08:10:00Z"}); !slices.Contains(env, want) {
 		t.Errorf("the SDK reads UTC: want %v in %v", want, env)
 	}
@@ -325,10 +324,10 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, component, job string) {
 		release := aRelease(aJob(func(j *batchv1.Job) { j.Name = job }))
 		release.Jobs[0].Component = component
-		plan := launch.Build(aRun(), release)
-		for _, finding := range plan.Refused {
-			if !accepted.MatchString(finding.Name) {
-				t.Errorf("nobody can accept %q", finding.Name)
+		plan := judge(aRun(), release)
+		for _, found := range plan.Refused {
+			if !accepted.MatchString(found.Name) {
+				t.Errorf("nobody can accept %q", found.Name)
 			}
 		}
 		for _, check := range plan.Checks {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -25,8 +26,8 @@ import (
 func TestCleanupFindsTheGuardOfACrashedRun(t *testing.T) {
 	plan := aPlan(newNamespace(t))
 	crashed := launch.New(api)
-	if finding := crashed.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v", finding)
+	if f := crashed.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v", f)
 	}
 	runs, err := launch.New(api).Runs(t.Context())
 	if err != nil || !slices.Contains(runs, plan.Run.ID) {
@@ -43,8 +44,8 @@ func TestTheGuardGoesLast(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
 	launcher := launch.New(api)
-	if finding := launcher.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v", finding)
+	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v", f)
 	}
 	waitForDefaultAccount(t, namespace)
 	pod := &corev1.Pod{
@@ -131,14 +132,15 @@ func createRBAC(ctx context.Context, object runtime.Object) error {
 // What a plan says that it needs is enough for all that is done with it.
 func TestWhatAPlanNeedsIsEnough(t *testing.T) {
 	namespace := newNamespace(t)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
-	launcher := allowed(t, "planner-of-"+namespace, plan.Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
-	findings, plan := launcher.Validate(t.Context(), plan)
-	if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" {
+	release := aFullRelease(namespace)
+	drafted := planned(newRun(), release)
+	launcher := allowed(t, "planner-of-"+namespace, launch.NewDraft("", release).Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
+	findings, plan := launcher.Validate(t.Context(), drafted)
+	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 		t.Fatalf("validation (-want, +got):\n%s", diff)
 	}
-	if finding := launcher.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-		t.Errorf("guard: %+v", finding)
+	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Errorf("guard: %+v", f)
 	}
 	create(t, launcher, plan)
 	create(t, launcher, plan) // what is there already is looked at
@@ -150,8 +152,8 @@ func TestWhatAPlanNeedsIsEnough(t *testing.T) {
 // Nobody gives away what they do not have, and that is told before anything is.
 func TestRightsThatTheUserDoesNotHold(t *testing.T) {
 	namespace := newNamespace(t)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
-	needs := plan.Needs()
+	release := aFullRelease(namespace)
+	plan, needs := planned(newRun(), release), launch.NewDraft("", release).Needs()
 	needs.Given = nil
 	launcher := allowed(t, "stranger-of-"+namespace, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)
@@ -171,8 +173,8 @@ func TestRightsThatTheUserDoesNotHold(t *testing.T) {
 func TestGuardsThatMayNotBeLookedAt(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
-	if finding := launch.New(api).Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v", finding)
+	if f := launch.New(api).Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v", f)
 	}
 	t.Cleanup(func() {
 		if removal, err := launch.New(api).Cleanup(context.Background(), plan.Run.ID); err != nil || len(removal.Deleted) != 2 {
@@ -199,8 +201,8 @@ func TestCleanupInsists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := aPlan(newNamespace(t))
 			direct := launch.New(api)
-			if finding := direct.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-				t.Fatalf("guard: %+v", finding)
+			if f := direct.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+				t.Fatalf("guard: %+v", f)
 			}
 			proxy, err := faults.Start(config, fault)
 			if err != nil {

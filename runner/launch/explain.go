@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -18,14 +19,16 @@ import (
 // Explain makes a finding of an error that kept a check from being started: the
 // cause in the API server's own words, and what to do about it. It is always
 // Unknown, for nothing was looked at.
-func Explain(check Check, err error) preflight.Finding {
+func Explain(check Check, err error) finding.Finding {
 	reason, remedy := cause(check, err)
-	return preflight.Finding{
-		Name: check.Name, Source: preflight.SourceJob, Outcome: preflight.Unknown, Blocks: true,
-		Reason: reason, Message: err.Error(), Remediation: remedy,
-		Objects: []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name}},
-		Job:     &preflight.Job{Namespace: check.Job.Namespace, Name: check.Job.Name},
-	}
+	return finding.Finding{Finding: preflight.Finding{
+		Name:        check.Name,
+		Outcome:     preflight.Unknown,
+		Reason:      reason,
+		Message:     err.Error(),
+		Remediation: remedy,
+		Objects:     []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name}},
+	}, Source: finding.SourceJob, Blocks: true, Job: &finding.Job{Namespace: check.Job.Namespace, Name: check.Job.Name}}
 }
 
 // cause sorts the errors of the API server. What is refused by admission has
@@ -75,10 +78,10 @@ const (
 // Ungrantable is an error for findings of Validate that say that the user may
 // not give checks the rights that the release has for them. It is nil where none
 // does.
-func Ungrantable(findings []preflight.Finding) error {
+func Ungrantable(findings []finding.Finding) error {
 	var texts []string
-	for _, finding := range findings {
-		if text := fewLines(finding.Message); finding.Reason == reasonUngrantable && !slices.Contains(texts, text) {
+	for _, f := range findings {
+		if text := fewLines(f.Message); f.Reason == reasonUngrantable && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}

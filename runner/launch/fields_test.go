@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // The verdicts of testdata/fields.txt.
@@ -46,7 +44,7 @@ func TestEveryFieldOfAJobIsJudged(t *testing.T) {
 	for _, field := range leaves(verdicts) {
 		known[field.key] = true
 		verdict := verdicts[field.key]
-		if *update && verdict == "" {
+		if *updateGolden && verdict == "" {
 			verdicts[field.key] = observedVerdict(field)
 			continue
 		}
@@ -57,7 +55,7 @@ func TestEveryFieldOfAJobIsJudged(t *testing.T) {
 			t.Errorf("testdata/fields.txt judges %s, which is no field, or below one that is refused", key)
 		}
 	}
-	if *update {
+	if *updateGolden {
 		writeVerdicts(t, verdicts)
 	}
 }
@@ -100,9 +98,9 @@ func build(field leaf) (refusals []string, kept bool) {
 	chosen := something(place.Type())
 	place.Set(chosen)
 	complete(job)
-	plan := launch.Build(aRun(), aRelease(job))
-	for _, finding := range plan.Refused {
-		refusals = append(refusals, finding.Message)
+	plan := judge(aRun(), aRelease(job))
+	for _, f := range plan.Refused {
+		refusals = append(refusals, f.Message)
 	}
 	for _, check := range plan.Checks {
 		kept = reflect.DeepEqual(field.in(check.Job).Interface(), chosen.Interface())

@@ -1,70 +1,80 @@
 package launch
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// follower turns the references of one pod to the copies of what the release
-// brings. What the release does not bring keeps its name: it must be in the
-// cluster already.
-type follower struct {
-	catalog   catalog
-	namespace string
-	needs     []reference
-}
-
-// follow changes spec, and returns what of the catalog it refers to.
-func (c catalog) follow(namespace string, spec *corev1.PodSpec) []reference {
-	f := follower{catalog: c, namespace: namespace}
-	if spec.ServiceAccountName == "" {
-		spec.ServiceAccountName = spec.DeprecatedServiceAccount
-	}
-	spec.DeprecatedServiceAccount = ""
-	f.rename("ServiceAccount", &spec.ServiceAccountName)
+// eachReference calls visit with every reference of a pod to an object that a
+// release may bring: its kind and a pointer to the name.
+func eachReference(spec *corev1.PodSpec, visit func(kind string, name *string)) {
+	visit("ServiceAccount", &spec.ServiceAccountName)
 	for i := range spec.Volumes {
-		f.volume(&spec.Volumes[i].VolumeSource)
+		eachVolumeReference(&spec.Volumes[i].VolumeSource, visit)
 	}
 	for i := range spec.InitContainers {
-		f.container(&spec.InitContainers[i])
+		eachContainerReference(&spec.InitContainers[i], visit)
 	}
 	for i := range spec.Containers {
-		f.container(&spec.Containers[i])
+		eachContainerReference(&spec.Containers[i], visit)
 	}
-	return f.needs
 }
 
-func (f *follower) rename(kind string, name *string) {
-	ref := reference{kind, f.namespace, *name}
-	if f.catalog.entries[ref] == nil {
-		return
-	}
-	*name = f.catalog.run.suffixed(*name)
-	f.needs = append(f.needs, ref)
-}
-
-func (f *follower) volume(source *corev1.VolumeSource) {
+func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, name *string)) {
 	if source.ConfigMap != nil {
-		f.rename("ConfigMap", &source.ConfigMap.Name)
+		visit("ConfigMap", &source.ConfigMap.Name)
 	}
 	if source.Projected == nil {
 		return
 	}
 	for _, projection := range source.Projected.Sources {
 		if projection.ConfigMap != nil {
-			f.rename("ConfigMap", &projection.ConfigMap.Name)
+			visit("ConfigMap", &projection.ConfigMap.Name)
 		}
 	}
 }
 
-func (f *follower) container(container *corev1.Container) {
+func eachContainerReference(container *corev1.Container, visit func(kind string, name *string)) {
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef != nil {
-			f.rename("ConfigMap", &from.ConfigMapRef.Name)
+			visit("ConfigMap", &from.ConfigMapRef.Name)
 		}
 	}
 	for _, variable := range container.Env {
 		if variable.ValueFrom != nil && variable.ValueFrom.ConfigMapKeyRef != nil {
-			f.rename("ConfigMap", &variable.ValueFrom.ConfigMapKeyRef.Name)
+			visit("ConfigMap", &variable.ValueFrom.ConfigMapKeyRef.Name)
 		}
 	}
+}
+
+// referredBy are the supporting objects that the author's Job refers to.
+func (c catalog) referredBy(job *batchv1.Job) []reference {
+	spec := job.Spec.Template.Spec // a copy, whose account may be set
+	spec.ServiceAccountName = accountName(spec)
+	var found []reference
+	eachReference(&spec, func(kind string, name *string) {
+		if ref := (reference{kind, job.Namespace, *name}); c.entries[ref] != nil {
+			found = append(found, ref)
+		}
+	})
+	return found
+}
+
+// follow changes the references of a pod to the copies of what the release
+// brings. What the release does not bring keeps its name: it must exist in the
+// cluster.
+func (b binder) follow(namespace string, spec *corev1.PodSpec) {
+	spec.ServiceAccountName, spec.DeprecatedServiceAccount = accountName(*spec), ""
+	eachReference(spec, func(kind string, name *string) {
+		if b.catalog.entries[reference{kind, namespace, *name}] != nil {
+			*name = b.run.suffixed(*name)
+		}
+	})
+}
+
+func accountName(spec corev1.PodSpec) string {
+	if spec.ServiceAccountName == "" {
+		return spec.DeprecatedServiceAccount
+	}
+	return spec.ServiceAccountName
 }

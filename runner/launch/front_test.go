@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
@@ -106,8 +106,8 @@ func TestTroubleOnTheWayToTheAPIServer(t *testing.T) {
 			})
 			release := aFullRelease(namespace)
 			release.Jobs, release.Supporting = release.Jobs[1:], nil
-			findings, plan := launcher.Validate(t.Context(), launch.Build(newRun(), release))
-			if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" {
+			findings, plan := launcher.Validate(t.Context(), planned(newRun(), release))
+			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 				t.Fatalf("%s, but validation gives up (-want, +got):\n%s", tc.reason, diff)
 			}
 			requests.Store(0)

@@ -8,12 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+)
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+const (
+	ReasonReadOnly        finding.Reason = "ReadOnly"
+	ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
 )
 
 const (
@@ -36,7 +40,7 @@ const (
 // The finding is a Warn where the cluster has no such API (Kubernetes before
 // 1.30), the caller may not use it, or it is not in effect within guardTime: the
 // checks run without the guard then. The plan has at least one check.
-func (l *Launcher) Guard(ctx context.Context, plan Plan) preflight.Finding {
+func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 	policy, binding := guardPolicy(plan.Run), guardBinding(plan.Run)
 	for _, step := range []func() error{
 		func() error { return l.create(ctx, policy) },
@@ -47,10 +51,9 @@ func (l *Launcher) Guard(ctx context.Context, plan Plan) preflight.Finding {
 			return unguarded(err)
 		}
 	}
-	return preflight.Finding{
-		Name: guardName, Source: preflight.SourceJob, Outcome: preflight.Pass, Reason: "ReadOnly",
-		Message: fmt.Sprintf("writes of the run's pods are denied by %s %s", policyKind, policy.Name),
-	}
+	return finding.Pass(ReasonReadOnly, "writes of the run's pods are denied by %s %s", policyKind, policy.Name).
+		Named(guardName).
+		From(finding.SourceJob)
 }
 
 const (
@@ -89,16 +92,15 @@ func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
 // probeDenied is what the guard says to its probe.
 const probeDenied = "the guard of this preflight is in effect"
 
-func unguarded(err error) preflight.Finding {
-	finding := preflight.Finding{
-		Name: guardName, Source: preflight.SourceJob, Outcome: preflight.Warn, Reason: "NoReadOnlyGuard",
-		Message:     "nothing but their own permissions keeps the checks from writing: " + err.Error(),
-		Remediation: "See what the message names. The checks' ServiceAccounts should be allowed to read only.",
-	}
+func unguarded(err error) finding.Finding {
+	f := finding.Warn(ReasonNoReadOnlyGuard, "nothing but their own permissions keeps the checks from writing: %s", err.Error()).
+		Named(guardName).
+		From(finding.SourceJob).
+		Remedy("See what the message names. The checks' ServiceAccounts should be allowed to read only.")
 	if apierrors.IsNotFound(err) {
-		finding.Remediation = "Kubernetes has " + policyKind + " from 1.30 on. Until then, allow the checks' ServiceAccounts to read only."
+		f.Remediation = "Kubernetes has " + policyKind + " from 1.30 on. Until then, allow the checks' ServiceAccounts to read only."
 	}
-	return finding
+	return f
 }
 
 func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {

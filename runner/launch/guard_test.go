@@ -19,7 +19,7 @@ import (
 
 // aPlan has one check, of a run of its own.
 func aPlan(namespace string) launch.Plan {
-	return launch.Build(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
+	return planned(newRun(), aRelease(aJob(func(job *batchv1.Job) { job.Namespace = namespace })))
 }
 
 // What the guard denies is held on real pods, in test/e2e.
@@ -27,9 +27,9 @@ func TestGuardGoesWithItsRun(t *testing.T) {
 	plan := aPlan(newNamespace(t))
 	run := plan.Run
 	launcher := launch.New(api)
-	finding := launcher.Guard(t.Context(), plan)
-	if finding.Outcome != preflight.Pass || finding.Reason != "ReadOnly" {
-		t.Fatalf("guard: %+v, want that it is in place", finding)
+	f := launcher.Guard(t.Context(), plan)
+	if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" {
+		t.Fatalf("guard: %+v, want that it is in place", f)
 	}
 	policies := api.AdmissionregistrationV1().ValidatingAdmissionPolicies()
 	ours := metav1.ListOptions{LabelSelector: label.Run + "=" + run.ID}
@@ -56,8 +56,8 @@ func TestGuardIsInEffectOnceItIsTold(t *testing.T) {
 			t.Errorf("left %v: %v", left, err)
 		}
 	})
-	if finding := launcher.Guard(t.Context(), plan); finding.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v, want that it is in place", finding)
+	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v, want that it is in place", f)
 	}
 	for name, tc := range map[string]struct {
 		reason, pod string
@@ -118,11 +118,11 @@ func TestGuardIsUnderstood(t *testing.T) {
 
 func TestWithoutTheGuardThereIsAWarning(t *testing.T) {
 	namespace := newNamespace(t)
-	finding := as(t, namespace).Guard(t.Context(), aPlan(namespace))
-	if finding.Outcome != preflight.Warn || finding.Reason != "NoReadOnlyGuard" || finding.Remediation == "" {
-		t.Errorf("guard: %+v, want a warning with a remedy", finding)
+	f := as(t, namespace).Guard(t.Context(), aPlan(namespace))
+	if f.Outcome != preflight.Warn || f.Reason != "NoReadOnlyGuard" || f.Remediation == "" {
+		t.Errorf("guard: %+v, want a warning with a remedy", f)
 	}
-	if !strings.Contains(finding.Message, "validatingadmissionpolicies") {
-		t.Errorf("the message %q does not say what is missing", finding.Message)
+	if !strings.Contains(f.Message, "validatingadmissionpolicies") {
+		t.Errorf("the message %q does not say what is missing", f.Message)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -84,11 +85,11 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 	launcher := launch.New(api)
 	run, other := newRun(), newRun()
 	ids := []string{run.ID, other.ID}
-	plan := launch.Build(run, aFullRelease(namespace))
-	foreign := launch.Build(other, aFullRelease(namespace))
+	plan := planned(run, aFullRelease(namespace))
+	foreign := planned(other, aFullRelease(namespace))
 
 	findings, plan := launcher.Validate(t.Context(), plan)
-	if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
+	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
 		t.Fatalf("a good plan is refused (-want, +got):\n%s", diff)
 	}
 	if got := residue(t, run.ID); len(got) > 0 {
@@ -248,7 +249,7 @@ func TestValidateRefuses(t *testing.T) {
 		"NamespaceMissing": {
 			reason: "a preflight creates no namespaces",
 			arrange: func(_ *testing.T, _ string) launch.Plan {
-				return launch.Build(newRun(), aFullRelease("not-there"))
+				return planned(newRun(), aFullRelease("not-there"))
 			},
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
@@ -257,7 +258,7 @@ func TestValidateRefuses(t *testing.T) {
 			arrange: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				terminate(t, namespace)
-				return launch.Build(newRun(), aFullRelease(namespace))
+				return planned(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "NamespaceTerminating", wantInText: "because it is being terminated", wantRemedy: "oc get namespace",
 		},
@@ -266,7 +267,7 @@ func TestValidateRefuses(t *testing.T) {
 			arrange: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				fill(t, namespace)
-				return launch.Build(newRun(), aFullRelease(namespace))
+				return planned(newRun(), aFullRelease(namespace))
 			},
 			wantReason: "QuotaExceeded", wantInText: "exceeded quota: full", wantRemedy: "describe quota",
 		},
@@ -278,7 +279,7 @@ func TestValidateRefuses(t *testing.T) {
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.ServiceAccountName = "absent"
 				}
-				return launch.Build(newRun(), release)
+				return planned(newRun(), release)
 			},
 			wantReason: "ServiceAccountMissing", wantInText: `serviceaccounts "absent" not found`, wantRemedy: "get serviceaccounts",
 		},
@@ -289,14 +290,14 @@ func TestValidateRefuses(t *testing.T) {
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
 				}
-				return launch.Build(newRun(), release)
+				return planned(newRun(), release)
 			},
 			wantReason: "InvalidManifest", wantInText: "restartPolicy", wantRemedy: "Report it",
 		},
 		"Taken": {
 			reason: "an object of another kind cannot be created",
 			arrange: func(_ *testing.T, namespace string) launch.Plan {
-				plan := launch.Build(newRun(), aFullRelease(namespace))
+				plan := planned(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
 					plan.Checks[i].Job.Kind = "Pet"
 				}
@@ -312,15 +313,15 @@ func TestValidateRefuses(t *testing.T) {
 				t.Fatalf("%s: want a finding for each of %d checks and nothing to run, got %d checks, %d objects and findings %+v",
 					tc.reason, len(plan.Checks), len(valid.Checks), len(valid.Supporting), findings)
 			}
-			for _, finding := range findings {
-				if finding.Outcome != preflight.Unknown || !finding.Blocks || finding.Reason != tc.wantReason {
-					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, finding.Outcome, finding.Reason, finding.Message)
+			for _, f := range findings {
+				if f.Outcome != preflight.Unknown || !f.Blocks || f.Reason != tc.wantReason {
+					t.Errorf("%s: want Unknown(%s), got %s(%s): %s", tc.reason, tc.wantReason, f.Outcome, f.Reason, f.Message)
 				}
-				if !strings.Contains(finding.Message, tc.wantInText) {
-					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, finding.Message)
+				if !strings.Contains(f.Message, tc.wantInText) {
+					t.Errorf("%s: the cause %q is not in %q", tc.reason, tc.wantInText, f.Message)
 				}
-				if !strings.Contains(finding.Remediation, tc.wantRemedy) {
-					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, finding.Remediation)
+				if !strings.Contains(f.Remediation, tc.wantRemedy) {
+					t.Errorf("%s: the remedy %q is not in %q", tc.reason, tc.wantRemedy, f.Remediation)
 				}
 			}
 		})
@@ -393,7 +394,7 @@ func TestValidateKeepsWhatIsGood(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	release.Jobs[1].Job.Namespace = "not-there"
-	findings, valid := launch.New(api).Validate(t.Context(), launch.Build(newRun(), release))
+	findings, valid := launch.New(api).Validate(t.Context(), planned(newRun(), release))
 	if len(findings) != 1 || findings[0].Name != "Etcd.Plain" {
 		t.Errorf("want one finding about the check that cannot be, got %+v", findings)
 	}
@@ -431,20 +432,20 @@ func ignore[T any](_ T, err error) error { return err }
 
 func TestAUserWhoMayNotIsTold(t *testing.T) {
 	namespace := newNamespace(t)
-	findings, valid := as(t, namespace).Validate(t.Context(), launch.Build(newRun(), aFullRelease(namespace)))
+	findings, valid := as(t, namespace).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	if len(valid.Checks) > 0 || len(findings) != 2 {
 		t.Fatalf("want two findings, got %+v", findings)
 	}
-	for _, finding := range findings {
-		if finding.Reason != "Forbidden" || !strings.Contains(finding.Message, "cannot create resource") {
-			t.Errorf("want what is missing, got %s: %s", finding.Reason, finding.Message)
+	for _, f := range findings {
+		if f.Reason != "Forbidden" || !strings.Contains(f.Message, "cannot create resource") {
+			t.Errorf("want what is missing, got %s: %s", f.Reason, f.Message)
 		}
 	}
 }
 
 func TestPrepareNamesAllThatFailed(t *testing.T) {
 	namespace := newNamespace(t)
-	err := as(t, namespace).Prepare(t.Context(), launch.Build(newRun(), aFullRelease(namespace)))
+	err := as(t, namespace).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
 			t.Errorf("the %s is not named in: %v", want, err)
@@ -455,7 +456,7 @@ func TestPrepareNamesAllThatFailed(t *testing.T) {
 func TestStartTakesOverItsOwnJob(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := launch.New(api)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
+	plan := planned(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	before, err := api.BatchV1().Jobs(namespace).Get(t.Context(), plan.Checks[1].Job.Name, metav1.GetOptions{})
 	if err != nil {
@@ -471,7 +472,7 @@ func TestStartTakesOverItsOwnJob(t *testing.T) {
 func TestStartLeavesForeignJobsAlone(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := launch.New(api)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
+	plan := planned(newRun(), aFullRelease(namespace))
 	check := plan.Checks[1]
 	squatter := check.Job.DeepCopy()
 	squatter.Labels[label.Run] = "another"
@@ -482,8 +483,8 @@ func TestStartLeavesForeignJobsAlone(t *testing.T) {
 	if err == nil {
 		t.Fatal("a Job that is not of this run would have answered for it")
 	}
-	if finding := launch.Explain(check, err); finding.Reason != "NotStarted" || !strings.Contains(finding.Message, "does not belong to this run") {
-		t.Errorf("the cause is not told: %+v", finding)
+	if f := launch.Explain(check, err); f.Reason != "NotStarted" || !strings.Contains(f.Message, "does not belong to this run") {
+		t.Errorf("the cause is not told: %+v", f)
 	}
 }
 
@@ -496,9 +497,9 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	check := launch.Build(newRun(), aRelease(aJob(nil))).Checks[0]
+	check := planned(newRun(), aRelease(aJob(nil))).Checks[0]
 	err = launch.New(client).Start(ctx, check)
-	if finding := launch.Explain(check, err); finding.Reason != "APIUnavailable" {
-		t.Errorf("want what stood in the way, got %+v", finding)
+	if f := launch.Explain(check, err); f.Reason != "APIUnavailable" {
+		t.Errorf("want what stood in the way, got %+v", f)
 	}
 }

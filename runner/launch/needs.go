@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -8,33 +9,48 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// Needs is what it takes to validate the plan, to make its objects and to delete
-// them, but not the guard. A run needs all of ListNeeds besides.
-func (p Plan) Needs() access.Needs {
+// Needs are the permissions to validate, create and delete what is drafted, but
+// for the guard. A run needs all of ListNeeds besides.
+func (d Draft) Needs() access.Needs {
 	var needs access.Needs
-	for _, check := range p.Checks {
+	used := map[reference]bool{}
+	for _, check := range d.Checks {
 		namespace := check.Job.Namespace
-		needs.Required = append(needs.Required, making("Job", namespace)...)
-		needs.Required = append(needs.Required, making(podKind, namespace)...)
-		if account := accountOf(check); account.name != "" {
+		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
+		if accountName(check.Job.Spec.Template.Spec) != "" {
 			needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "serviceaccounts", Namespace: namespace})
 		}
-	}
-	for _, object := range p.Supporting {
-		ref := referenceTo(object)
-		needs.Required = append(needs.Required, making(ref.kind, ref.namespace)...)
-		switch object := object.(type) {
-		case *rbacv1.Role:
-			needs.Given = append(needs.Given, given(ref.namespace, object.Rules)...)
-		case *rbacv1.ClusterRole:
-			needs.Given = append(needs.Given, given("", object.Rules)...)
-		case *rbacv1.RoleBinding:
-			needs.Given = append(needs.Given, binding(ref.namespace, object.RoleRef)...)
-		case *rbacv1.ClusterRoleBinding:
-			needs.Given = append(needs.Given, binding("", object.RoleRef)...)
+		for _, ref := range check.needs {
+			used[ref] = true
 		}
 	}
+	for _, ref := range slices.SortedFunc(maps.Keys(used), compareReferences) {
+		needs.Required = append(needs.Required, making(ref.kind, ref.namespace)...)
+		needs.Given = append(needs.Given, d.given(ref)...)
+	}
 	return needs
+}
+
+// JobNeeds are the permissions to create a Job in a namespace, to follow it and
+// to delete it.
+func JobNeeds(namespace string) access.Needs {
+	return access.Needs{Required: slices.Concat(making(jobKind, namespace), making(podKind, namespace))}
+}
+
+// given is what a supporting object grants: the rules of a role, or the right to
+// bind a role of the cluster.
+func (d Draft) given(ref reference) []access.Given {
+	switch object := d.catalog.entries[ref].manifest.Object.(type) {
+	case *rbacv1.Role:
+		return given(ref.namespace, object.Rules)
+	case *rbacv1.ClusterRole:
+		return given("", object.Rules)
+	case *rbacv1.RoleBinding:
+		return d.binding(ref.namespace, object.RoleRef)
+	case *rbacv1.ClusterRoleBinding:
+		return d.binding("", object.RoleRef)
+	}
+	return nil
 }
 
 // AnyNeeds is Plan.Needs for every plan that there may be: it is not known in
@@ -116,13 +132,13 @@ func given(namespace string, rules []rbacv1.PolicyRule) []access.Given {
 	return all
 }
 
-// binding is what it takes to bind a role of the cluster. One of the plan is
-// bound by whoever has what it allows.
-func binding(namespace string, role rbacv1.RoleRef) []access.Given {
-	if role.Kind == "ClusterRole" && slices.Contains(knownRoles(), role.Name) {
-		return []access.Given{{Namespace: namespace, Rule: rbacv1.PolicyRule{
-			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{role.Name},
-		}}}
+// binding is the right to bind a role of the cluster. A role of the release may be
+// bound by a user who has its rules.
+func (d Draft) binding(namespace string, role rbacv1.RoleRef) []access.Given {
+	if d.catalog.entries[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(knownRoles(), role.Name) {
+		return nil
 	}
-	return nil
+	return []access.Given{{Namespace: namespace, Rule: rbacv1.PolicyRule{
+		Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{role.Name},
+	}}}
 }

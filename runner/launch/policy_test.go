@@ -10,8 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -295,12 +296,12 @@ func TestJobsThatMayNotRun(t *testing.T) {
 
 // frugal builds a plan, and holds that it takes no more memory than looking at a
 // release may. All that is allocated counts, whether it is given back or not.
-func frugal(t *testing.T, release *payload.Release) launch.Plan {
+func frugal(t *testing.T, release *payload.Release) judgedPlan {
 	t.Helper()
 	const most = 64 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	plan := launch.Build(aRun(), release)
+	plan := judge(aRun(), release)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > most {
 		t.Errorf("%d bytes allocated, want at most %d", n, most)
@@ -309,25 +310,25 @@ func frugal(t *testing.T, release *payload.Release) launch.Plan {
 }
 
 // refused holds that nothing is run, and that the finding names rule and path.
-func refused(t *testing.T, plan launch.Plan, rule, path string) {
+func refused(t *testing.T, plan judgedPlan, rule, path string) {
 	t.Helper()
 	if len(plan.Checks) > 0 || len(plan.Supporting) > 0 || len(plan.Refused) != 1 {
 		t.Fatalf("want one refusal and nothing to run, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
 	}
-	finding := plan.Refused[0]
-	if finding.Outcome != preflight.Fail || !finding.Blocks || finding.Source != preflight.SourceJob {
-		t.Errorf("a refused check does not block: %+v", finding)
+	f := plan.Refused[0]
+	if f.Outcome != preflight.Fail || !f.Blocks || f.Source != finding.SourceJob {
+		t.Errorf("a refused check does not block: %+v", f)
 	}
-	if finding.Reason != rule || !strings.Contains(finding.Message, path+": ") {
-		t.Errorf("want %s at %s, got %s: %s", rule, path, finding.Reason, finding.Message)
+	if f.Reason != rule || !strings.Contains(f.Message, path+": ") {
+		t.Errorf("want %s at %s, got %s: %s", rule, path, f.Reason, f.Message)
 	}
-	if !strings.Contains(finding.Remediation, "--accept "+finding.Name) {
-		t.Errorf("the remedy does not say how to go without it: %s", finding.Remediation)
+	if diff := cmp.Diff([]finding.Action{finding.Accept(f.Name)}, f.Actions); diff != "" {
+		t.Errorf("the finding can be accepted (-want +got):\n%s", diff)
 	}
 }
 
 func TestAllFaultsAreNamedUpToALimit(t *testing.T) {
-	plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+	plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 		job.Spec.Template.Spec.InitContainers = make([]corev1.Container, 7)
 	})))
 	refused(t, plan, "RefusedImage", "spec.template.spec.initContainers[4].image")
@@ -337,7 +338,7 @@ func TestAllFaultsAreNamedUpToALimit(t *testing.T) {
 }
 
 func TestWhatJobsMayDo(t *testing.T) {
-	plan := launch.Build(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+	plan := judge(aRun(), aRelease(aJob(func(job *batchv1.Job) {
 		job.Spec.Completions, job.Spec.Parallelism, job.Spec.Suspend = new(int32(1)), new(int32(1)), new(false)
 		spec := &job.Spec.Template.Spec
 		job.Spec.Template.Annotations = map[string]string{"openshift.io/required-scc": "restricted-v2", "description": "x"}
@@ -365,12 +366,12 @@ func TestWhatJobsMayDo(t *testing.T) {
 }
 
 func TestJobsThatAreThereTwice(t *testing.T) {
-	plan := launch.Build(aRun(), aRelease(aJob(nil), aJob(nil)))
+	plan := judge(aRun(), aRelease(aJob(nil), aJob(nil)))
 	if len(plan.Checks) != 1 || len(plan.Refused) != 1 {
 		t.Fatalf("want the first only, got %d checks, refused %v", len(plan.Checks), plan.Refused)
 	}
-	if finding := plan.Refused[0]; finding.Name != "Etcd.EtcdPreflight-2" || !strings.Contains(finding.Message, "0000_50_etcd_00.yaml") {
-		t.Errorf("the second is not told apart from the first: %+v", finding)
+	if f := plan.Refused[0]; f.Name != "Etcd.EtcdPreflight-2" || !strings.Contains(f.Message, "0000_50_etcd_00.yaml") {
+		t.Errorf("the second is not told apart from the first: %+v", f)
 	}
 }
 
@@ -541,7 +542,7 @@ func TestWhatRolesMayGive(t *testing.T) {
 		),
 		binding("Role", "reader", subject("checker")),
 	)
-	plan := launch.Build(aRun(), release)
+	plan := judge(aRun(), release)
 	if len(plan.Checks) != 1 || len(plan.Supporting) != 3 {
 		t.Errorf("want one check and its three objects, got %d and %d, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
 	}
@@ -553,7 +554,7 @@ func TestOnlyWhatUsesABadObjectIsRefused(t *testing.T) {
 		aJob(func(job *batchv1.Job) { job.Name = "good" }),
 	)
 	release.Supporting = supporting(account("checker"), binding("ClusterRole", "cluster-admin", subject("checker")))
-	plan := launch.Build(aRun(), release)
+	plan := judge(aRun(), release)
 	if len(plan.Refused) != 1 || plan.Refused[0].Name != "Etcd.Bad" || len(plan.Checks) != 1 || plan.Checks[0].Name != "Etcd.Good" {
 		t.Errorf("got checks %v, refused %v", plan.Checks, plan.Refused)
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -22,11 +24,29 @@ const (
 	image  = "quay.io/openshift/cco@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 )
 
+// target is the release that the runs of these tests are about.
+var target = update.Release{Version: "4.21.0", Image: "quay.io/openshift-release-dev/ocp-release@" + digest}
+
+// planned is the plan of a run of the release.
+func planned(run launch.Run, release *payload.Release) launch.Plan {
+	return launch.NewDraft(run.From, release).Bind(run)
+}
+
+// judgedPlan is a plan with what its draft refuses.
+type judgedPlan struct {
+	launch.Plan
+	Refused []finding.Finding
+}
+
+func judge(run launch.Run, release *payload.Release) judgedPlan {
+	draft := launch.NewDraft(run.From, release)
+	return judgedPlan{Plan: draft.Bind(run), Refused: draft.Refused}
+}
+
 func aRun() launch.Run {
 	start := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	return launch.Run{
-		ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", From: "4.20.3", To: "4.21.0",
-		Image: "quay.io/openshift-release-dev/ocp-release@" + digest, Digest: digest,
+		ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", From: "4.20.3", Target: target,
 		StartTime: start, Deadline: start.Add(10 * time.Minute), ToolVersion: "v0.1.0",
 	}
 }
@@ -45,7 +65,7 @@ func aJob(change func(*batchv1.Job)) *batchv1.Job {
 }
 
 func aRelease(jobs ...*batchv1.Job) *payload.Release {
-	release := &payload.Release{Version: "4.21.0", Digest: digest, Images: map[string]string{"cloud-credential-operator": image}}
+	release := &payload.Release{Release: target, Images: map[string]string{"cloud-credential-operator": image}}
 	for i, job := range jobs {
 		release.Jobs = append(release.Jobs, payload.Job{File: fmt.Sprintf("0000_50_etcd_%02d.yaml", i), Component: "etcd", Job: job})
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -53,7 +54,7 @@ func TestARunIsTakenOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			plan := launch.Build(newRun(), aFullRelease(namespace))
+			plan := planned(newRun(), aFullRelease(namespace))
 			first := launch.New(api)
 			first.Guard(t.Context(), plan)
 			create(t, first, plan)
@@ -70,7 +71,7 @@ func TestARunIsTakenOver(t *testing.T) {
 				}
 			}
 			findings, valid := second.Validate(t.Context(), plan)
-			if diff := cmp.Diff([]preflight.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
+			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
 				t.Fatalf("%s, but a run is refused what it has, %d checks left (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
 			}
 			if guard := second.Guard(t.Context(), valid); guard.Outcome != preflight.Pass {
@@ -97,7 +98,7 @@ func TestARunIsTakenOver(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := launch.New(api)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
+	plan := planned(newRun(), aFullRelease(namespace))
 	if err := launcher.Resume(t.Context(), plan.Run.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -110,17 +111,17 @@ func TestResumeOfNothing(t *testing.T) {
 func TestAQuotaThatOthersUsedUpStillRefuses(t *testing.T) {
 	namespace := newNamespace(t)
 	fill(t, namespace)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
+	plan := planned(newRun(), aFullRelease(namespace))
 	err := launch.New(api).Start(t.Context(), plan.Checks[1])
-	if finding := launch.Explain(plan.Checks[1], err); finding.Reason != "QuotaExceeded" {
-		t.Errorf("want the quota as the cause, got %+v", finding)
+	if f := launch.Explain(plan.Checks[1], err); f.Reason != "QuotaExceeded" {
+		t.Errorf("want the quota as the cause, got %+v", f)
 	}
 }
 
 func TestEndTakesOneJobAway(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := launch.New(api)
-	plan := launch.Build(newRun(), aFullRelease(namespace))
+	plan := planned(newRun(), aFullRelease(namespace))
 	create(t, launcher, plan)
 	watching, err := api.BatchV1().Jobs(namespace).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -171,13 +172,13 @@ func TestSerial(t *testing.T) {
 	} {
 		t.Run(value, func(t *testing.T) {
 			job := aJob(func(job *batchv1.Job) { job.Annotations["preflight.openshift.io/serial"] = value })
-			check := launch.Build(newRun(), aRelease(job)).Checks[0]
+			check := planned(newRun(), aRelease(job)).Checks[0]
 			if check.Serial != tc.want || check.Job.Annotations["preflight.openshift.io/serial"] != value {
 				t.Errorf("%s: serial %t, annotations %v", tc.reason, check.Serial, check.Job.Annotations)
 			}
 		})
 	}
-	if launch.Build(newRun(), aRelease(aJob(nil))).Checks[0].Serial {
+	if planned(newRun(), aRelease(aJob(nil))).Checks[0].Serial {
 		t.Error("a check is serial though nobody said so")
 	}
 }

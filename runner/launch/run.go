@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -45,10 +46,9 @@ const (
 type Run struct {
 	// ID is a UUID.
 	ID string
-	// From and To are the cluster's version and the target's.
-	From, To string
-	// Image is the target's pull spec by digest, Digest the "sha256:…" of it.
-	Image, Digest string
+	// From is the cluster's version, Target the release that is asked about.
+	From   string
+	Target update.Release
 	// StartTime and Deadline bound the run.
 	StartTime, Deadline time.Time
 	// ToolVersion is recorded on what the run creates.
@@ -69,7 +69,7 @@ func (r Run) labels(author map[string]string, component string) map[string]strin
 		}
 	}
 	labels[label.Run] = r.ID
-	labels[label.Release] = label.ReleaseValue(r.Digest)
+	labels[label.Release] = label.ReleaseValue(r.Target.Digest())
 	labels[label.Component] = labelValue(component)
 	return labels
 }
@@ -90,9 +90,9 @@ func (r Run) annotations(author map[string]string, file string) map[string]strin
 		}
 	}
 	annotations[annotationStart] = r.StartTime.UTC().Format(time.RFC3339)
-	annotations[annotationDigest] = r.Digest
+	annotations[annotationDigest] = r.Target.Digest()
 	annotations[annotationManifest] = file
-	annotations[annotationVersion] = r.To
+	annotations[annotationVersion] = r.Target.Version
 	if r.ToolVersion != "" {
 		annotations[annotationTool] = r.ToolVersion
 	}

@@ -27,24 +27,19 @@ func (r reference) String() string {
 
 // entry is one supporting manifest of the release.
 type entry struct {
-	file   string
-	lines  payload.Lines
-	object payload.Object
-	// needs are what else must be there for it to do its work.
+	manifest payload.Supporting
+	// needs are what else must exist for it to take effect.
 	needs  []reference
 	faults []fault
 }
 
 // catalog holds the supporting manifests of a release by the author's names.
-type catalog struct {
-	run     Run
-	entries map[reference]*entry
-}
+type catalog struct{ entries map[reference]*entry }
 
-// newCatalog makes the temporary copies of the supporting objects and has their
-// references follow.
-func newCatalog(run Run, supporting []payload.Supporting) catalog {
-	c := catalog{run: run, entries: map[reference]*entry{}}
+// newCatalog finds the references between the supporting objects, and what they
+// violate.
+func newCatalog(supporting []payload.Supporting) catalog {
+	c := catalog{entries: map[reference]*entry{}}
 	for _, manifest := range supporting {
 		c.add(manifest)
 	}
@@ -55,9 +50,9 @@ func newCatalog(run Run, supporting []payload.Supporting) catalog {
 }
 
 func (c catalog) add(manifest payload.Supporting) {
-	ref, object := c.copyOf(manifest)
-	added := &entry{file: manifest.File, lines: manifest.Lines, object: object}
-	if object == nil {
+	ref, known := referenceOf(manifest.Object)
+	added := &entry{manifest: manifest}
+	if !known {
 		added.faults = []fault{{ruleManifest, "kind", fmt.Sprintf("%s is not a kind that a preflight may bring", ref.kind)}}
 	}
 	if ref.namespace == "" && namespaced(ref.kind) {
@@ -98,48 +93,26 @@ func namespaced(kind string) bool {
 	return kind != "ClusterRole" && kind != "ClusterRoleBinding"
 }
 
-// copyOf is the temporary copy of a supporting object: what the author says in
-// it and nothing that only a server may say. References are still the author's.
-func (c catalog) copyOf(manifest payload.Supporting) (reference, payload.Object) {
-	meta := func(object metav1.Object) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Name: c.run.suffixed(object.GetName()), Namespace: object.GetNamespace(),
-			Labels:      c.run.labels(object.GetLabels(), manifest.Component),
-			Annotations: c.run.annotations(object.GetAnnotations(), manifest.File),
-		}
-	}
-	refer := func(kind string, object metav1.Object) reference {
-		return reference{kind, object.GetNamespace(), object.GetName()}
-	}
-	switch object := manifest.Object.(type) {
+// referenceOf names a supporting object; false for a kind that is none.
+func referenceOf(object payload.Object) (reference, bool) {
+	kind, known := "", true
+	switch object.(type) {
 	case *corev1.ServiceAccount:
-		return refer("ServiceAccount", object), &corev1.ServiceAccount{
-			TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: meta(object),
-			ImagePullSecrets: object.ImagePullSecrets, AutomountServiceAccountToken: object.AutomountServiceAccountToken,
-		}
+		kind = "ServiceAccount"
 	case *corev1.ConfigMap:
-		return refer("ConfigMap", object), &corev1.ConfigMap{
-			TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: meta(object), Data: object.Data, BinaryData: object.BinaryData,
-		}
+		kind = "ConfigMap"
 	case *rbacv1.Role:
-		return refer("Role", object), &rbacv1.Role{TypeMeta: typeMeta(rbacVersion, "Role"), ObjectMeta: meta(object), Rules: object.Rules}
+		kind = "Role"
 	case *rbacv1.ClusterRole:
-		return refer("ClusterRole", object), &rbacv1.ClusterRole{
-			TypeMeta: typeMeta(rbacVersion, "ClusterRole"), ObjectMeta: meta(object),
-			Rules: object.Rules, AggregationRule: object.AggregationRule,
-		}
+		kind = "ClusterRole"
 	case *rbacv1.RoleBinding:
-		return refer("RoleBinding", object), &rbacv1.RoleBinding{
-			TypeMeta: typeMeta(rbacVersion, "RoleBinding"), ObjectMeta: meta(object),
-			Subjects: slices.Clone(object.Subjects), RoleRef: object.RoleRef,
-		}
+		kind = "RoleBinding"
 	case *rbacv1.ClusterRoleBinding:
-		return refer("ClusterRoleBinding", object), &rbacv1.ClusterRoleBinding{
-			TypeMeta: typeMeta(rbacVersion, "ClusterRoleBinding"), ObjectMeta: meta(object),
-			Subjects: slices.Clone(object.Subjects), RoleRef: object.RoleRef,
-		}
+		kind = "ClusterRoleBinding"
+	default:
+		kind, known = fmt.Sprintf("%T", object), false
 	}
-	return refer(fmt.Sprintf("%T", manifest.Object), manifest.Object), nil
+	return reference{kind, object.GetNamespace(), object.GetName()}, known
 }
 
 const rbacVersion = "rbac.authorization.k8s.io/v1"
@@ -148,9 +121,9 @@ func typeMeta(version, kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: version, Kind: kind}
 }
 
-// connect has the references of a copy follow, and finds its faults.
+// connect finds what an object refers to and what it violates.
 func (c catalog) connect(ref reference, e *entry) {
-	switch object := e.object.(type) {
+	switch object := e.manifest.Object.(type) {
 	case *rbacv1.Role:
 		e.faults = append(e.faults, ruleFaults(object.Rules)...)
 	case *rbacv1.ClusterRole:
@@ -159,18 +132,17 @@ func (c catalog) connect(ref reference, e *entry) {
 			e.faults = append(e.faults, fault{ruleRBAC, "aggregationRule", "would gather rules that the release does not show"})
 		}
 	case *rbacv1.RoleBinding:
-		c.bind(ref, e, object.Subjects, &object.RoleRef)
+		c.bind(ref, e, object.Subjects, object.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
-		c.bind(ref, e, object.Subjects, &object.RoleRef)
+		c.bind(ref, e, object.Subjects, object.RoleRef)
 	}
 }
 
-// bind has a binding lead from copies to a copy. A binding needs its role, and
-// each of its accounts needs the binding.
-func (c catalog) bind(binding reference, e *entry, subjects []rbacv1.Subject, role *rbacv1.RoleRef) {
-	for i := range subjects {
-		subject := &subjects[i]
-		account := reference{subject.Kind, subject.Namespace, subject.Name}
+// bind connects a binding. It needs its role, and each of its accounts needs the
+// binding.
+func (c catalog) bind(binding reference, e *entry, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
+	for i, subject := range subjects {
+		account := accountOfSubject(subject)
 		if subject.Kind != rbacv1.ServiceAccountKind || c.entries[account] == nil {
 			e.faults = append(e.faults, fault{
 				ruleRBAC, fmt.Sprintf("subjects[%d]", i),
@@ -178,23 +150,30 @@ func (c catalog) bind(binding reference, e *entry, subjects []rbacv1.Subject, ro
 			})
 			continue
 		}
-		subject.Name = c.run.suffixed(subject.Name)
 		c.entries[account].needs = append(c.entries[account].needs, binding)
 	}
-	bound := reference{role.Kind, "", role.Name}
-	if role.Kind == "Role" {
-		bound.namespace = binding.namespace
-	}
+	bound := roleOf(role, binding.namespace)
 	switch {
 	case c.entries[bound] != nil:
-		role.Name = c.run.suffixed(role.Name)
 		e.needs = append(e.needs, bound)
-	case !readOnlyRole(*role):
+	case !readOnlyRole(role):
 		e.faults = append(e.faults, fault{
 			ruleRBAC, "roleRef",
 			fmt.Sprintf("%s is neither an annotated role of the release, nor ClusterRole cluster-reader or view", bound),
 		})
 	}
+}
+
+func accountOfSubject(subject rbacv1.Subject) reference {
+	return reference{subject.Kind, subject.Namespace, subject.Name}
+}
+
+// roleOf is the role that a binding in a namespace refers to.
+func roleOf(role rbacv1.RoleRef, namespace string) reference {
+	if role.Kind == "Role" {
+		return reference{role.Kind, namespace, role.Name}
+	}
+	return reference{role.Kind, "", role.Name}
 }
 
 // closure is everything that refs need, themselves included, in a fixed order.

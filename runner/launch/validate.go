@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -21,13 +21,13 @@ import (
 //
 // A dry run does not see what depends on objects that are not there yet: the
 // pods of the Jobs, and the rights to bind a role that the plan brings.
-func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]preflight.Finding, Plan) {
+func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
 	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, accounts: map[reference]error{}}
 	v.ask(ctx)
 
 	valid := plan
-	valid.Checks, valid.Refused = nil, plan.Refused
-	var findings []preflight.Finding
+	valid.Checks = nil
+	var findings []finding.Finding
 	for i, check := range plan.Checks {
 		if err := v.problem(i, check); err != nil {
 			findings = append(findings, Explain(check, err))

@@ -9,21 +9,17 @@ import (
 	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/repository"
 	"github.com/openshift/update-preflight/signature"
 )
 
-const (
-	// maxManifest is enough for a thousand layers, and release images have about
-	// six. Parsing costs memory by the number of descriptors: two bytes of JSON
-	// become a quarter of a KiB.
-	maxManifest = 256 << 10
-	maxLayer    = 64 << 20
-)
+// maxLayer bounds the layer with the manifests, in bytes.
+const maxLayer = 64 << 20
 
 // errNotKept says that the cache alone does not do.
 var errNotKept = errors.New("not in the cache")
@@ -104,17 +100,17 @@ func (f *fetcher) keep(digest string, content []byte) []byte {
 
 // manifest returns the bytes of the manifest with that digest.
 func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
-	if content, ok := f.kept(digest, maxManifest); ok {
+	if content, ok := f.kept(digest, ocimanifest.MaxSize); ok {
 		return content, nil
 	}
 	if f.place == nil {
 		return nil, errNotKept
 	}
-	content, err := f.place.Manifest(ctx, digest, maxManifest)
+	content, err := f.place.Manifest(ctx, digest)
 	what := fmt.Sprintf("the manifest %s of %q", digest, f.image.String())
 	switch {
 	case errors.Is(err, repository.ErrTooLarge):
-		return nil, refuse("ManifestTooLarge", "%s is larger than %d bytes", what, maxManifest)
+		return nil, refuse(string(ocimanifest.ManifestTooLarge), "%s is larger than %d bytes", what, ocimanifest.MaxSize)
 	case errors.Is(err, repository.ErrMismatch):
 		return nil, mismatch(what)
 	case err != nil:
@@ -128,7 +124,7 @@ func mismatch(what string) *Error {
 }
 
 // blob returns all bytes of the layer, once they are shown to be the right ones.
-func (f *fetcher) blob(ctx context.Context, descriptor v1.Descriptor) ([]byte, error) {
+func (f *fetcher) blob(ctx context.Context, descriptor ocispec.Descriptor) ([]byte, error) {
 	digest := descriptor.Digest.String()
 	if content, ok := f.kept(digest, descriptor.Size); ok && int64(len(content)) == descriptor.Size {
 		return content, nil

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	yaml "go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 const (
@@ -37,7 +36,7 @@ type manifests struct {
 	references []byte
 	metadata   []byte
 	found      []located[Object]
-	problems   []located[preflight.Finding]
+	problems   []located[finding.Finding]
 	gates      adminGates
 	// annotated counts the bytes of annotated objects, kept is what they become.
 	annotated, kept int
@@ -110,7 +109,7 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 
 func (m *manifests) report(file string, at place, said *problem) {
 	if said != nil {
-		m.problems = append(m.problems, located[preflight.Finding]{file: file, place: at, value: said.at(file, at)})
+		m.problems = append(m.problems, located[finding.Finding]{file: file, place: at, value: said.at(file, at)})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -177,12 +178,12 @@ func TestExtractJudgesManifests(t *testing.T) {
 }
 
 // checkFinding asserts what holds for every problem.
-func checkFinding(t *testing.T, problem preflight.Finding, file string) {
+func checkFinding(t *testing.T, problem finding.Finding, file string) {
 	t.Helper()
 	if !strings.HasPrefix(problem.Message, file) || problem.Evidence["file"] != file {
 		t.Errorf("the problem does not name the file %q: %+v", file, problem)
 	}
-	if problem.Source != preflight.SourcePayload || problem.Remediation == "" || !strings.HasPrefix(problem.Name, "Payload.") {
+	if problem.Source != finding.SourcePayload || problem.Remediation == "" || !strings.HasPrefix(problem.Name, "Payload.") {
 		t.Errorf("the problem is not fit for a report: %+v", problem)
 	}
 	if problem.Blocks != (problem.Outcome == preflight.Fail || problem.Outcome == preflight.Unknown) || problem.Blocks != (len(problem.BlockedTargets) == 1) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/blang/semver/v4"
+	"github.com/openshift/update-preflight/collector/update"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -38,7 +39,7 @@ func (m *manifests) describe() (*Release, error) {
 	if named != metadata.Version {
 		return nil, refuse("VersionMismatch", "%s is of the release %q, and %s of %q", referencesFile, oneLine(named), metadataFile, oneLine(metadata.Version))
 	}
-	release := &Release{Version: metadata.Version, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
+	release := &Release{Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {

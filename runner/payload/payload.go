@@ -40,7 +40,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -55,11 +56,9 @@ const maxTime = 4 * time.Minute
 
 // Release is what a release says about itself and asks to be checked.
 type Release struct {
-	// Version is a semantic version, the same in both files that state it.
-	Version string
-	// Image is the pull spec by digest that was read, and Digest its digest.
-	Image  string
-	Digest string
+	// Release names it: its version is the same in both files that state it, its
+	// image is the pull spec by digest that was read.
+	update.Release
 	// Previous are the versions that the release says it can be reached from.
 	Previous []string
 	// Metadata is free text by key, e.g. "url".
@@ -74,7 +73,7 @@ type Release struct {
 	Supporting []Supporting
 	// Problems are warnings and failures, sorted by file and place. Each names
 	// its file, and those that fail block the update to Version.
-	Problems []preflight.Finding
+	Problems []finding.Finding
 	// ManifestLayerBytes is the compressed size of the layer that holds the
 	// manifests; BytesRead counts what registries sent, all requests together,
 	// and is 0 when all of it was in the cache.
@@ -154,7 +153,7 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	release.Image, release.Digest = proof.PullSpec(), proof.Digest()
+	release.Image = proof.PullSpec()
 	release.ManifestLayerBytes, release.BytesRead = int64(len(layer)), fetcher.read.Load()
 	return release, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/test/release"
@@ -139,9 +140,8 @@ func TestExtract(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 			want := payload.Release{
-				Version: version, Previous: []string{"4.20.9"}, Metadata: map[string]string{"url": "https://example.com"},
-				Images: map[string]string{"cli": image, "cluster-ingress-operator": image},
-				Image:  pullSpec, Digest: pullSpec[strings.Index(pullSpec, "@")+1:],
+				Release: update.Release{Version: version, Image: pullSpec}, Previous: []string{"4.20.9"}, Metadata: map[string]string{"url": "https://example.com"},
+				Images:             map[string]string{"cli": image, "cluster-ingress-operator": image},
 				ManifestLayerBytes: got.ManifestLayerBytes, BytesRead: got.BytesRead,
 				Jobs: got.Jobs, Supporting: got.Supporting,
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -34,24 +35,27 @@ func warn(reason, message, remediation string) *problem {
 
 // at makes a finding of what is said about a place in a file. One that fails
 // blocks, and so does one that could not be told.
-func (p *problem) at(file string, place place) preflight.Finding {
-	finding := preflight.Finding{
-		Name: problemName(file), Source: preflight.SourcePayload, Outcome: p.outcome, Reason: p.reason,
-		Message: oneLine(file) + ": " + p.message, Remediation: p.remediation,
-		Evidence: map[string]string{"file": oneLine(file)}, Blocks: p.outcome == preflight.Fail || p.outcome == preflight.Unknown,
-	}
+func (p *problem) at(file string, place place) finding.Finding {
+	f := finding.Finding{Finding: preflight.Finding{
+		Name:        problemName(file),
+		Outcome:     p.outcome,
+		Reason:      p.reason,
+		Message:     oneLine(file) + ": " + p.message,
+		Remediation: p.remediation,
+		Evidence:    map[string]string{"file": oneLine(file)},
+	}, Source: finding.SourcePayload, Blocks: p.outcome == preflight.Fail || p.outcome == preflight.Unknown}
 	if p.annotation != "" {
-		finding.Evidence["annotation"] = oneLine(p.annotation)
+		f.Evidence["annotation"] = oneLine(p.annotation)
 	}
 	if p.line > 0 {
 		place.line = p.line
 	}
 	if place.number > 0 {
-		finding.Evidence["document"] = strconv.Itoa(place.number)
-		finding.Evidence["line"] = strconv.Itoa(place.line)
-		finding.Message = oneLine(file) + ", document " + strconv.Itoa(place.number) + " (line " + strconv.Itoa(place.line) + "): " + p.message
+		f.Evidence["document"] = strconv.Itoa(place.number)
+		f.Evidence["line"] = strconv.Itoa(place.line)
+		f.Message = oneLine(file) + ", document " + strconv.Itoa(place.number) + " (line " + strconv.Itoa(place.line) + "): " + p.message
 	}
-	return finding
+	return f
 }
 
 // problemName makes the name of a finding of the name of a file:

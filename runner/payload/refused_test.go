@@ -301,7 +301,7 @@ func refusedImages() map[string]refusedImage {
 			reason: "sha256 is what was verified", want: "UnsupportedDigest",
 			change: last(func(layer *v1.Descriptor) { layer.Digest = v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("a", 128)} }),
 		},
-		"no layers":      {reason: "an artifact is no release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "NotARelease"},
+		"no layers":      {reason: "an artifact is no release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "InvalidManifest"},
 		"schema 1":       {reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1"},
 		"schema 1, lied": {reason: "the content counts", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema2, want: "SchemaVersion1"},
 		"schema 3":       {reason: "it could mean anything", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
@@ -357,7 +357,7 @@ func (r refusedIndex) read(t *testing.T) func() error {
 func refusedIndexes() map[string]refusedIndex {
 	return map[string]refusedIndex{
 		"other architecture": {
-			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, which this cluster's control plane has, only for: linux/arm64, windows/amd64",
+			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, only for: linux/arm64, windows/amd64",
 			change: func(index *v1.IndexManifest) {
 				other := index.Manifests[0]
 				other.Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
@@ -384,7 +384,7 @@ func refusedIndexes() map[string]refusedIndex {
 		},
 		"large image": {
 			reason: "a manifest is bounded before it is asked for", want: "TooLarge",
-			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 256<<10 + 1 },
+			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 4<<20 + 1 },
 		},
 	}
 }

@@ -109,7 +109,7 @@ func TestTheFormerHolder(t *testing.T) {
 		}},
 		"Finishes": {reason: "the end is the new one's to tell", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
-			return former.Finish(t.Context(), record.Complete, "Ready", []byte(`{}`), nil)
+			return former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{}`)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestTheFormerHolder(t *testing.T) {
 				t.Errorf("%s, but got %v", tc.reason, err)
 			}
 			former.Put(aResult("Later.Check"))
-			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Complete, "Ready", nil, nil)} {
+			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"})} {
 				if err == nil {
 					t.Errorf("%s, and may still end it", tc.reason)
 				}
@@ -190,7 +190,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("%s, but run %s ends with %v", tc.reason, held.Record().ID, cause)
 			}
 			held.Put(aResult("Etcd.Disk")) // it is still held
-			if err := held.Finish(t.Context(), record.Canceled, "", nil, nil); err != nil {
+			if err := held.Finish(t.Context(), record.Ending{Phase: record.Canceled}); err != nil {
 				t.Fatal(err)
 			}
 			leave()
@@ -469,12 +469,12 @@ func TestOtherDigestOfTheSameBeginning(t *testing.T) {
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
 	other := again(intent)
-	other.Digest = other.Digest[:30] + strings.Repeat("0", len(other.Digest)-30)
+	other.Target.Image = other.Target.Image[:len(other.Target.Image)-40] + strings.Repeat("0", 40)
 	if _, err := record.New(api).Begin(t.Context(), other, "tester"); err == nil {
 		t.Error("the results of one release would answer for another")
 	}
 	finish(t, held)
-	if _, found, err := record.New(api).Latest(t.Context(), other.Digest); found || err != nil {
+	if _, found, err := record.New(api).Latest(t.Context(), other); found || err != nil {
 		t.Errorf("the latest of one release is that of another: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (s *Store) begin(ctx context.Context, content head, holder string) (*Held, 
 // unfinished is the ID of the newest run of the release whose head says that it
 // is in progress; empty when there is none. Usually its Lease is there as well.
 func (s *Store) unfinished(ctx context.Context, intent Intent) (string, error) {
-	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Digest), labelPhase: string(Running)}.String())
+	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), labelPhase: string(Running)}.String())
 	if err != nil {
 		return "", fmt.Errorf("could not look for a run in progress: %w", err)
 	}
@@ -204,15 +204,15 @@ func (h *Held) abandon(ctx context.Context) error {
 	return h.claim.remove(ctx)
 }
 
-// Bury deletes the Lease of a run that has ended, where its holder was killed
-// when nothing but that was left to do. Begin takes such a Lease over; Bury is for
+// DeleteStaleLease deletes the Lease of a run that has ended, where its holder was killed
+// when nothing but that was left to do. Begin takes such a Lease over; this is for
 // whoever has no run to begin, because this one says it all.
-func (s *Store) Bury(ctx context.Context, run Record) error {
+func (s *Store) DeleteStaleLease(ctx context.Context, run Record) error {
 	if !run.Phase.final() {
 		return fmt.Errorf("run %s has not ended", run.ID)
 	}
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return s.leases().Get(ctx, leaseName(run.Digest), metav1.GetOptions{})
+		return s.leases().Get(ctx, leaseName(run.Target.Digest()), metav1.GetOptions{})
 	})
 	if err == nil && lease.Annotations[labelRecord] == run.ID {
 		err = retry.Do(ctx, func(ctx context.Context) error {

@@ -59,7 +59,7 @@ func (s *Store) running(ctx context.Context, id string) (Intent, error) {
 
 // mark has the Lease say that the end of the run is asked for.
 func (s *Store) mark(ctx context.Context, intent Intent) error {
-	lease, err := s.leases().Get(ctx, leaseName(intent.Digest), metav1.GetOptions{})
+	lease, err := s.leases().Get(ctx, leaseName(intent.Target.Digest()), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ type claim struct {
 
 func (s *Store) newClaim(intent Intent, holder string) *claim {
 	return &claim{
-		leases: s.leases(), duration: s.duration, id: intent.ID, digest: intent.Digest, holder: holder,
+		leases: s.leases(), duration: s.duration, id: intent.ID, digest: intent.Target.Digest(), holder: holder,
 		nonce: uuid.NewString(), turn: newTurn(),
 	}
 }

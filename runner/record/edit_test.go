@@ -191,7 +191,7 @@ func TestAReportThatIsSpoilt(t *testing.T) {
 			if _, err := store.Get(t.Context(), intent.ID); err == nil || !strings.Contains(err.Error(), intent.ID) {
 				t.Errorf("%s, but got %v", tc.reason, err)
 			}
-			if _, found, err := store.Latest(t.Context(), intent.Digest); found || err == nil {
+			if _, found, err := store.Latest(t.Context(), intent); found || err == nil {
 				t.Errorf("%s, but it is the latest: %v", tc.reason, err)
 			}
 			if _, err := store.Follow(t.Context(), intent.ID, func(record.Record) {}); err == nil {

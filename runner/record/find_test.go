@@ -66,7 +66,7 @@ func TestFinding(t *testing.T) {
 			}
 		})
 	}
-	if _, found, err := record.New(api).Latest(t.Context(), newIntent().Digest); found || err != nil {
+	if _, found, err := record.New(api).Latest(t.Context(), newIntent()); found || err != nil {
 		t.Errorf("of a release that was never run there is a latest run: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestIntentsThatCannotBe(t *testing.T) {
 	}{
 		"ID":        {reason: "objects are named after it", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
 		"OddID":     {reason: "it is a label as well", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
-		"Digest":    {reason: "objects are named after it", change: func(i *record.Intent) { i.Digest = "latest" }, holder: "tester"},
+		"Digest":    {reason: "objects are named after it", change: func(i *record.Intent) { i.Target.Image = "registry.example/release:latest" }, holder: "tester"},
 		"Selection": {reason: "it has to fit", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) }, holder: "tester"},
 		"Checks": {reason: "they have to fit", change: func(i *record.Intent) {
 			for n := range 300 {
@@ -155,7 +155,7 @@ func TestNeedsAreEnough(t *testing.T) {
 	finish(t, begin(t, holder, again(intent)))
 	_, err := reader.Get(t.Context(), intent.ID)
 	_, errListed := reader.List(t.Context())
-	_, _, errLatest := reader.Latest(t.Context(), intent.Digest)
+	_, _, errLatest := reader.Latest(t.Context(), intent)
 	_, errFollowed := reader.Follow(t.Context(), intent.ID, func(record.Record) {})
 	for name, err := range map[string]error{"Get": err, "List": errListed, "Latest": errLatest, "Follow": errFollowed} {
 		if err != nil {
@@ -173,7 +173,7 @@ func TestWhoMayNot(t *testing.T) {
 	_, got := store.Get(t.Context(), intent.ID)
 	_, found := store.Get(t.Context(), intent.ID[:8])
 	_, listed := store.List(t.Context())
-	_, _, latest := store.Latest(t.Context(), intent.Digest)
+	_, _, latest := store.Latest(t.Context(), intent)
 	_, followed := store.Follow(t.Context(), intent.ID, func(record.Record) {})
 	for name, err := range map[string]error{
 		"Begin": began, "Get": got, "GetPrefix": found, "List": listed, "Latest": latest, "Follow": followed,

@@ -80,7 +80,7 @@ func soundly(t *testing.T, got record.Record, err error) {
 	if got.ID != fuzzID || got.StartTime.IsZero() {
 		t.Errorf("read a record of run %q, begun at %s", got.ID, got.StartTime)
 	}
-	if got.Phase == record.Running && (got.Report != nil || got.Basis != nil) {
+	if got.Phase == record.Running && (got.Report != nil || got.Fingerprint != nil) {
 		t.Errorf("a run that goes on has a report: %+v", got)
 	}
 	if len(got.Results) > 20_000 {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -37,7 +38,7 @@ const (
 
 // head is what the head of a record says.
 type head struct {
-	// record is without Results, Report and Basis.
+	// record is without Results, Report and Fingerprint.
 	record Record
 	// reported counts the results that are in.
 	reported int
@@ -85,7 +86,7 @@ func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap
 	r := h.record
 	text, err := yaml.Marshal(header{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: stamp(r.StartTime), CompletionTime: stamp(r.CompletionTime),
-		From: r.From, To: r.To, Image: r.Image, Digest: r.Digest, ToolVersion: r.ToolVersion, Selection: r.Selection,
+		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
 	})
 	if err != nil {
@@ -94,7 +95,7 @@ func (h head) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigMap
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: headName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
-			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Digest), labelPhase: string(r.Phase)},
+			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
 		Data:       map[string]string{keyFormat: format, keyHeader: string(text)},
@@ -174,7 +175,7 @@ func (h header) record(created time.Time) (Record, error) {
 	}
 	return Record{
 		Intent: Intent{
-			ID: h.ID, Digest: h.Digest, Image: h.Image, From: h.From, To: h.To, ToolVersion: h.ToolVersion, Selection: h.Selection,
+			ID: h.ID, From: h.From, Target: update.Release{Version: h.To, Image: h.Image}, ToolVersion: h.ToolVersion, Selection: h.Selection,
 		},
 		Phase: h.Phase, StartTime: start, CompletionTime: end, Decision: h.Decision,
 	}, nil

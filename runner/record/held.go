@@ -180,24 +180,39 @@ func (h *Held) judge(err error) error {
 	return err
 }
 
-// Finish ends the run: it writes the report, and what it rests on, then that the
-// run has ended, then gives up the Lease, and forgets all but the newest 20 runs
-// that have ended. Whoever is killed before the end is written leaves a run that
-// goes on. The phase is one of the final ones, the decision a valid label value,
-// the report JSON of at most 64 MiB. The error is ErrTakenOver when somebody
-// else holds the run.
-func (h *Held) Finish(ctx context.Context, phase Phase, decision string, report []byte, basis map[string]string) error {
-	if !phase.final() {
-		return fmt.Errorf("a run does not end in phase %q", phase)
+// Ending is what is recorded when a run ends.
+type Ending struct {
+	// Phase is one of the final phases.
+	Phase Phase
+	// Decision is that of the verdict, a valid label value; empty when there is none.
+	Decision string
+	// Report is JSON of at most 64 MiB; nil when there is none.
+	Report []byte
+	// Fingerprint is the state of the cluster that the verdict is about.
+	Fingerprint map[string]string
+}
+
+// pack encodes the report for the record.
+func (e Ending) pack() ([]byte, error) {
+	if !e.Phase.final() {
+		return nil, fmt.Errorf("a run does not end in phase %q", e.Phase)
 	}
-	packed, err := packReport(report, basis)
+	return packReport(e.Report, e.Fingerprint)
+}
+
+// Finish ends the run: it writes the report, then that the run has ended, then
+// deletes the Lease, and deletes all but the newest 20 runs that have ended. A
+// process that is killed before the end is written leaves a run in progress. The
+// error is ErrTakenOver when another process holds the run.
+func (h *Held) Finish(ctx context.Context, ending Ending) error {
+	packed, err := ending.pack()
 	if err != nil {
 		return err
 	}
 	if err := h.gone(); err != nil {
 		return err
 	}
-	if err := h.judge(h.book.finish(ctx, phase, decision, packed)); err != nil {
+	if err := h.judge(h.book.finish(ctx, ending.Phase, ending.Decision, packed)); err != nil {
 		return err
 	}
 	h.stop(errGivenUp)

@@ -37,7 +37,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 		return record, err
 	}
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return s.leases().Get(ctx, leaseName(record.Digest), metav1.GetOptions{})
+		return s.leases().Get(ctx, leaseName(record.Target.Digest()), metav1.GetOptions{})
 	})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -84,19 +84,27 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 	return records, nil
 }
 
-// Latest is the newest complete run of a release, and whether there is one. One
-// that cannot be read is an error: an older one is not the latest.
-func (s *Store) Latest(ctx context.Context, digest string) (Record, bool, error) {
+// Latest is the newest complete run with the target and the selection of the
+// intent, and whether there is one. A run that cannot be read is an error: an older
+// one is not the latest.
+func (s *Store) Latest(ctx context.Context, intent Intent) (Record, bool, error) {
+	digest := intent.Target.Digest()
 	heads, err := s.listHeads(ctx, labels.Set{label.Release: label.ReleaseValue(digest), labelPhase: string(Complete)}.String())
 	if err != nil {
 		return Record{}, false, fmt.Errorf("could not list the records of a release: %w", err)
 	}
-	if len(heads) == 0 {
-		return Record{}, false, nil
-	}
 	sortNewest(heads)
-	record, err := s.read(ctx, &heads[0])
-	return record, err == nil && record.Digest == digest, err
+	for i := range heads {
+		found, err := parse(&heads[i])
+		if err != nil {
+			return Record{}, false, fmt.Errorf("could not read record %s: %w", heads[i].Name, err)
+		}
+		if found.record.Selection == intent.Selection && found.record.Target.Digest() == digest {
+			record, err := s.read(ctx, &heads[i])
+			return record, err == nil, err
+		}
+	}
+	return Record{}, false, nil
 }
 
 func (s *Store) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {

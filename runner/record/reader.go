@@ -43,7 +43,7 @@ func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, er
 	if err != nil {
 		return Record{}, err
 	}
-	if record.Report, record.Basis, err = unpackReport(packed); err != nil {
+	if record.Report, record.Fingerprint, err = unpackReport(packed); err != nil {
 		return Record{}, fmt.Errorf("the report: %w", err)
 	}
 	return record, nil

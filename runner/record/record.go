@@ -30,7 +30,8 @@ import (
 
 	"github.com/google/uuid"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -53,10 +54,9 @@ const (
 type Intent struct {
 	// ID is a UUID.
 	ID string
-	// Digest is that of the release, "sha256:…"; Image is its pull spec.
-	Digest, Image string
-	// From and To are the cluster's version and the target's.
-	From, To string
+	// From is the cluster's version, Target the release that is asked about.
+	From   string
+	Target update.Release
 	// ToolVersion is that of the tool which began the run.
 	ToolVersion string
 	// Selection is what makes this run another than others of the same release, as
@@ -70,8 +70,8 @@ type Intent struct {
 
 // Result is what one check found.
 type Result struct {
-	Check    string              `json:"check"`
-	Findings []preflight.Finding `json:"findings"`
+	Check    string            `json:"check"`
+	Findings []finding.Finding `json:"findings"`
 }
 
 // Record is what is known of a run.
@@ -85,10 +85,10 @@ type Record struct {
 	Decision string
 	// Results are those that are in, one for each check, sorted by check.
 	Results []Result
-	// Report is the report as JSON, Basis what its verdict rests on; nil while the
-	// run goes on.
-	Report []byte
-	Basis  map[string]string
+	// Report is the report as JSON, Fingerprint the state of the cluster that its
+	// verdict is about; nil while the run is in progress.
+	Report      []byte
+	Fingerprint map[string]string
 	// Holder holds the run, or has held it and was killed since: that can be told
 	// only by Follow. It is empty when nobody does.
 	Holder string
@@ -105,8 +105,8 @@ func (i Intent) validate(holder string) error {
 	switch {
 	case !isID(i.ID):
 		return fmt.Errorf("the ID %q of the run is not a UUID", i.ID)
-	case !regexp.MustCompile("^sha256:[0-9a-f]{64}$").MatchString(i.Digest):
-		return fmt.Errorf("the digest %q of the release is not one of SHA-256", i.Digest)
+	case !regexp.MustCompile("^sha256:[0-9a-f]{64}$").MatchString(i.Target.Digest()):
+		return fmt.Errorf("the digest %q of the release is not one of SHA-256", i.Target.Digest())
 	case len(i.Selection) > maxSelection:
 		return fmt.Errorf("the selection is longer than %d bytes", maxSelection)
 	case holder == "" || len(holder) > maxHolder:
@@ -124,8 +124,8 @@ func isID(text string) bool {
 // same is an error unless both are one run, whatever their IDs.
 func (i Intent) same(other Intent) error {
 	switch {
-	case i.Digest != other.Digest: // the names have only the first digits of it
-		return fmt.Errorf("run %s is in progress, of release %s, whose digest begins alike", i.ID, i.Digest)
+	case i.Target.Digest() != other.Target.Digest(): // the names have only the first digits of it
+		return fmt.Errorf("run %s is in progress, of release %s, whose digest begins alike", i.ID, i.Target.Digest())
 	case i.Selection != other.Selection:
 		return &SelectionError{ID: i.ID, Selection: i.Selection}
 	}

@@ -76,12 +76,12 @@ func TestARun(t *testing.T) {
 	want = record.Record{
 		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready",
 		Results: []record.Result{aResult("Etcd.Disk"), aResult("Network.Routes")},
-		Report:  []byte(`{"kind":"PreflightReport"}`), Basis: map[string]string{"nodes": "3"},
+		Report:  []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
 	}
-	latest, found, err := store.Latest(t.Context(), intent.Digest)
+	latest, found, err := store.Latest(t.Context(), intent)
 	if diff := cmp.Diff(want, latest); diff != "" || !found || err != nil {
 		t.Errorf("the latest of its release: %v %v (-want +got):\n%s", found, err, diff)
 	}
@@ -179,7 +179,7 @@ func TestDetach(t *testing.T) {
 	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
 		t.Errorf("want a run that goes on without a holder, got %s, held by %q", detached.Phase, detached.Holder)
 	}
-	if err := first.Finish(t.Context(), record.Complete, "Ready", nil, nil); err == nil {
+	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"}); err == nil {
 		t.Error("who has given a run up does not end it")
 	}
 	second := begin(t, record.New(api), again(intent))
@@ -370,7 +370,7 @@ func TestList(t *testing.T) {
 	if got := found[done.ID]; got.Phase != record.Complete || got.Decision != "Ready" || got.Holder != "" || got.Report != nil {
 		t.Errorf("one that has ended: %+v", got)
 	}
-	if got := found[going.ID]; got.Phase != record.Running || got.Holder != "tester" || got.To != going.To || got.Results != nil {
+	if got := found[going.ID]; got.Phase != record.Running || got.Holder != "tester" || got.Target.Version != going.Target.Version || got.Results != nil {
 		t.Errorf("one that goes on: %+v", got)
 	}
 	if got := found[garbage.ID]; got.Phase != record.Running || got.StartTime.IsZero() {
@@ -401,7 +401,7 @@ func TestBury(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := record.New(api).Bury(t.Context(), held.Record()); err == nil {
+			if err := record.New(api).DeleteStaleLease(t.Context(), held.Record()); err == nil {
 				t.Error("a run that goes on was buried")
 			}
 			finish(t, held)
@@ -411,7 +411,7 @@ func TestBury(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // the second time there may be none
-				if err := record.New(api).Bury(t.Context(), get(t, intent.ID)); err != nil {
+				if err := record.New(api).DeleteStaleLease(t.Context(), get(t, intent.ID)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -22,9 +23,7 @@ func incompressible(seed, size int) record.Result {
 	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	_, _ = source.Read(noise)
 	check := fmt.Sprintf("Component.Check%05d", seed)
-	return record.Result{Check: check, Findings: []preflight.Finding{{
-		Name: check, Source: preflight.SourceJob, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise),
-	}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise)}, Source: finding.SourceJob}}}
 }
 
 func TestAThousandResults(t *testing.T) {
@@ -52,14 +51,14 @@ func TestAThousandResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Finish(t.Context(), record.Complete, "Ready", report, map[string]string{"a": "b"}); err != nil {
+	if err := second.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: report, Fingerprint: map[string]string{"a": "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	got := get(t, intent.ID)
 	if !reflect.DeepEqual(want, got.Results) {
 		t.Errorf("at the end there are %d results, and not as they were", len(got.Results))
 	}
-	if !bytes.Equal(report, got.Report) || got.Basis["a"] != "b" {
+	if !bytes.Equal(report, got.Report) || got.Fingerprint["a"] != "b" {
 		t.Error("the report is another than was written")
 	}
 	head := getMap(t, headName(intent.ID))
@@ -145,10 +144,10 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 func TestAReportBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	held := begin(t, record.New(api), newIntent())
-	if err := held.Finish(t.Context(), record.Complete, "Ready", make([]byte, 65<<20), nil); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: make([]byte, 65<<20)}); err == nil {
 		t.Error("it is kept, and could not be read again")
 	}
-	if err := held.Finish(t.Context(), record.Running, "Ready", nil, nil); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Running, Decision: "Ready"}); err == nil {
 		t.Error("it has ended, and goes on")
 	}
 	finish(t, held)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -29,7 +31,7 @@ func newIntent() record.Intent {
 	id := uuid.NewString()
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
 	return record.Intent{
-		ID: id, Digest: digest, Image: "registry.example/release@" + digest, From: "4.20.1", To: "4.21.3",
+		ID: id, From: "4.20.1", Target: update.Release{Version: "4.21.3", Image: "registry.example/release@" + digest},
 		ToolVersion: "v1", Selection: "jobs=all", Checks: []string{"Etcd.Disk", "Network.Routes"},
 	}
 }
@@ -41,9 +43,7 @@ func again(intent record.Intent) record.Intent {
 }
 
 func aResult(check string) record.Result {
-	return record.Result{Check: check, Findings: []preflight.Finding{{
-		Name: check, Source: preflight.SourceJob, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full", Blocks: true,
-	}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full"}, Source: finding.SourceJob, Blocks: true}}}
 }
 
 // quick is a Store whose Leases are soon over.
@@ -105,7 +105,7 @@ func seeDead(t *testing.T, store *record.Store, id string) record.Record {
 // finish ends a run that is held.
 func finish(t *testing.T, held *record.Held) {
 	t.Helper()
-	if err := held.Finish(t.Context(), record.Complete, "Ready", []byte(`{"kind":"PreflightReport"}`), map[string]string{"nodes": "3"}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"}}); err != nil {
 		t.Fatalf("could not finish: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func headName(id string) string { return "preflight-" + strings.ReplaceAll(id, "
 func partName(id string, n int) string { return fmt.Sprintf("%s-%d", headName(id), n) }
 
 func leaseName(intent record.Intent) string {
-	return "preflight-" + strings.TrimPrefix(intent.Digest, "sha256:")[:12]
+	return "preflight-" + strings.TrimPrefix(intent.Target.Digest(), "sha256:")[:12]
 }
 
 func getMap(t *testing.T, name string) *corev1.ConfigMap {

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"github.com/openshift/update-preflight/collector/finding"
 	"golang.org/x/net/http/httpproxy"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,7 @@ const (
 	pullSecret       = "pull-secret"
 	trustedBundle    = "trusted-ca-bundle"
 
-	reasonPullSecret = "PullSecretUnreadable"
+	reasonPullSecret finding.Reason = "PullSecretUnreadable"
 )
 
 // Cluster is the cluster that would pull.
@@ -70,7 +71,7 @@ type reading struct {
 
 // failed says whether an object could not be read, and warns unless it is not
 // there at all. Where an API is not served, its objects are not there.
-func (r reading) failed(err error, reason, what string) bool {
+func (r reading) failed(err error, reason finding.Reason, what string) bool {
 	if err == nil {
 		return false
 	}

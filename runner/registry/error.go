@@ -197,7 +197,7 @@ func (a *Access) accountRemedy(host string, refused credential) string {
 	}
 	remedy := "Log in with an account that may pull the image: podman login " + host
 	for _, warning := range a.warnings {
-		if warning.Reason == reasonPullSecret {
+		if warning.Reason == string(reasonPullSecret) {
 			return "The cluster's pull secret could not be used (" + warning.Message + "). Get the permission to read it, or log in with an account that may pull the image: podman login " + host
 		}
 	}

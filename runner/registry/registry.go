@@ -31,8 +31,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // Local is what this machine brings.
@@ -51,7 +50,7 @@ type Access struct {
 	rules       rules
 	credentials []store
 	network     network
-	warnings    []preflight.Finding
+	warnings    []finding.Finding
 
 	mutex sync.Mutex
 	bases map[base]*http.Transport
@@ -79,10 +78,10 @@ func (a *Access) addLocal(local Local) {
 
 // Warnings are about what could not be read or contradicts itself, so that
 // nodes may pull in another way than is known here. They do not block.
-func (a *Access) Warnings() []preflight.Finding { return slices.Clone(a.warnings) }
+func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
 
-func (a *Access) warn(reason, message, remediation string) {
-	a.warnings = append(a.warnings, finding(reason, message, remediation))
+func (a *Access) warn(reason finding.Reason, message, remediation string) {
+	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation)))
 }
 
 // Close ends the connections that are kept open.

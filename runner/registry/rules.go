@@ -8,8 +8,12 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/openshift/update-preflight/collector/finding"
+)
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+const (
+	ReasonBlockedRegistryIgnored finding.Reason = "BlockedRegistryIgnored"
+	ReasonContradictoryMirrors   finding.Reason = "ContradictoryMirrors"
 )
 
 // settings are what the cluster's objects say about registries.
@@ -49,7 +53,7 @@ type entry struct {
 
 // newRules puts settings together as the machine-config operator does, and says
 // what it would not take.
-func newRules(s settings) (rules, []preflight.Finding) {
+func newRules(s settings) (rules, []finding.Finding) {
 	entries := map[string]*entry{}
 	at := func(scope string) *entry {
 		if entries[scope] == nil {
@@ -86,7 +90,7 @@ func newRules(s settings) (rules, []preflight.Finding) {
 // repository of the release that the cluster runs, unless there is a mirror of
 // it to pull from (pkg/controller/container-runtime-config/helpers.go,
 // getValidBlockedAndAllowedRegistries).
-func (r rules) blockable(s settings) ([]string, []preflight.Finding) {
+func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 	reference, err := parse(s.release)
 	if err != nil {
 		return s.blocked, nil
@@ -95,24 +99,25 @@ func (r rules) blockable(s settings) ([]string, []preflight.Finding) {
 	places := r.of(reference)
 	open := slices.ContainsFunc(places, func(p Place) bool { return p.Closed == "" && !inside(p.Repository, s.blocked) })
 	var blocked []string
-	var ignored []preflight.Finding
+	var ignored []finding.Finding
 	for _, scope := range s.blocked {
 		if open || !nested(repository, scope) {
 			blocked = append(blocked, scope)
 			continue
 		}
-		ignored = append(ignored, finding("BlockedRegistryIgnored",
-			fmt.Sprintf("blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes do not block because the cluster's own release comes from there", scope),
-			"Remove the entry, or configure a mirror of the release first: oc edit image.config.openshift.io cluster"))
+		ignored = append(ignored, warning(finding.Warn(ReasonBlockedRegistryIgnored,
+			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes do not block because the cluster's own release comes from there", scope).
+			Remedy("Remove the entry, or configure a mirror of the release first.").
+			Do(finding.Run("oc edit image.config.openshift.io cluster"))))
 	}
 	return blocked, ignored
 }
 
 // contradictions are the sources with two policies. The machine-config operator
 // refuses them all, and the nodes keep what they had before.
-func contradictions(sets []mirrorSet) []preflight.Finding {
+func contradictions(sets []mirrorSet) []finding.Finding {
 	first := map[string]mirrorSet{}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, set := range sets {
 		other, ok := first[set.source]
 		if !ok {
@@ -120,19 +125,18 @@ func contradictions(sets []mirrorSet) []preflight.Finding {
 			continue
 		}
 		if other.never != set.never {
-			findings = append(findings, finding("ContradictoryMirrors",
-				fmt.Sprintf("%s and %s have different mirrorSourcePolicies for %q, so that the machine-config operator gives none of the cluster's mirrors to the nodes", other.object, set.object, set.source),
-				"Give both the same mirrorSourcePolicy: oc edit imagedigestmirrorset,imagetagmirrorset"))
+			findings = append(findings, warning(finding.Warn(ReasonContradictoryMirrors,
+				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator gives none of the cluster's mirrors to the nodes", other.object, set.object, set.source).
+				Remedy("Give both the same mirrorSourcePolicy.").
+				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
 		}
 	}
 	return findings
 }
 
-func finding(reason, message, remediation string) preflight.Finding {
-	return preflight.Finding{
-		Name: "RegistryAccess", Source: preflight.SourcePayload, Outcome: preflight.Warn,
-		Reason: reason, Message: message, Remediation: remediation,
-	}
+// warning names a finding about how the cluster pulls images.
+func warning(f finding.Finding) finding.Finding {
+	return f.Named("RegistryAccess").From(finding.SourcePayload)
 }
 
 // merge makes one set of all that have the same source, once for digests and

@@ -32,6 +32,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
 
 var (
@@ -80,27 +82,28 @@ func Open(ctx context.Context, repository name.Repository, auth authn.Authentica
 	return &Repository{name: repository, client: &http.Client{Transport: asSomebody, CheckRedirect: checkRedirect}}, nil
 }
 
-// Manifest returns the manifest with the digest ("sha256:<hex>"), in no more than
-// most bytes.
-func (r *Repository) Manifest(ctx context.Context, digest string, most int64) ([]byte, error) {
-	content, _, err := r.Tagged(ctx, digest, most)
+// Manifest returns the manifest with the digest ("sha256:<hex>"), at most
+// ocimanifest.MaxSize bytes.
+func (r *Repository) Manifest(ctx context.Context, digest string) ([]byte, error) {
+	content, _, err := r.Tagged(ctx, digest)
 	if err == nil && digestOf(content) != digest {
 		return nil, fmt.Errorf("%w as the manifest %s", ErrMismatch, digest)
 	}
 	return content, err
 }
 
-// Tagged returns the manifest that the registry says has the tag, in no more than
-// most bytes, and what kind it says that it is. Nothing shows that either is true.
-func (r *Repository) Tagged(ctx context.Context, tag string, most int64) (_ []byte, _ types.MediaType, err error) {
+// Tagged returns the manifest that the registry says has the tag, at most
+// ocimanifest.MaxSize bytes, and the media type that it says it has. Neither is
+// verified.
+func (r *Repository) Tagged(ctx context.Context, tag string) (_ []byte, _ types.MediaType, err error) {
 	response, err := r.ask(ctx, http.MethodGet, "manifests/"+tag)
 	if err != nil {
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	content, err := io.ReadAll(io.LimitReader(response.Body, most+1))
-	if err == nil && int64(len(content)) > most {
-		return nil, "", fmt.Errorf("%w: a manifest of more than %d bytes", ErrTooLarge, most)
+	content, err := io.ReadAll(io.LimitReader(response.Body, ocimanifest.MaxSize+1))
+	if err == nil && len(content) > ocimanifest.MaxSize {
+		return nil, "", fmt.Errorf("%w: a manifest of more than %d bytes", ErrTooLarge, ocimanifest.MaxSize)
 	}
 	return content, types.MediaType(response.Header.Get("Content-Type")), err
 }

@@ -146,8 +146,8 @@ func TestRunWithoutWhatIsOptional(t *testing.T) {
 	}
 	told := reported(t, 0, "--to", to, "--as", o.user)
 	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
-		if finding := byName(told)[name]; finding.Outcome != preflight.Warn || finding.Reason != reason || finding.Remediation == "" {
-			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, finding, reason)
+		if f := byName(told)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
+			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, f, reason)
 		}
 	}
 	house.ExpectNothingLeft(t)
@@ -337,9 +337,9 @@ func TestIdentitiesAreAudited(t *testing.T) {
 		"ReadOnlyAccess-" + zooNamespace + ".default": {reason: "ReadOnly", outcome: preflight.Pass, says: "may change nothing, says the API server to"},
 		"ReadOnlyAccess-" + zooNamespace + ".auditor": {reason: "MayWrite", outcome: preflight.Warn, says: "in namespace kube-public"},
 	} {
-		finding := told[name]
-		if finding.Outcome != want.outcome || finding.Reason != want.reason || !strings.Contains(finding.Message, want.says) || finding.Blocks {
-			t.Errorf("%s is %+v; want %s (%s) that says %q", name, finding, want.outcome, want.reason, want.says)
+		f := told[name]
+		if f.Outcome != want.outcome || f.Reason != want.reason || !strings.Contains(f.Message, want.says) || f.Blocks {
+			t.Errorf("%s is %+v; want %s (%s) that says %q", name, f, want.outcome, want.reason, want.says)
 		}
 	}
 	if message := told["ReadOnlyAccess-"+zooNamespace+".auditor"].Message; !strings.Contains(message, "the read-only guard of the run denies that") {

@@ -79,8 +79,8 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
 	var last time.Time
-	for _, finding := range told.Findings {
-		ended, err := time.Parse(time.RFC3339Nano, finding.Evidence["ended"])
+	for _, f := range told.Findings {
+		ended, err := time.Parse(time.RFC3339Nano, f.Evidence["ended"])
 		if err == nil && ended.After(last) {
 			last = ended
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -133,20 +134,20 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 	if told.Verdict.Decision != decision {
 		t.Errorf("decision %s, want %s", told.Verdict.Decision, decision)
 	}
-	found := map[string]preflight.Finding{}
-	for _, finding := range told.Findings {
-		found[finding.Name] = finding
-		if finding.Job != nil {
-			found[jobOf(finding)] = finding
+	found := map[string]finding.Finding{}
+	for _, f := range told.Findings {
+		found[f.Name] = f
+		if f.Job != nil {
+			found[jobOf(f)] = f
 		}
 	}
 	for name := range animals {
 		t.Run(name, func(t *testing.T) {
-			finding, ok := found[name]
+			f, ok := found[name]
 			if !ok {
-				finding = found["Zoo."+camel(name)]
+				f = found["Zoo."+camel(name)]
 			}
-			expectEnding(t, finding, endings()[name])
+			expectEnding(t, f, endings()[name])
 		})
 	}
 	// The built-in checks had to report too.
@@ -156,24 +157,24 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 	house.ExpectNothingLeft(t)
 }
 
-func expectEnding(t *testing.T, finding preflight.Finding, want ending) {
+func expectEnding(t *testing.T, f finding.Finding, want ending) {
 	t.Helper()
-	if finding.Outcome != want.outcome || finding.Reason != want.want || !strings.Contains(finding.Message, want.says) {
+	if f.Outcome != want.outcome || f.Reason != want.want || !strings.Contains(f.Message, want.says) {
 		t.Errorf("%s: %s (%s) %q; want %s (%s) that says %q",
-			want.reason, finding.Outcome, finding.Reason, finding.Message, want.outcome, want.want, want.says)
+			want.reason, f.Outcome, f.Reason, f.Message, want.outcome, want.want, want.says)
 	}
-	if want.finding != "" && finding.Name != want.finding {
-		t.Errorf("%s: the finding is called %s, want %s", want.reason, finding.Name, want.finding)
+	if want.finding != "" && f.Name != want.finding {
+		t.Errorf("%s: the finding is called %s, want %s", want.reason, f.Name, want.finding)
 	}
-	troubled := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown
-	if troubled != finding.Blocks || (troubled && finding.Remediation == "") {
-		t.Errorf("%s: blocks %t, remediation %q", want.reason, finding.Blocks, finding.Remediation)
+	troubled := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown
+	if troubled != f.Blocks || (troubled && f.Remediation == "") {
+		t.Errorf("%s: blocks %t, remediation %q", want.reason, f.Blocks, f.Remediation)
 	}
 }
 
 // jobOf is the name that the author gave to the Job of a finding.
-func jobOf(finding preflight.Finding) string {
-	return finding.Job.Name[:strings.LastIndex(finding.Job.Name, "-")]
+func jobOf(f finding.Finding) string {
+	return f.Job.Name[:strings.LastIndex(f.Job.Name, "-")]
 }
 
 func camel(name string) string {

@@ -32,9 +32,9 @@ func TestChecksCannotWrite(t *testing.T) {
 	if audit.Outcome != preflight.Warn || !strings.Contains(audit.Message, "the read-only guard of the run denies that") {
 		t.Errorf("the account is %+v, want a warning of what it may, and who denies it", audit)
 	}
-	finding := byName(told)["Zoo.Animal"]
-	if finding.Outcome != preflight.Unknown || !strings.Contains(finding.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
-		t.Errorf("%s: %q; want Unknown, and what it tried", finding.Outcome, finding.Message)
+	f := byName(told)["Zoo.Animal"]
+	if f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
+		t.Errorf("%s: %q; want Unknown, and what it tried", f.Outcome, f.Message)
 	}
 	_, err := house.Client(t).CoreV1().ConfigMaps(zooNamespace).Get(t.Context(), "droppings", metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 func TestNodesPullImages(t *testing.T) {
@@ -41,7 +41,7 @@ func TestNodesPullImages(t *testing.T) {
 			if got := fmt.Sprintf("%s %s", pulled.Outcome, pulled.Reason); got != tc.want || !strings.Contains(pulled.Message, tc.says) {
 				t.Errorf("%s: %s: %q, want %s: %q", tc.reason, got, pulled.Message, tc.want, tc.says)
 			}
-			if space := found["NodeDiskSpace"]; space.Source != preflight.SourceImage || space.Evidence["nodesWithKnownSpace"] != "1" {
+			if space := found["NodeDiskSpace"]; space.Source != finding.SourceImage || space.Evidence["nodesWithKnownSpace"] != "1" {
 				t.Errorf("%s: %+v, want what the kubelet says about its disk", tc.reason, space)
 			}
 			if told.Verdict.Decision != tc.decision {

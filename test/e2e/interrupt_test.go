@@ -58,7 +58,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided {
 		t.Errorf("phase %s, decision %s; want Interrupted, Undecided", told.Run.Phase, told.Verdict.Decision)
 	}
-	if finding := byName(told)["Zoo.Animal"]; finding.Outcome != "Pass" {
+	if f := byName(told)["Zoo.Animal"]; f.Outcome != "Pass" {
 		t.Errorf("what had been said before is lost: %+v", told.Findings)
 	}
 	house.ExpectNothingLeft(t)
@@ -127,9 +127,9 @@ func TestParallelismIsKept(t *testing.T) {
 	told := reported(t, 0, "--to", to, "--parallelism", "1")
 	type span struct{ start, end string }
 	var spans []span
-	for _, finding := range told.Findings {
-		if finding.Job != nil {
-			spans = append(spans, span{finding.Job.StartTime, finding.Job.CompletionTime})
+	for _, f := range told.Findings {
+		if f.Job != nil {
+			spans = append(spans, span{f.Job.StartTime, f.Job.CompletionTime})
 		}
 	}
 	if len(spans) != 3 {

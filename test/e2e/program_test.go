@@ -5,8 +5,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
@@ -40,10 +40,10 @@ func reported(tb testing.TB, code int, args ...string) report.Report {
 	return told
 }
 
-func byName(told report.Report) map[string]preflight.Finding {
-	findings := map[string]preflight.Finding{}
-	for _, finding := range told.Findings {
-		findings[finding.Name] = finding
+func byName(told report.Report) map[string]finding.Finding {
+	findings := map[string]finding.Finding{}
+	for _, f := range told.Findings {
+		findings[f.Name] = f
 	}
 	return findings
 }

@@ -7,6 +7,7 @@ import (
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -47,9 +48,9 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 			if told.CVO.Accepts == nil || *told.CVO.Accepts || told.CVO.Reason != "RetrievePayload" {
 				t.Errorf("%s: cvo %+v, want that it refuses at RetrievePayload", tc.reason, told.CVO)
 			}
-			for _, finding := range told.Findings {
-				if finding.Source == preflight.SourceJob {
-					t.Errorf("%s: %s was launched", tc.reason, finding.Name)
+			for _, f := range told.Findings {
+				if f.Source == finding.SourceJob {
+					t.Errorf("%s: %s was launched", tc.reason, f.Name)
 				}
 			}
 
@@ -59,7 +60,7 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 			}
 			animal := byName(forced)["Zoo.Animal"]
 			signature = byName(forced)["ReleaseSignature"]
-			if animal.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != verdict.ByForce {
+			if animal.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
 				t.Errorf("%s: forced run has %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, animal, signature)
 			}
 			house.ExpectNothingLeft(t)

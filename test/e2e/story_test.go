@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/story"
@@ -41,9 +42,9 @@ func TestStory(t *testing.T) {
 		"MachineConfigOperator.IgnitionVersion":           preflight.Warn,
 	}
 	outcomes := map[string]preflight.Outcome{}
-	for name, finding := range byName(before) {
-		if _, known := want[name]; known || finding.Blocks || finding.Outcome == preflight.Warn {
-			outcomes[name] = finding.Outcome
+	for name, f := range byName(before) {
+		if _, known := want[name]; known || f.Blocks || f.Outcome == preflight.Warn {
+			outcomes[name] = f.Outcome
 		}
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
@@ -65,7 +66,7 @@ func TestStory(t *testing.T) {
 	if after.Verdict.Decision != verdict.Ready || len(after.Verdict.Blocking) > 0 {
 		t.Errorf("after the remedies: %+v", after.Verdict)
 	}
-	if bypass := byName(after)[gate].Bypass; bypass == nil || bypass.By != verdict.ByAdminAck {
+	if bypass := byName(after)[gate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {
 		t.Errorf("the acknowledged gate is not marked as such: %+v", byName(after)[gate])
 	}
 	house.ExpectNothingLeft(t)

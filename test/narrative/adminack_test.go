@@ -47,9 +47,9 @@ func TestAnAckIsWanted(t *testing.T) {
 
 	s.call(ready, "ack", removals)
 	s.run(ready, "--to", "4.9.59").because(names{}).finds(removalsGate, preflight.Fail, "Acknowledged")
-	for _, finding := range s.explain(ready, "4.9.59").findings {
-		if finding.Name == removalsGate && (finding.Bypass == nil || finding.Bypass.By != "AdminAck") {
-			t.Errorf("the gate is not marked as acknowledged: %+v", finding)
+	for _, f := range s.explain(ready, "4.9.59").findings {
+		if f.Name == removalsGate && (f.Bypass == nil || f.Bypass.By != "AdminAck") {
+			t.Errorf("the gate is not marked as acknowledged: %+v", f)
 		}
 	}
 }

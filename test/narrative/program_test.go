@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -86,8 +87,8 @@ func (s *scene) explain(code int, to string, args ...string) told {
 		s.t.Fatalf("%d targets, want one: %+v", len(made.Targets), made.Targets)
 	}
 	said := told{t: s.t, verdict: made.Targets[0].Verdict, cvo: made.Targets[0].CVO}
-	for _, finding := range made.Findings {
-		said.findings = append(said.findings, finding.Finding)
+	for _, f := range made.Findings {
+		said.findings = append(said.findings, f.Finding)
 	}
 	return said.ended(code, got, append(args, "--to", to))
 }
@@ -115,7 +116,7 @@ type told struct {
 	t        testing.TB
 	verdict  verdict.Verdict
 	cvo      report.CVO
-	findings []preflight.Finding
+	findings []finding.Finding
 }
 
 // ended expects that exit code.
@@ -148,9 +149,9 @@ func (o told) because(want names) told {
 // open are the findings that count, for who looks into a failure.
 func (o told) open() string {
 	var lines []string
-	for _, finding := range o.findings {
-		if verdict.Open(finding) {
-			lines = append(lines, finding.Name+" ("+finding.Reason+"): "+finding.Message)
+	for _, f := range o.findings {
+		if f.Open() {
+			lines = append(lines, f.Name+" ("+f.Reason+"): "+f.Message)
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -160,11 +161,11 @@ func (o told) open() string {
 // these words in them.
 func (o told) finds(name string, outcome preflight.Outcome, reason string, words ...string) told {
 	o.t.Helper()
-	for _, finding := range o.findings {
-		if finding.Name != name || finding.Outcome != outcome || finding.Reason != reason {
+	for _, f := range o.findings {
+		if f.Name != name || f.Outcome != outcome || f.Reason != reason {
 			continue
 		}
-		text := finding.Message + "\n" + finding.Remediation + "\n" + finding.URL
+		text := f.Message + "\n" + f.Remediation + "\n" + f.URL
 		missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(text, word) })
 		if len(missing) > 0 {
 			o.t.Errorf("%s does not say %q:\n%s", name, missing, text)
@@ -172,8 +173,8 @@ func (o told) finds(name string, outcome preflight.Outcome, reason string, words
 		return o
 	}
 	var have []string
-	for _, finding := range o.findings {
-		have = append(have, finding.Name+" "+string(finding.Outcome)+" "+finding.Reason)
+	for _, f := range o.findings {
+		have = append(have, f.Name+" "+string(f.Outcome)+" "+f.Reason)
 	}
 	o.t.Errorf("no finding %s %s %s among\n%s", name, outcome, reason, strings.Join(have, "\n"))
 	return o
@@ -182,9 +183,9 @@ func (o told) finds(name string, outcome preflight.Outcome, reason string, words
 // lacks expects no finding of that name.
 func (o told) lacks(name string) told {
 	o.t.Helper()
-	for _, finding := range o.findings {
-		if finding.Name == name {
-			o.t.Errorf("%s is told of: %s (%s): %s", name, finding.Outcome, finding.Reason, finding.Message)
+	for _, f := range o.findings {
+		if f.Name == name {
+			o.t.Errorf("%s is told of: %s (%s): %s", name, f.Outcome, f.Reason, f.Message)
 		}
 	}
 	return o

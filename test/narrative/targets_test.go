@@ -16,7 +16,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // The cluster of accepted-risks, with what keeps it in 4.18 besides: an
 // operator and an acknowledgement. CVO has both in one condition.
@@ -63,7 +63,7 @@ func TestTargets(t *testing.T) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +131,8 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 		t.Errorf("the version that nobody can compare is %s: %s", last.Version, last.Verdict.Decision)
 	}
 	told := told{t: t}
-	for _, finding := range all.Findings {
-		told.findings = append(told.findings, finding.Finding)
+	for _, f := range all.Findings {
+		told.findings = append(told.findings, f.Finding)
 	}
 	told.finds("Update", preflight.Unknown, "UnknownUpdateKind", "4.18.x").
 		finds("ClusterVersionRecommendedUpdate", preflight.Warn, "InvalidVersions", "4.18.x").

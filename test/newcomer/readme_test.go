@@ -9,14 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// block is one fenced block of the README. After the fence is its language: go
-// with the name of the file that it is, sh for commands to type, text for what
-// these print (… stands for what differs), console for what is only shown.
+// block is a fenced block of the README. Its language is go, followed by the name of
+// the file; sh for commands; text for the output of the commands in the previous
+// block, where … matches any text; or console for text that is not executed.
 type block struct {
 	section, language, file, text string
 }
 
-// readme reads the blocks of the SDK's README.
+func (b block) isInRepository() bool { return b.section == inRepository }
+
+// readme returns the blocks of the SDK's README.
 func readme(t *testing.T) []block {
 	t.Helper()
 	text, err := os.ReadFile("../../preflight-sdk/README.md")
@@ -35,17 +37,17 @@ func readme(t *testing.T) []block {
 	return blocks
 }
 
-// promised is what the README says that the commands before these blocks
-// print; empty where it says nothing.
-func promised(blocks []block) string {
+// documentedOutput returns the output of the commands before these blocks; empty if
+// the README does not document it.
+func documentedOutput(blocks []block) string {
 	if len(blocks) == 0 || blocks[0].language != "text" {
 		return ""
 	}
 	return blocks[0].text
 }
 
-// A block that the tests do not understand would not be tested.
-func TestEveryBlockIsUnderstood(t *testing.T) {
+// TestBlockLanguages fails for blocks that the other tests would ignore.
+func TestBlockLanguages(t *testing.T) {
 	t.Parallel()
 	var languages []string
 	for _, b := range readme(t) {
@@ -56,6 +58,9 @@ func TestEveryBlockIsUnderstood(t *testing.T) {
 	}
 	slices.Sort(languages)
 	if diff := cmp.Diff([]string{"console", "go", "sh", "text"}, slices.Compact(languages)); diff != "" {
-		t.Errorf("languages of blocks (-known +used):\n%s", diff)
+		t.Errorf("languages of blocks (-supported +used):\n%s", diff)
+	}
+	if !slices.ContainsFunc(readme(t), block.isInRepository) {
+		t.Errorf("no block in the section %q", inRepository)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,11 +21,11 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 }
 
-// newDeveloper is somebody with the repository of an operator, which has the
-// same modules as ours, and what the README says about asking the cluster.
-func newDeveloper(t *testing.T) newcomer {
+// newRepository returns a directory with the modules of this repository, which
+// include client-go, and the files of the README without those that require it.
+func newRepository(t *testing.T) workspace {
 	t.Helper()
-	n := newcomer{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")}
+	w := workspace{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")}
 	source, err := filepath.Abs("../../preflight-sdk")
 	if err != nil {
 		t.Fatal(err)
@@ -34,22 +35,14 @@ func newDeveloper(t *testing.T) newcomer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.write(t, file, string(text))
+		w.write(t, file, string(text))
 	}
-	n.try(t, "go mod edit -replace="+sdk+"="+source)
-	for _, b := range readme(t) {
-		switch {
-		case b.file == "main.go":
-			n.write(t, b.file, strings.ReplaceAll(b.text, "storageVersion()", "cordoned(connect)"))
-		case b.file != "" && b.section == inRepository:
-			n.write(t, b.file, b.text)
-		}
-	}
-	return n
+	w.mustRun(t, "go mod edit -replace="+sdk+"="+source)
+	w.writeFiles(t, slices.DeleteFunc(readme(t), block.isInRepository))
+	return w
 }
 
-// onServer is the test of the README on a real API server, with a node that is
-// cordoned.
+// onServer tests the check of the README on a real API server with a cordoned node.
 const onServer = `package main
 
 import (
@@ -65,30 +58,45 @@ func TestOnServer(t *testing.T) {
 }
 `
 
-// What the README says about client-go compiles, passes its own test, and
-// asks a real API server.
-func TestAskingTheCluster(t *testing.T) {
-	n := newDeveloper(t)
-	n.try(t, "go vet . && go test . && go build -o preflight .")
+// TestRepository follows the section with client-go: the check compiles, passes its
+// tests, gets its role, and reads from a real API server.
+func TestRepository(t *testing.T) {
+	w := newRepository(t)
+	w.mustRun(t, "UPDATE_GOLDEN=1 go test . && go test .")
 
-	n.environment = append(n.environment, "KUBECONFIG="+filepath.Join(n.dir, "absent"))
-	if output, ok := n.run(t, "./preflight"); ok || !strings.Contains(output, "? CordonedNodes: Unknown: cannot find the cluster: ") {
-		t.Errorf("without a cluster: want that it could not tell, got\n%s", output)
+	blocks := slices.DeleteFunc(readme(t), func(b block) bool { return !b.isInRepository() })
+	w.writeFiles(t, blocks)
+	if output, ok := w.run(t, "go test ."); ok || !strings.Contains(output, manifest) {
+		t.Errorf("the manifest does not grant the rule of the check that was added to main: want a failure, got\n%s", output)
 	}
-	n.environment = append(n.environment, "KUBECONFIG="+local.Kubeconfig)
-	if output := n.try(t, "./preflight"); output != "✓ CordonedNodes: Pass: No node is cordoned\n1 Pass\n" {
+	w.follow(t, blocks)
+	for _, part := range []string{"kind: ClusterRole\n", `resources: ["nodes"]`} {
+		if !strings.Contains(w.read(t, manifest), part) {
+			t.Errorf("the manifest does not contain %q:\n%s", part, w.read(t, manifest))
+		}
+	}
+	w.expectPrintedManifest(t)
+
+	w.mustRun(t, "go vet . && go build -o preflight .")
+	preflight := "./preflight --run CordonedNodes"
+	w.environment = append(w.environment, "KUBECONFIG="+filepath.Join(w.dir, "missing"))
+	if output, ok := w.run(t, preflight); ok || !strings.Contains(output, "? CordonedNodes: Unknown: cannot load the configuration of the cluster: ") {
+		t.Errorf("without a cluster: want an inconclusive check, got\n%s", output)
+	}
+	w.environment = append(w.environment, "KUBECONFIG="+local.Kubeconfig)
+	if output := w.mustRun(t, preflight); output != "✓ CordonedNodes: Pass: No node is cordoned\n1 Pass\n" {
 		t.Errorf("without a cordoned node: got\n%s", output)
 	}
 	cordon(t, "worker-1")
-	output := n.try(t, "./preflight")
+	output := w.mustRun(t, preflight)
 	if !strings.Contains(output, "‼ CordonedNodes: Warn: node worker-1 is cordoned") || !strings.Contains(output, "\n    oc adm uncordon worker-1\n") {
 		t.Errorf("with a cordoned node: got\n%s", output)
 	}
-	n.write(t, "server_test.go", onServer)
-	n.try(t, "go test -run TestOnServer .")
+	w.write(t, "server_test.go", onServer)
+	w.mustRun(t, "go test -run TestOnServer .")
 }
 
-// cordon makes a cordoned node for the time of the test.
+// cordon creates a cordoned node for the duration of the test.
 func cordon(t *testing.T, name string) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(local.Config)

@@ -58,7 +58,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
 			t.Errorf("the holder was told %v", context.Cause(holding))
 		}
-		if err := held.Finish(context.WithoutCancel(holding), record.Canceled, "Undecided", nil, nil); err != nil {
+		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Decision: "Undecided"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestCancelEndsWhatNobodyHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			held := w.begin('1', "Etcd.Quorum", "Etcd.Space")
-			held.Put(result("Etcd.Space", finding("Etcd.Space", preflight.Pass, "Passed")))
+			held.Put(result("Etcd.Space", found("Etcd.Space", preflight.Pass, "Passed")))
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(ready, "cancel", held.Record().ID)

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -217,8 +218,8 @@ func (w world) end(job *batchv1.Job) {
 
 func TestLogsThatAreGone(t *testing.T) {
 	w := newWorld(t)
-	named := finding("Etcd.Members", preflight.Fail, "NoQuorum")
-	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []preflight.Finding{named}})
+	named := found("Etcd.Members", preflight.Fail, "NoQuorum")
+	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{named}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(ready, "logs", id, name)
 		w.says(got.stderr, "the pods of Etcd.Quorum are gone, and their logs with them: this is what the record of the run has\n")

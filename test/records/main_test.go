@@ -19,7 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
@@ -73,8 +75,8 @@ func digest(digit rune) string { return "sha256:" + strings.Repeat(string(digit)
 func (w world) begin(release rune, checks ...string) *record.Held {
 	w.t.Helper()
 	held, err := w.records.Begin(w.t.Context(), record.Intent{
-		ID: uuid.NewString(), Digest: digest(release), Image: "registry/release@" + digest(release),
-		From: "4.18.3", To: "4.19." + string(release), ToolVersion: "test", Checks: checks,
+		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(release), Image: "registry/release@" + digest(release)},
+		ToolVersion: "test", Checks: checks,
 	}, "laptop_1")
 	if err != nil {
 		w.t.Fatal(err)
@@ -104,26 +106,23 @@ func (w world) ended(release rune, told report.Report, basis map[string]string) 
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := held.Finish(w.t.Context(), record.Complete, string(told.Verdict.Decision), text, basis); err != nil {
+	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Decision: string(told.Verdict.Decision), Report: text, Fingerprint: basis}); err != nil {
 		w.t.Fatal(err)
 	}
 	return held.Record().ID
 }
 
-// finding is one of a check of a release.
-func finding(name string, outcome preflight.Outcome, reason string) preflight.Finding {
-	return preflight.Finding{
-		Name: name, Source: preflight.SourceJob, Outcome: outcome, Reason: reason, Message: "because of " + reason,
-		Blocks: outcome == preflight.Fail || outcome == preflight.Unknown,
-	}
+// found is one of a check of a release.
+func found(name string, outcome preflight.Outcome, reason string) finding.Finding {
+	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: reason, Message: "because of " + reason}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}
 }
 
-func result(check string, findings ...preflight.Finding) record.Result {
+func result(check string, findings ...finding.Finding) record.Result {
 	return record.Result{Check: check, Findings: findings}
 }
 
 // told is a report of these findings that holds for a day.
-func told(findings ...preflight.Finding) report.Report {
+func told(findings ...finding.Finding) report.Report {
 	expected := verdict.Expectation{Checks: len(findings), Reported: len(findings)}
 	decided, sorted := verdict.Fold(findings, expected, verdict.Policy{})
 	decided.ValidUntil = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)

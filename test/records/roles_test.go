@@ -20,8 +20,8 @@ import (
 // an administrator's.
 func TestCommandsUnderTheirRoles(t *testing.T) {
 	w := newWorld(t)
-	before := w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	left := w.left('2', []string{"Etcd.Quorum"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	before := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	left := w.left('2', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	for _, tc := range []struct {
 		command string
 		code    int

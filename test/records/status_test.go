@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 
+	client "github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -20,9 +19,11 @@ import (
 // basis is what a verdict of now rests on.
 func (w world) basis() map[string]string {
 	w.t.Helper()
-	return fingerprint.Read(w.t.Context(), snapshot.Of(snapshot.Clients{
-		Kubernetes: w.client, OpenShift: configclient.NewForConfigOrDie(local.Config), Dynamic: dynamic.NewForConfigOrDie(local.Config),
-	}))
+	connected, err := client.Connect(local.Config, "test")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fingerprint.Read(w.t.Context(), snapshot.Of(connected))
 }
 
 func TestNothingIsRecorded(t *testing.T) {
@@ -37,15 +38,15 @@ func TestNothingIsRecorded(t *testing.T) {
 
 func TestStatusOfARunInProgress(t *testing.T) {
 	w := newWorld(t)
-	w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
 
 	got := w.call(undecided, "status")
 	w.says(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
 		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    nobody", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided\n")
 
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
-	held.Put(result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	held.Put(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	_, release := held.Hold(t.Context())
 	defer release()
 	w.until(func() bool {
@@ -89,13 +90,13 @@ func (w world) until(done func() bool) {
 // A run whose checks have all passed is not Ready before it says so.
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
-	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", finding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
 	w.says(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided\n")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
-	id := w.ended('1', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	id := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
 	w.says(w.call(ready, "status", id[:4]).stdout, "Ready: this cluster can be updated to 4.19.0.\n", "Verdict: Ready\n")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
@@ -111,11 +112,11 @@ func TestStatusOfAVerdict(t *testing.T) {
 	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
 	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Complete  Ready ")
 
-	expired := told(finding("Etcd.Quorum", preflight.Pass, "Passed"))
+	expired := told(found("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
 	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
-	unbased := w.ended('3', told(finding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
+	unbased := w.ended('3', told(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
 	w.says(w.call(undecided, "status", unbased).stdout, "what it rests on was not recorded")
 }
 
@@ -128,7 +129,7 @@ func (w world) forget(node *corev1.Node) {
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
-	first := w.ended('1', told(finding("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
+	first := w.ended('1', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
 	second := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	w.begin('3', "Etcd.Quorum")
 	got := w.call(ready, "history").stdout

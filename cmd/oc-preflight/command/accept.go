@@ -69,7 +69,7 @@ func accept(c *cobra.Command, client *client, flags acceptFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	kept, err := acceptance.Write(c.Context(), reached.dynamic, change)
+	kept, err := acceptance.Write(c.Context(), reached.Dynamic, change)
 	if err != nil {
 		return err
 	}

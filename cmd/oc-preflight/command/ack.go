@@ -24,10 +24,10 @@ kept.`,
 			if err != nil {
 				return err
 			}
-			if err := ackNeeds().Check(c.Context(), reached.kubernetes.AuthorizationV1()); err != nil {
+			if err := ackNeeds().Check(c.Context(), reached.Kubernetes.AuthorizationV1()); err != nil {
 				return err
 			}
-			done, err := gate.Acknowledge(c.Context(), reached.kubernetes.CoreV1(), args[0])
+			done, err := gate.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
 			if err != nil {
 				return err
 			}

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -43,24 +45,22 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
-	shelf, err := client.shelf(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	found, err := shelf.records.Get(c.Context(), run)
+	found, err := store.records.Get(c.Context(), run)
 	if err != nil {
 		return err
 	}
 	if found.Phase != record.Running {
 		return status(c, client, []string{found.ID}, flags.output)
 	}
-	config, err := flags.config(client)
+	options, err := flags.options(client, store.Cluster)
 	if err != nil {
 		return err
 	}
-	config, err = runner.Attach(config, found)
-	if err != nil {
-		return err
-	}
-	return conduct(c, client, flags, config)
+	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+		return runner.Attach(ctx, store.Cluster, found.ID, options)
+	})
 }

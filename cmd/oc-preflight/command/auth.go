@@ -60,8 +60,8 @@ images takes more: give the same --images as to it.`,
 	return c
 }
 
-// duty is a command, and what it takes to do it.
-type duty struct {
+// commandRole is a command, and what it takes to do it.
+type commandRole struct {
 	command string
 	needs   access.Needs
 	// remarks are what else there is to know of the roles.
@@ -72,9 +72,9 @@ type duty struct {
 const jobsRunAs = "Whoever may create Jobs in a namespace may run them as each of its ServiceAccounts."
 
 // duties are all commands that ask a cluster, of which one looks at images.
-func duties(images image.Mode) []duty {
+func commandRoles(images image.Mode) []commandRole {
 	const given = "The API server lets nobody create a role that allows more than they may do themselves, so what the roles of %s allow has to be added to these rules."
-	return []duty{
+	return []commandRole{
 		{"run", runner.RunNeeds(images), []string{
 			fmt.Sprintf("They are those for runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image this is done, and what is created is allowed in the namespaces of the release only.",
@@ -82,7 +82,7 @@ func duties(images image.Mode) []duty {
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
-		{"verify", runner.TrustNeeds(), nil},
+		{"verify", runner.VerifyNeeds(), nil},
 		{"ack", ackNeeds(), nil},
 		{"accept", acceptNeeds(), nil},
 		{"cleanup", launch.CleanupNeeds(), nil},
@@ -100,7 +100,7 @@ func duties(images image.Mode) []duty {
 
 func commandNames() []string {
 	var names []string
-	for _, each := range duties(image.Manifests) {
+	for _, each := range commandRoles(image.Manifests) {
 		names = append(names, each.command)
 	}
 	return names
@@ -123,7 +123,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 		if err != nil {
 			return err
 		}
-		chosen = []duty{{"run", needs, []string{fmt.Sprintf("They are those for one release only, with --images=%s.", flags.images), jobsRunAs}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("They are those for one release only, with --images=%s.", flags.images), jobsRunAs}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
@@ -134,18 +134,18 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 }
 
 // choose finds the commands, all of them when none is named.
-func (f authFlags) choose(names []string) ([]duty, error) {
+func (f authFlags) choose(names []string) ([]commandRole, error) {
 	mode := image.Mode(f.images)
 	if !slices.Contains(image.Modes(), mode) {
 		return nil, fmt.Errorf("--images: %q is none of %q", f.images, image.Modes())
 	}
-	all := duties(mode)
+	all := commandRoles(mode)
 	if len(names) == 0 {
 		return all, nil
 	}
-	var chosen []duty
+	var chosen []commandRole
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(each duty) bool { return each.command == name })
+		i := slices.IndexFunc(all, func(each commandRole) bool { return each.command == name })
 		if i < 0 {
 			return nil, fmt.Errorf("%q asks nothing of a cluster; what does is %s", name, strings.Join(commandNames(), ", "))
 		}
@@ -176,13 +176,17 @@ func subjects(texts []string) ([]rbacv1.Subject, error) {
 
 // forRelease is what a run of one release needs.
 func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, error) {
-	config, err := f.config(client)
+	reached, err := client.connect()
 	if err != nil {
 		return access.Needs{}, err
 	}
-	display := newDisplay(client.streams.ErrOut)
-	config.Progress = display.show
-	listing, err := runner.Checks(c.Context(), config)
+	options, err := f.options(client, reached)
+	if err != nil {
+		return access.Needs{}, err
+	}
+	display := client.display()
+	options.Observer = progressOnly(display)
+	listing, err := runner.Checks(c.Context(), reached, f.target, options)
 	display.close()
 	if err != nil {
 		return access.Needs{}, err
@@ -191,25 +195,25 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 		return listing.Needs, nil
 	}
 	var causes []string
-	for _, finding := range listing.Findings {
-		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown {
-			causes = append(causes, fmt.Sprintf("%s (%s): %s", finding.Name, finding.Reason, finding.Message))
+	for _, found := range listing.Findings {
+		if found.Outcome == preflight.Fail || found.Outcome == preflight.Unknown {
+			causes = append(causes, fmt.Sprintf("%s (%s): %s", found.Name, found.Reason, found.Message))
 		}
 	}
 	return access.Needs{}, errors.New("the release may not be read, so it is not known what its checks need: " + strings.Join(causes, "; "))
 }
 
 // write prints the roles of one command.
-func (d duty) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
+func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
-	comment(&page, fmt.Sprintf("What %q asks of the API server, and nothing else.", tool+" "+d.command))
-	if len(d.needs.Optional) > 0 {
-		comment(&page, "It does without these, and says so where it matters: "+access.Summarize(d.needs.Optional, len(d.needs.Optional))+".")
+	comment(&page, fmt.Sprintf("What %q asks of the API server, and nothing else.", tool+" "+r.command))
+	if len(r.needs.Optional) > 0 {
+		comment(&page, "It does without these, and says so where it matters: "+access.Summarize(r.needs.Optional, len(r.needs.Optional))+".")
 	}
-	for _, remark := range d.remarks {
+	for _, remark := range r.remarks {
 		comment(&page, remark)
 	}
-	for _, object := range d.needs.Roles("oc-preflight-"+d.command, subjects) {
+	for _, object := range r.needs.Roles("oc-preflight-"+r.command, subjects) {
 		text, err := yaml.Marshal(object)
 		if err != nil {
 			return err

@@ -36,12 +36,12 @@ Exit codes: 0 the run was canceled, 1 it was not, or had ended already, 2 wrong 
 }
 
 func cancel(ctx context.Context, client *client, id string) error {
-	shelf, err := client.shelf(ctx, runner.CancelNeeds())
+	store, err := client.runStore(ctx, runner.CancelNeeds())
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
-	ended, err := runner.Cancel(ctx, shelf.kubernetes, id, display.show)
+	display := client.display()
+	ended, err := runner.Cancel(ctx, store.Cluster, id, runner.Options{Observer: progressOnly(display)})
 	display.close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -21,33 +23,40 @@ func newChecks(client *client) *cobra.Command {
 		Long: `List the preflight checks that the target release ships, after verifying its
 signature. Nothing is created in the cluster.
 ` + exitHelp,
-		Args: noArguments,
+		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
+	flags.output = "text"
+	outputFlag(c, &flags.output, listing{})
 	return c
 }
 
 func checks(c *cobra.Command, client *client, flags runFlags) error {
-	if err := report.CheckFormat(flags.output); err != nil {
+	if err := report.CheckFormat(flags.output, listing{}); err != nil {
 		return usageError(err)
 	}
-	config, err := flags.config(client)
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	config.Timeout = runner.DefaultTimeout
-	display := newDisplay(client.streams.ErrOut)
-	config.Progress = display.show
-	listing, err := runner.Checks(c.Context(), config)
+	options, err := flags.options(client, reached)
+	if err != nil {
+		return err
+	}
+	display := client.display()
+	options.Observer = progressOnly(display)
+	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()
 	if err != nil {
 		return err
 	}
-	return writeListing(client.streams.Out, flags.output, listing)
+	if err := report.Write(client.streams.Out, flags.output, newListing(found)); err != nil {
+		return err
+	}
+	return exitOf(report.Report{Verdict: found.Verdict})
 }
 
 // listedCheck is one check as "checks -o json" has it.
@@ -70,29 +79,34 @@ func listed(check launch.Check) listedCheck {
 	return entry
 }
 
-func writeListing(w io.Writer, format string, listing runner.Listing) error {
-	checks := []listedCheck{}
-	for _, check := range listing.Checks {
-		checks = append(checks, listed(check))
+// listing is what "checks" shows.
+type listing struct {
+	Checks   []listedCheck     `json:"checks"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+func newListing(found runner.Listing) listing {
+	document := listing{Checks: []listedCheck{}, Findings: found.Findings}
+	for _, check := range found.Checks {
+		document.Checks = append(document.Checks, listed(check))
 	}
-	if format != "text" {
-		if err := report.WriteDocument(w, format, map[string]any{"checks": checks, "findings": listing.Findings}); err != nil {
-			return err
-		}
-		return decided(report.Report{Verdict: listing.Verdict})
-	}
+	return document
+}
+
+// WriteText writes the checks as a table, and every finding that is not a pass.
+func (l listing) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CHECK\tNAMESPACE\tMANIFEST")
-	for _, check := range checks {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", check.Name, check.Namespace, check.Manifest)
+	for _, check := range l.Checks {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", check.Name, check.Namespace, words.Line(check.Manifest, maxLine))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, finding := range listing.Findings {
-		if finding.Outcome != preflight.Pass {
-			fmt.Fprintf(w, "\n%s %s (%s): %s\n", finding.Outcome, finding.Name, finding.Reason, finding.Message)
+	for _, f := range l.Findings {
+		if f.Outcome != preflight.Pass {
+			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, words.Printable(f.Message))
 		}
 	}
-	return decided(report.Report{Verdict: listing.Verdict})
+	return nil
 }

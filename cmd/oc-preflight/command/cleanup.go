@@ -46,10 +46,10 @@ func cleanup(ctx context.Context, client *client, runs []string) error {
 	if err != nil {
 		return err
 	}
-	if err := launch.CleanupNeeds().Check(ctx, reached.kubernetes.AuthorizationV1()); err != nil {
+	if err := launch.CleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
-	launcher := launch.New(reached.kubernetes)
+	launcher := launch.New(reached.Kubernetes)
 	found, err := launcher.Runs(ctx)
 	if err != nil {
 		return err

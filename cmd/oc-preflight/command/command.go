@@ -7,20 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -77,19 +75,41 @@ folds it all into one verdict.`,
 		SilenceErrors: true,
 		Version:       toolVersion(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+
+		PersistentPreRun: func(*cobra.Command, []string) { client.startLog() },
 	}
 	client.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().IntVarP(&client.verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
 		newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
+}
+
+// flagError names the flag that was meant, where one differs in its dashes only.
+func flagError(c *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		meant := ""
+		c.Flags().VisitAll(func(flag *pflag.Flag) {
+			if bare(flag.Name) == bare(unknown.GetSpecifiedName()) {
+				meant = flag.Name
+			}
+		})
+		if meant != "" {
+			return usageError(fmt.Errorf("%w; write --%s", err, meant))
+		}
+	}
+	return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
+}
+
+// bare is a flag's name as one types it from memory.
+func bare(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
 func lastWord(name string) string {
@@ -107,40 +127,35 @@ func toolVersion() string {
 
 // client reaches the cluster that the user's flags name.
 type client struct {
-	flags   *genericclioptions.ConfigFlags
-	streams genericiooptions.IOStreams
+	flags     *genericclioptions.ConfigFlags
+	streams   genericiooptions.IOStreams
+	verbosity int
+	log       *slog.Logger
 }
 
-// cluster is the clients of one cluster.
-type cluster struct {
-	kubernetes kubernetes.Interface
-	openshift  configclient.Interface
-	dynamic    dynamic.Interface
-	monitoring monitoring.Cluster
-	clock      *clock
-}
-
-// connect makes the clients. It asks nothing of the server yet.
-func (c *client) connect() (cluster, error) {
+// connect makes the clients. It sends no request.
+func (c *client) connect() (*cluster.Cluster, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
-		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
+		return nil, fmt.Errorf("no cluster to ask: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.UserAgent = "oc-preflight/" + toolVersion()
-	config.QPS = -1 // the API server's own priority and fairness decides
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	config.Wrap(retry.Reads)
-	reached := cluster{clock: &clock{}}
-	reached.monitoring.Config = rest.CopyConfig(config)
-	config.Wrap(reached.clock.wrap)
-	var errs [3]error
-	reached.kubernetes, errs[0] = kubernetes.NewForConfig(config)
-	reached.openshift, errs[1] = configclient.NewForConfig(config)
-	reached.dynamic, errs[2] = dynamic.NewForConfig(config)
-	if err := errors.Join(errs[:]...); err != nil {
-		return cluster{}, fmt.Errorf("no cluster to ask: %w", err)
+	if !c.named() {
+		return nil, errors.New("no cluster to ask: there is no kubeconfig; log in with oc login, or name one with --kubeconfig or KUBECONFIG")
 	}
-	reached.monitoring.Dynamic = reached.dynamic
+	reached, err := cluster.Connect(config, "oc-preflight/"+toolVersion())
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to ask: %w", err)
+	}
 	return reached, nil
+}
+
+// named is false when no kubeconfig, flag or pod names a cluster: client-go would
+// ask localhost:8080 then.
+func (c *client) named() bool {
+	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {
+		return true
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
 }

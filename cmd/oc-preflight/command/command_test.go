@@ -26,11 +26,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
+var updateGolden = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *update,
+		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *updateGolden,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }
@@ -85,6 +85,12 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("SIGNED", signed)
 	env.Setenv("UNSIGNED", unsigned)
-	env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
-	return nil
+	kubeconfig := filepath.Join(env.WorkDir, "kubeconfig")
+	env.Setenv("KUBECONFIG", kubeconfig)
+	return os.WriteFile(kubeconfig, []byte(unreachable), 0o600)
 }
+
+// unreachable is a kubeconfig of a cluster whose API server does not listen.
+const unreachable = `{apiVersion: v1, kind: Config, current-context: c,
+ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}], contexts: [{name: c, context: {cluster: c}}]}
+`

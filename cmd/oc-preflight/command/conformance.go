@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
 )
@@ -78,24 +78,24 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
-	report, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
-		Progress: func(step string) { display.show(runner.Event{Step: step}) },
+	display := client.display()
+	result, err := conformance.Run(c.Context(), conformance.Config{
+		Kubernetes: reached.Kubernetes, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Progress: func(step string) { display.step(step) },
 	}, subject)
 	display.close()
-	if len(report.Results) == 0 && err != nil {
+	if len(result.Results) == 0 && err != nil {
 		return err
 	}
-	if err := errors.Join(err, conformance.Write(client.streams.Out, flags.output, report)); err != nil {
+	if err := errors.Join(err, report.Write(client.streams.Out, flags.output, result)); err != nil {
 		return err
 	}
-	return conforms(report)
+	return conforms(result)
 }
 
 // conforms turns the report into the error that carries its exit code.
-func conforms(report conformance.Report) error {
-	switch report.Outcome() {
+func conforms(result conformance.Report) error {
+	switch result.Outcome() {
 	case preflight.Pass:
 		return nil
 	case preflight.Fail:
@@ -106,8 +106,8 @@ func conforms(report conformance.Report) error {
 }
 
 func (f conformanceFlags) validate() error {
-	if !slices.Contains(conformance.Formats(), f.output) {
-		return fmt.Errorf("unknown output format %q: it must be one of %s", f.output, strings.Join(conformance.Formats(), ", "))
+	if err := report.CheckFormat(f.output, conformance.Report{}); err != nil {
+		return err
 	}
 	if f.timeout <= 0 {
 		return fmt.Errorf("the timeout %s leaves a check no time", f.timeout)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	changes "github.com/openshift/update-preflight/collector/diff"
+
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 func newDiff(client *client) *cobra.Command {
@@ -31,7 +33,7 @@ Exit codes: 0 when the runs were compared, whatever is different, 1 the tool fai
 		Args: oneOrTwoRuns,
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, changes.Changes{})
 	return c
 }
 
@@ -43,30 +45,30 @@ func oneOrTwoRuns(c *cobra.Command, args []string) error {
 }
 
 func diff(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, changes.Changes{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
 	defer done()
-	shelf, err := client.shelf(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	before, err := shelf.ended(c.Context(), args[0])
+	before, err := store.ended(c.Context(), args[0])
 	if err != nil {
 		return err
 	}
-	after, err := shelf.second(c.Context(), args)
+	after, err := store.second(c.Context(), args)
 	done()
 	if err != nil {
 		return err
 	}
-	return report.WriteChanges(client.streams.Out, format, report.Compare(before, after))
+	return report.Write(client.streams.Out, format, changes.Compare(before, after))
 }
 
 // ended is the report of a run that has ended: what is awaited still would read
 // as gone.
-func (s shelf) ended(ctx context.Context, id string) (report.Report, error) {
+func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
 		return report.Report{}, err
@@ -74,12 +76,12 @@ func (s shelf) ended(ctx context.Context, id string) (report.Report, error) {
 	if run.Phase == record.Running {
 		return report.Report{}, fmt.Errorf("run %s has not ended, so what it will find is not known; see: oc preflight status %[1]s", run.ID)
 	}
-	return runner.Stored(run)
+	return standing.Stored(run)
 }
 
 // second is the run to compare with: the newest that has ended, unless there is
 // one named.
-func (s shelf) second(ctx context.Context, args []string) (report.Report, error) {
+func (s runStore) second(ctx context.Context, args []string) (report.Report, error) {
 	if len(args) == 2 {
 		return s.ended(ctx, args[1])
 	}

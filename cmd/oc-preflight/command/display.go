@@ -9,22 +9,21 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"golang.org/x/term"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
-// display shows what a run is doing while it does.
+// display shows the progress of a run. Its methods are called one at a time.
 type display interface {
-	// show is called one event at a time.
-	show(event runner.Event)
-	// clear leaves the screen to the report; events may still follow.
+	step(text string)
+	status(status jobs.Status)
+	reported(findings []finding.Finding)
+	// clear leaves the screen to the report; more progress may follow.
 	clear()
-	// close is the end.
 	close()
 }
 
@@ -37,11 +36,11 @@ func newDisplay(w io.Writer) display {
 	return newLive(file)
 }
 
-// patience is how long a check may be in one state before a log tells of it.
-const patience = 2 * time.Second
+// stateTime is how long a check is in one state before a log reports it.
+const stateTime = 2 * time.Second
 
-// plain writes one line for each step and each answer, and for what a check
-// does while that lasts: a log shows what was waited for, and nothing twice.
+// plain writes one line for each step and each result, and for a state of a check
+// that lasts.
 type plain struct {
 	w       io.Writer
 	start   time.Time
@@ -50,15 +49,16 @@ type plain struct {
 
 	mutex  sync.Mutex
 	active map[string]jobs.Status
-	told   map[string]string
+	// written is the last line about each check.
+	written map[string]string
 }
 
 func newPlain(w io.Writer) *plain {
 	p := &plain{
 		w: w, start: time.Now(), stopped: make(chan struct{}),
-		active: map[string]jobs.Status{}, told: map[string]string{},
+		active: map[string]jobs.Status{}, written: map[string]string{},
 	}
-	p.ticker.Go(func() { every(patience/4, p.stopped, p.tellActive) })
+	p.ticker.Go(func() { every(stateTime/4, p.stopped, p.writeActive) })
 	return p
 }
 
@@ -76,39 +76,46 @@ func every(interval time.Duration, stopped <-chan struct{}, do func()) {
 	}
 }
 
-func (p *plain) show(event runner.Event) {
+func (p *plain) step(text string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	switch {
-	case event.Step != "":
-		p.line(event.Step)
-	case event.Status != nil && event.Status.State == jobs.Done:
-		delete(p.active, event.Status.Check)
-	case event.Status != nil:
-		p.active[event.Status.Check] = *event.Status
-	default:
-		for _, finding := range event.Answered {
-			p.line(answer(finding))
-		}
+	p.line(text)
+}
+
+func (p *plain) status(status jobs.Status) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if status.State == jobs.Done {
+		delete(p.active, status.Check)
+		return
+	}
+	p.active[status.Check] = status
+}
+
+func (p *plain) reported(findings []finding.Finding) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, f := range findings {
+		p.line(summary(f))
 	}
 }
 
-// tellActive writes what has lasted for a while and was not told yet.
-func (p *plain) tellActive() {
+// writeActive writes the states that have lasted for a while, each once.
+func (p *plain) writeActive() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(p.active)) {
 		status := p.active[name]
 		text := strings.TrimSpace(string(status.State) + ": " + status.Detail)
-		if time.Since(status.Since) >= patience && p.told[name] != text {
-			p.told[name] = text
+		if time.Since(status.Since) >= stateTime && p.written[name] != text {
+			p.written[name] = text
 			p.line(name + ": " + text)
 		}
 	}
 }
 
 func (p *plain) line(text string) {
-	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), oneLine(text))
+	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), words.Line(text, maxLine))
 }
 
 func (*plain) clear() {}
@@ -118,20 +125,10 @@ func (p *plain) close() {
 	p.ticker.Wait()
 }
 
-// answer is how a finished check reads in the progress.
-func answer(finding preflight.Finding) string {
-	return fmt.Sprintf("%s: %s (%s)", finding.Name, finding.Outcome, finding.Reason)
+// summary is one finding in the progress.
+func summary(f finding.Finding) string {
+	return fmt.Sprintf("%s: %s (%s)", f.Name, f.Outcome, f.Reason)
 }
 
-// oneLine keeps text from outside from moving the cursor.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return ' '
-		}
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
-}
+// maxLine bounds one line of progress, in bytes.
+const maxLine = 4 << 10

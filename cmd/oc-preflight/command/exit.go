@@ -48,7 +48,7 @@ func (e *exitError) Unwrap() error { return e.err }
 func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
 
 // decided turns the report into the error that carries its exit code.
-func decided(told report.Report) error {
+func exitOf(told report.Report) error {
 	switch {
 	case told.Run.Phase == report.PhaseInterrupted, told.Run.Phase == report.PhaseCanceled:
 		return &exitError{code: exitInterrupted}

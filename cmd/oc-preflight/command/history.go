@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/report"
 )
 
 func newHistory(client *client) *cobra.Command {
@@ -25,24 +26,24 @@ failed, 2 wrong usage.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, output) },
 	}
-	c.Flags().StringVarP(&output, "output", "o", output, "Output format: text or json.")
+	outputFlag(c, &output, history.History{})
 	return c
 }
 
 func showHistory(c *cobra.Command, client *client, format string) error {
-	if err := history.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, history.History{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the records")
 	defer done()
-	shelf, err := client.shelf(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	runs, err := shelf.records.List(c.Context())
+	runs, err := store.records.List(c.Context())
 	done()
 	if err != nil {
 		return err
 	}
-	return history.Write(client.streams.Out, format, runs, shelf.clock.now())
+	return report.Write(client.streams.Out, format, history.Of(runs, store.Now()))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
@@ -30,32 +31,31 @@ func (f *judgeFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that has to answer, asked from here. May be given more than once.")
 }
 
-// config is what the flags say, with clients for the cluster.
-func (f judgeFlags) config(client *client) (runner.Config, error) {
+// options are those of the flags, for a cluster.
+func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
 		read, err := readAcceptances(path)
 		if err != nil {
-			return runner.Config{}, usageError(fmt.Errorf("--accept-file: %w", err))
+			return runner.Options{}, usageError(fmt.Errorf("--accept-file: %w", err))
 		}
 		accepted = append(accepted, read...)
 	}
-	reached, err := client.connect()
-	if err != nil {
-		return runner.Config{}, err
-	}
-	find := reached.monitoring.Find
+	located := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
+	find := located.Find
 	if f.prometheus != "" {
-		if find, err = reached.monitoring.At(f.prometheus); err != nil {
-			return runner.Config{}, usageError(fmt.Errorf("--prometheus: %w", err))
+		at, err := located.At(f.prometheus)
+		if err != nil {
+			return runner.Options{}, usageError(fmt.Errorf("--prometheus: %w", err))
 		}
+		find = at
 	}
-	return runner.Config{
-		Kubernetes: reached.kubernetes, OpenShift: reached.openshift, Dynamic: reached.dynamic,
+	return runner.Options{
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
-		Accepted:   accepted, Accept: f.accept,
+		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), Now: reached.clock.now, ToolVersion: toolVersion(),
+		Logger: client.log,
+		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
 	}, nil
 }
 

@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
@@ -25,9 +26,10 @@ type live struct {
 
 	mutex  sync.Mutex
 	active map[string]jobs.Status
-	step   string
-	drawn  int // lines at the bottom that are ours
-	done   int
+	// current is the step that the run is at.
+	current string
+	drawn   int // lines at the bottom that are ours
+	done    int
 }
 
 func newLive(file *os.File) *live {
@@ -43,27 +45,33 @@ func (l *live) tick() {
 	l.redraw("")
 }
 
-func (l *live) show(event runner.Event) {
+func (l *live) step(text string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	switch {
-	case event.Step != "":
-		l.step = event.Step
-		l.redraw("")
-	case event.Status != nil && event.Status.State == jobs.Done:
-		delete(l.active, event.Status.Check)
+	l.current = text
+	l.redraw("")
+}
+
+func (l *live) status(status jobs.Status) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if status.State == jobs.Done {
+		delete(l.active, status.Check)
 		l.done++
-		l.redraw("")
-	case event.Status != nil:
-		l.active[event.Status.Check] = *event.Status
-		l.redraw("")
-	default:
-		var lines strings.Builder
-		for _, finding := range event.Answered {
-			lines.WriteString("  " + oneLine(answer(finding)) + "\n")
-		}
-		l.redraw(lines.String())
+	} else {
+		l.active[status.Check] = status
 	}
+	l.redraw("")
+}
+
+func (l *live) reported(findings []finding.Finding) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var lines strings.Builder
+	for _, f := range findings {
+		lines.WriteString("  " + words.Line(summary(f), maxLine) + "\n")
+	}
+	l.redraw(lines.String())
 }
 
 // redraw replaces our lines at the bottom, after writing scroll above them.
@@ -97,12 +105,12 @@ func (l *live) size() (width, height int) {
 
 // lines are what is going on now, at most as many as fit.
 func (l *live) lines(most int) []string {
-	if l.step == "" {
+	if l.current == "" {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s  (%d running or waiting, %d done)  %s", oneLine(l.step), len(l.active), l.done, since(l.start))}
+	lines := []string{fmt.Sprintf("%s  (%d running or waiting, %d done)  %s", words.Line(l.current, maxLine), len(l.active), l.done, since(l.start))}
 	if len(l.active) == 0 {
-		lines[0] = fmt.Sprintf("%s  %s", oneLine(l.step), since(l.start))
+		lines[0] = fmt.Sprintf("%s  %s", words.Line(l.current, maxLine), since(l.start))
 	}
 	statuses := make([]jobs.Status, 0, len(l.active))
 	for _, status := range l.active {
@@ -119,7 +127,7 @@ func (l *live) lines(most int) []string {
 		if len(lines) == most-1 && i < len(statuses)-1 {
 			return append(lines, fmt.Sprintf("  and %d more", len(statuses)-i))
 		}
-		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), oneLine(status.Detail)))
+		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), words.Line(status.Detail, maxLine)))
 	}
 	return lines
 }
@@ -155,7 +163,7 @@ func cut(line string, width int) string {
 func (l *live) clear() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.step = ""
+	l.current = ""
 	l.active = map[string]jobs.Status{}
 	l.redraw("")
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/logs"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -58,24 +58,24 @@ func runAndCheck(c *cobra.Command, args []string) error {
 func logsNeeds() access.Needs { return recordNeeds().And(logs.Needs()) }
 
 // reader shows what the pods of a Job print, and returns how many there were.
-type reader func(context.Context, shelf, *batchv1.Job, logs.Sink) (int, error)
+type reader func(context.Context, runStore, *batchv1.Job, logs.Sink) (int, error)
 
-func copyLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Copy(ctx, shelf.kubernetes, job, sink)
+func copyLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
+	return logs.Copy(ctx, store.Kubernetes, job, sink)
 }
 
-func followLogs(ctx context.Context, shelf shelf, job *batchv1.Job, sink logs.Sink) (int, error) {
-	return logs.Follow(ctx, shelf.kubernetes, job, sink)
+func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
+	return logs.Follow(ctx, store.Kubernetes, job, sink)
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
 	done := waiting(client.streams.ErrOut, "looking for the check")
 	defer done()
-	shelf, err := client.shelf(ctx, logsNeeds())
+	store, err := client.runStore(ctx, logsNeeds())
 	if err != nil {
 		return err
 	}
-	run, err := shelf.records.Get(ctx, args[0])
+	run, err := store.records.Get(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -83,13 +83,13 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return usageError(err)
 	}
-	job, err := logs.Find(ctx, shelf.kubernetes, run.ID, check)
+	job, err := logs.Find(ctx, store.Kubernetes, run.ID, check)
 	done()
 	if err != nil {
 		return err
 	}
 	if job != nil {
-		pods, err := read(ctx, shelf, job, logs.To(client.streams.Out, client.streams.ErrOut))
+		pods, err := read(ctx, store, job, logs.To(client.streams.Out, client.streams.ErrOut))
 		if err != nil || pods > 0 {
 			return err
 		}
@@ -103,7 +103,7 @@ func checkOf(run record.Record, name string) (string, error) {
 		return name, nil
 	}
 	for _, result := range run.Results {
-		named := func(finding preflight.Finding) bool { return finding.Name == name }
+		named := func(f finding.Finding) bool { return f.Name == name }
 		if slices.ContainsFunc(result.Findings, named) {
 			return result.Check, nil
 		}
@@ -125,7 +125,7 @@ func remembered(client *client, run record.Record, check string) error {
 	switch {
 	case at >= 0:
 		fmt.Fprintf(client.streams.ErrOut, "the pods of %s are gone, and their logs with them: this is what the record of the run has\n", check)
-		return report.WriteFindings(client.streams.Out, run.Results[at].Findings)
+		return report.Findings(run.Results[at].Findings).WriteText(client.streams.Out)
 	case run.Phase == record.Running:
 		return fmt.Errorf("%s has no pods, and has not answered: it has not started, or its Job has just been deleted", check)
 	}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 func newRender(streams genericiooptions.IOStreams) *cobra.Command {
@@ -34,17 +35,17 @@ something else has ended it sooner, only "status" finds out.
 		Args: oneArgument("one file, or -"),
 		RunE: func(_ *cobra.Command, args []string) error { return render(streams, args[0], output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, report.Report{})
 	return c
 }
 
-// outputFlag is -o for a report.
-func outputFlag(c *cobra.Command, output *string) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: text, json or yaml.")
+// outputFlag is -o for a document.
+func outputFlag(c *cobra.Command, output *string, document any) {
+	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
 }
 
 func render(streams genericiooptions.IOStreams, file, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
 	told, err := readReport(streams.In, file)
@@ -52,14 +53,14 @@ func render(streams genericiooptions.IOStreams, file, format string) error {
 		return usageError(err)
 	}
 	if told.Run.Phase != report.PhaseRunning && told.Holds() {
-		if cause := runner.Expired(told, time.Now()); cause != "" {
+		if cause := standing.Expired(told, time.Now()); cause != "" {
 			told.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
 	if err := report.Write(streams.Out, format, told); err != nil {
 		return err
 	}
-	return decided(told)
+	return exitOf(told)
 }
 
 // readReport reads a report that somebody stored.

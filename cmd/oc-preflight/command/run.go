@@ -1,19 +1,22 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/jobs"
 )
 
-// runFlags is everything that "run" can be told.
+// runFlags is everything that "run" can be removed.
 type runFlags struct {
 	targetFlags
 	trustFlags
@@ -62,7 +65,7 @@ not, the exit code is 1.
 
   # A release that the cluster does not know of
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
-		Args: noArguments,
+		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
@@ -84,7 +87,8 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "What Ctrl-C does: clean deletes what the run has in the cluster, detach leaves its checks at work, ask asks on a terminal and else cleans.")
-	c.Flags().StringVarP(&f.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(), ", ")+".")
+	f.output = "text"
+	outputFlag(c, &f.output, report.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -103,84 +107,116 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
-	config, err := flags.config(client)
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	return conduct(c, client, flags, config)
+	options, err := flags.options(client, reached)
+	if err != nil {
+		return err
+	}
+	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+		return runner.Run(ctx, reached, flags.target, options)
+	})
 }
 
 func (f *runFlags) checkConduct() error {
-	if err := report.CheckFormat(f.output); err != nil {
+	if err := report.CheckFormat(f.output, report.Report{}); err != nil {
 		return err
 	}
 	return checkInterrupt(f.onInterrupt)
 }
 
-// conduct runs a preflight, and tells of it while it goes on and when it ends.
-func conduct(c *cobra.Command, client *client, flags runFlags, config runner.Config) error {
-	display := newDisplay(client.streams.ErrOut)
-	leaving := &leaving{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
-	defer leaving.watch(c.Context())()
-	config.Progress = func(event runner.Event) {
-		leaving.note(event)
-		display.show(event)
-	}
-	config.Interrupted = leaving.choose
-	var writeError error
-	config.Verdict = func(told report.Report) {
-		display.clear()
-		writeError = report.Write(client.streams.Out, flags.output, told)
-	}
-	told, err := runner.Run(c.Context(), config)
+// conduct runs a preflight, and shows it while it runs and when it ends.
+func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+	display := client.display()
+	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	defer prompt.watch(c.Context())()
+	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
+		return report.Write(client.streams.Out, flags.output, withCommands(decided, c.Root().CommandPath()))
+	}}
+	options.Observer, options.OnInterrupt = follower, prompt.choose
+	decided, err := start(c.Context(), options)
 	display.close()
-	leaving.tellRemoval(told)
-	if err := errors.Join(err, writeError); err != nil {
+	prompt.reportRemoval(decided)
+	if err := errors.Join(err, follower.failure); err != nil {
 		return err
 	}
-	return decided(told)
+	return exitOf(decided)
 }
 
-// tellRemoval says what became of the objects of a run. The report that was
-// written lists them; this comes after it.
-func (l *leaving) tellRemoval(told report.Report) {
-	w := l.streams.ErrOut
+// observer shows a run on the display and writes its report.
+type observer struct {
+	display display
+	prompt  *interruptPrompt
+	write   func(report.Report) error
+	// failure is the error of writing the report.
+	failure error
+}
+
+// Started implements runner.Observer.
+func (o *observer) Started(run string) { o.prompt.started(run) }
+
+// Step implements runner.Observer.
+func (o *observer) Step(step string) { o.display.step(step) }
+
+// Status implements runner.Observer.
+func (o *observer) Status(status jobs.Status) { o.display.status(status) }
+
+// Reported implements runner.Observer.
+func (o *observer) Reported(findings []finding.Finding) { o.display.reported(findings) }
+
+// Decided implements runner.Observer.
+func (o *observer) Decided(decided report.Report) {
+	o.display.clear()
+	o.failure = o.write(decided)
+}
+
+// progressOnly is the observer of a command that writes no report of a run.
+func progressOnly(display display) *observer {
+	return &observer{display: display, prompt: &interruptPrompt{}, write: func(report.Report) error { return nil }}
+}
+
+// reportRemoval writes what became of the objects of a run, after the report,
+// which lists them.
+func (p *interruptPrompt) reportRemoval(removed report.Report) {
+	w := p.streams.ErrOut
 	switch {
-	case l.detached:
-		fmt.Fprintf(w, "the checks of run %s go on in the cluster; come back with: %s attach %[1]s\n", told.Run.ID, l.program)
-	case told.Removal == nil && len(told.Created) > 0:
-		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: %s cleanup %s\n", len(told.Created), l.program, told.Run.ID)
-	case told.Removal == nil:
-	case len(told.Removal.Left) == 0 && len(told.Removal.Deleted) > 0:
-		fmt.Fprintf(w, "%d objects of the run were deleted, and listing everything again found none\n", len(told.Removal.Deleted))
+	case p.detached:
+		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s attach %[1]s\n", removed.Run.ID, p.program)
+	case removed.Removal == nil && len(removed.Created) > 0:
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
+	case removed.Removal == nil:
+	case len(removed.Removal.Left) == 0 && len(removed.Removal.Deleted) > 0:
+		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))
 	default:
-		for _, object := range told.Removal.Left {
-			fmt.Fprintf(w, "still there: %s\n", objectName(object))
+		for _, object := range removed.Removal.Left {
+			fmt.Fprintf(w, "not deleted: %s\n", objectName(object))
 		}
 	}
 }
 
-// config makes the runner's configuration, with clients for the cluster.
-func (f runFlags) config(client *client) (runner.Config, error) {
-	if err := f.validate(); err != nil {
-		return runner.Config{}, usageError(err)
+// options are those of the flags, for a cluster.
+func (f runFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
+	if err := errors.Join(f.targetFlags.validate(), f.pullFlags.validate()); err != nil {
+		return runner.Options{}, usageError(err)
 	}
 	keyrings, stores, err := f.read()
 	if err != nil {
-		return runner.Config{}, err
+		return runner.Options{}, err
 	}
 	kept, err := f.cache(client)
 	if err != nil {
-		return runner.Config{}, err
+		return runner.Options{}, err
 	}
-	config, err := f.judgeFlags.config(client)
+	options, err := f.judgeFlags.options(client, reached)
 	if err != nil {
-		return runner.Config{}, err
+		return runner.Options{}, err
 	}
-	config.Target, config.Keyrings, config.Stores, config.Force = f.target, keyrings, stores, f.force
-	config.Repositories, config.Local, config.Cache = f.repositories, local(), kept
-	config.Only, config.Skip, config.NoJobs, config.Keep = f.only, f.skip, f.noJobs, f.keep
-	config.Rerun = f.rerun
-	config.Parallelism, config.Timeout, config.Images = f.parallelism, f.timeout, image.Mode(f.images)
-	return config, nil
+	options.Keyrings, options.Stores, options.Force = keyrings, stores, f.force
+	options.Repositories, options.Local, options.Cache = f.repositories, local(), kept
+	options.Only, options.Skip, options.NoJobs, options.Keep = f.only, f.skip, f.noJobs, f.keep
+	options.Rerun = f.rerun
+	options.Parallelism, options.Timeout, options.Images = f.parallelism, f.timeout, image.Mode(f.images)
+	return options, nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
-	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 func newStatus(client *client) *cobra.Command {
@@ -36,7 +36,7 @@ has it. It is never Ready: the exit code is 3 when something blocks already, els
 		Args: atMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output) },
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, report.Report{})
 	return c
 }
 
@@ -48,20 +48,20 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 }
 
 func status(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format); err != nil {
+	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
 	done := waiting(client.streams.ErrOut, "reading the record and the cluster")
 	defer done()
-	shelf, err := client.shelf(c.Context(), statusNeeds())
+	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {
 		return err
 	}
-	run, rest, err := shelf.find(c.Context(), args)
+	run, rest, err := store.find(c.Context(), args)
 	if err != nil {
 		return err
 	}
-	told, err := shelf.recall(c.Context(), run)
+	told, err := standing.Of(c.Context(), store.Cluster, run)
 	done()
 	if err != nil {
 		return err
@@ -72,11 +72,11 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	if err := report.Write(client.streams.Out, format, told); err != nil {
 		return err
 	}
-	return decided(told)
+	return exitOf(told)
 }
 
 // find is the run that is named, or the current one.
-func (s shelf) find(ctx context.Context, args []string) (run record.Record, rest []record.Record, err error) {
+func (s runStore) find(ctx context.Context, args []string) (run record.Record, rest []record.Record, err error) {
 	if len(args) == 0 {
 		return s.current(ctx)
 	}
@@ -86,4 +86,4 @@ func (s shelf) find(ctx context.Context, args []string) (run record.Record, rest
 
 // statusNeeds is what "status" asks of the API server. Where it may not see what
 // a verdict rests on, the verdict does not hold.
-func statusNeeds() access.Needs { return recordNeeds().And(runner.RecallNeeds()) }
+func statusNeeds() access.Needs { return recordNeeds().And(standing.Needs()) }

@@ -3,7 +3,9 @@ package command
 import (
 	"fmt"
 	"os"
+	"strings"
 
+	"github.com/blang/semver/v4"
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/runner"
@@ -21,6 +23,49 @@ func (f *targetFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.target.Latest, "to-latest", false, "Take the newest of the cluster's available updates.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Pull spec of the target's release image, by digest (by tag only with --force).")
 	c.Flags().BoolVar(&f.force, "force", false, "Go on with a release that cannot be verified, and past everything that blocks. The verdict says so.")
+}
+
+// validate recognizes a version that is written as a person would, and says how to
+// write it.
+func (f *targetFlags) validate() error {
+	version := f.target.Version
+	if strings.EqualFold(version, "latest") {
+		return fmt.Errorf("--to takes a version, not %q; write --to-latest", version)
+	}
+	if bare, ok := strings.CutPrefix(version, "v"); ok {
+		return fmt.Errorf("the version %q begins with a v; write --to %s", version, bare)
+	}
+	if looksLikeImage(version) {
+		return fmt.Errorf("--to takes a version, not the pull spec %q; write --to-image %[1]s", version)
+	}
+	return nil
+}
+
+// looksLikeImage is true for text that can only be meant as a pull spec.
+func looksLikeImage(text string) bool { return strings.ContainsAny(text, "/@") }
+
+// noArgument refuses arguments as wrong usage. A version or a pull spec is meant
+// as the target.
+func (f *targetFlags) noArgument(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	target := args[0]
+	switch {
+	case looksLikeImage(target):
+		return usageError(fmt.Errorf("%q takes no argument, but got %q; write --to-image %[2]s", c.CommandPath(), target))
+	case strings.EqualFold(target, "latest"):
+		return usageError(fmt.Errorf("%q takes no argument, but got %q; write --to-latest", c.CommandPath(), target))
+	}
+	if version := strings.TrimPrefix(target, "v"); semverLike(version) {
+		return usageError(fmt.Errorf("%q takes no argument, but got %q; write --to %s", c.CommandPath(), target, version))
+	}
+	return noArguments(c, args)
+}
+
+func semverLike(text string) bool {
+	_, err := semver.Parse(text)
+	return err == nil
 }
 
 // trustFlags override what the cluster trusts.

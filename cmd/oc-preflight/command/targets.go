@@ -51,26 +51,31 @@ decisions; with --to that of the decision: 0 Ready, 3 Blocked, 4 Undecided.
 	c.Flags().StringVar(&flags.to, "to", "", "Explain the update to this version only.")
 	flags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long it may take.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or yaml.")
+	flags.output = "text"
+	outputFlag(c, &flags.output, report.Targets{})
 	return c
 }
 
 func targets(c *cobra.Command, client *client, flags targetsFlags) error {
-	if err := report.CheckFormat(flags.output); err != nil {
+	if err := report.CheckFormat(flags.output, report.Targets{}); err != nil {
 		return usageError(err)
 	}
-	config, err := flags.config(client)
+	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	display := newDisplay(client.streams.ErrOut)
-	config.Target.Version, config.Timeout, config.Progress = flags.to, flags.timeout, display.show
-	told, err := runner.Targets(c.Context(), config)
+	options, err := flags.options(client, reached)
+	if err != nil {
+		return err
+	}
+	display := client.display()
+	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
+	told, err := runner.Targets(c.Context(), reached, flags.to, options)
 	display.close()
 	if err != nil {
 		return err
 	}
-	if err := report.WriteTargets(client.streams.Out, flags.output, told); err != nil {
+	if err := report.Write(client.streams.Out, flags.output, told); err != nil {
 		return err
 	}
 	if flags.to == "" {
@@ -86,7 +91,7 @@ func decidedAll(targets []report.Candidate) error {
 	for _, decision := range []verdict.Decision{verdict.Undecided, verdict.Blocked} {
 		for _, target := range targets {
 			if target.Verdict.Decision == decision {
-				worst = decided(report.Report{Verdict: target.Verdict})
+				worst = exitOf(report.Report{Verdict: target.Verdict})
 			}
 		}
 	}

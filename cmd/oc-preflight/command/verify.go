@@ -65,12 +65,12 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	if err := runner.TrustNeeds().Check(c.Context(), reached.kubernetes.AuthorizationV1()); err != nil {
+	if err := runner.VerifyNeeds().Check(c.Context(), reached.Kubernetes.AuthorizationV1()); err != nil {
 		return signature.Trust{}, err
 	}
 	given := signature.Trust{Keyrings: keyrings, Stores: stores}
-	trust, err := runner.Trust(c.Context(), reached.kubernetes.CoreV1(), reached.openshift.ConfigV1(), given)
-	trust.Now = reached.clock.now()
+	trust, err := signature.Override(c.Context(), reached.Kubernetes.CoreV1(), reached.OpenShift.ConfigV1(), given)
+	trust.Now = reached.Now()
 	return trust, err
 }
 

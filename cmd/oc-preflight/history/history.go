@@ -1,43 +1,46 @@
-// Package history answers: which runs were there, and how did they end?
+// Package history answers: which runs are recorded, and how did they end?
 package history
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
 // Kind is the kind of the JSON document, of report.APIVersion.
 const Kind = "PreflightHistory"
 
-// Formats lists the names of the output formats.
-func Formats() []string { return []string{"text", "json"} }
-
-// CheckFormat returns an error that names the formats there are when format is
-// not one of them.
-func CheckFormat(format string) error {
-	if slices.Contains(Formats(), format) {
-		return nil
-	}
-	return fmt.Errorf("unknown output format %q: it must be one of %s", format, strings.Join(Formats(), ", "))
-}
-
-// document is the history as JSON.
-type document struct {
+// History is a list of runs, as a document.
+type History struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Runs       []run  `json:"runs"`
+
+	records []record.Record
+	now     time.Time
+}
+
+// Of is the history of the runs, in the order given. now is the time by the clock
+// of the cluster.
+func Of(runs []record.Record, now time.Time) History {
+	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, now: now}
+	for _, each := range runs {
+		history.Runs = append(history.Runs, run{
+			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.Target.Version, Image: each.Target.Image,
+			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
+			Checks: len(each.Checks), Holder: each.Holder, ToolVersion: each.ToolVersion,
+		})
+	}
+	return history
 }
 
 // run is one run. Times are RFC 3339 in UTC.
@@ -56,34 +59,9 @@ type run struct {
 	ToolVersion string `json:"toolVersion,omitempty"`
 }
 
-// Write tells of the runs in the order given. now is the time by the clock of
-// the cluster.
-func Write(w io.Writer, format string, runs []record.Record, now time.Time) error {
-	if err := CheckFormat(format); err != nil {
-		return err
-	}
-	if format == "json" {
-		return writeJSON(w, runs)
-	}
-	return writeText(w, runs, now)
-}
-
-func writeJSON(w io.Writer, runs []record.Record) error {
-	told := document{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}}
-	for _, each := range runs {
-		told.Runs = append(told.Runs, run{
-			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.To, Image: each.Image,
-			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
-			Checks: len(each.Checks), Holder: each.Holder, ToolVersion: each.ToolVersion,
-		})
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(told)
-}
-
-func writeText(w io.Writer, runs []record.Record, now time.Time) error {
+// WriteText writes the history as a table.
+func (h History) WriteText(w io.Writer) error {
+	runs, now := h.records, h.now
 	var page bytes.Buffer
 	if len(runs) == 0 {
 		page.WriteString("no run is recorded in this cluster\n")
@@ -92,7 +70,7 @@ func writeText(w io.Writer, runs []record.Record, now time.Time) error {
 		table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "RUN\tTARGET\tPHASE\tDECISION\tSTARTED\tAGE\tTOOK\tCHECKS")
 		for _, each := range runs {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.To), phase(each), cell(each.Decision),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each), cell(each.Decision),
 				cell(stamp(each.StartTime)), since(each.StartTime, now), took(each), len(each.Checks))
 		}
 		_ = table.Flush() // to a buffer
@@ -101,7 +79,7 @@ func writeText(w io.Writer, runs []record.Record, now time.Time) error {
 	return err
 }
 
-// shortest is how many characters of the IDs tell the runs apart.
+// shortest is the number of characters by which the IDs differ.
 func shortest(runs []record.Record) int {
 	const least, most = 8, 36 // the first group of a UUID, and all of it
 	for digits := least; digits < most; digits++ {
@@ -116,7 +94,7 @@ func shortest(runs []record.Record) int {
 	return most
 }
 
-// phase says of a run that should go on when nobody is at it.
+// phase is that of the run, with a remark for a run in progress without a holder.
 func phase(run record.Record) string {
 	if run.Phase == record.Running && run.Holder == "" {
 		return cell(string(run.Phase) + " (left)")
@@ -145,16 +123,5 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// cell is what a column has: something, and nothing that drives a terminal.
-func cell(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+// cell is the text of a column, which is never empty.
+func cell(text string) string { return cmp.Or(words.Line(text, 256), "-") }

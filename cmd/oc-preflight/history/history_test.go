@@ -12,17 +12,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 // run is a run that began some time after start.
 func run(id string, after time.Duration, phase record.Phase, decision string) record.Record {
 	return record.Record{
-		Intent: record.Intent{ID: id, From: "4.18.3", To: "4.19.0", Image: "registry/release@sha256:bb", ToolVersion: "v0.1.0", Checks: []string{"A", "B"}},
+		Intent: record.Intent{ID: id, From: "4.18.3", Target: update.Release{Version: "4.19.0", Image: "registry/release@sha256:bb"}, ToolVersion: "v0.1.0", Checks: []string{"A", "B"}},
 		Phase:  phase, Decision: decision, StartTime: start.Add(after),
 	}
 }
@@ -55,10 +57,10 @@ func TestGolden(t *testing.T) {
 			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
 		},
 	} {
-		for _, format := range history.Formats() {
+		for _, format := range []string{"text", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := history.Write(&got, format, runs, start.Add(51*time.Hour)); err != nil {
+				if err := report.Write(&got, format, history.Of(runs, start.Add(51*time.Hour))); err != nil {
 					t.Fatal(err)
 				}
 				golden(t, name+"."+format, got.Bytes())
@@ -70,7 +72,7 @@ func TestGolden(t *testing.T) {
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, got, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -85,8 +87,8 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
-	err := history.Write(&bytes.Buffer{}, "yaml", nil, start)
-	if err == nil || !strings.Contains(err.Error(), `"yaml": it must be one of text, json`) {
-		t.Errorf("format yaml: %v", err)
+	err := report.Write(&bytes.Buffer{}, "xml", history.Of(nil, start))
+	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, json, yaml`) {
+		t.Errorf("format xml: %v", err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Sink is where logs go, one line at a time whoever writes.
@@ -44,7 +45,7 @@ type output struct {
 func (o *output) note(text string) {
 	o.sink.turn.Lock()
 	defer o.sink.turn.Unlock()
-	fmt.Fprintf(o.sink.notes, "%s%s\n", o.label, printable(text))
+	fmt.Fprintf(o.sink.notes, "%s%s\n", o.label, words.Printable(text))
 }
 
 // maxLine bounds what is written at once of a line.
@@ -92,17 +93,6 @@ func (o *output) write(line []byte) error {
 	o.sink.turn.Lock()
 	defer o.sink.turn.Unlock()
 	o.taken += int64(len(line))
-	_, err := fmt.Fprintf(o.sink.lines, "%s%s\n", o.prefix, printable(strings.TrimSuffix(string(line), "\n")))
+	_, err := fmt.Fprintf(o.sink.lines, "%s%s\n", o.prefix, words.Printable(strings.TrimSuffix(string(line), "\n")))
 	return err
-}
-
-// printable drops what could drive a terminal: a pod is not to be trusted with
-// that.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, text)
 }

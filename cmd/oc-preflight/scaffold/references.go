@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// referencesFile lists the images that the manifests of a repository mention.
-// "oc adm release new" puts the release's images in their place.
+// referencesFile lists the images in the manifests of a repository. "oc adm release
+// new" replaces them with the images of the release.
 const referencesFile = "manifests/image-references"
 
-// imageOf is what the manifests of a repository have to call the image of the
-// component, and whether its image-references say so already.
+// imageOf returns the pull spec by which manifests refer to the image of the
+// component. listed reports whether image-references contains it already.
 func imageOf(references []byte, component string) (image string, listed bool, err error) {
 	var stream imagev1.ImageStream
 	if err := yaml.Unmarshal(references, &stream); err != nil {
@@ -24,7 +24,7 @@ func imageOf(references []byte, component string) (image string, listed bool, er
 			continue
 		}
 		if tag.From == nil || tag.From.Name == "" {
-			return "", false, fmt.Errorf("read %s: the tag %q does not say what the image is called", referencesFile, component)
+			return "", false, fmt.Errorf("read %s: the tag %q has no image name", referencesFile, component)
 		}
 		if _, err := name.ParseReference(tag.From.Name); err != nil {
 			return "", false, fmt.Errorf("read %s: the tag %q: %w", referencesFile, component, err)

@@ -1,10 +1,10 @@
-// Package scaffold answers: what does a new check start from? It makes the
-// files that an operator's repository needs to ship a preflight: a program, its
-// check and test, a Dockerfile, the manifests, and what is left to be done.
+// Package scaffold answers: which files does the repository of an operator need to
+// ship a new check? It creates a program with a check and its test, a Dockerfile, the
+// manifest, and the list of remaining steps.
 //
-// [New] is pure, and what it makes is complete: it builds, its test passes, and
-// the runner takes its manifests. [References] reads what there is to know of a
-// repository, and [Scaffold.Write] writes all files or none.
+// [New] is pure. Its files are complete: the program builds, its test passes, and the
+// runner accepts its manifest. [References] reads image-references of a repository,
+// and [Scaffold.Write] writes either all files or none.
 package scaffold
 
 import (
@@ -21,55 +21,55 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Parameters are what the files depend on. All but References are required.
+// Parameters are the input of [New]. All fields except References are required.
 type Parameters struct {
-	// Name of the check, in kebab case (storage-driver) or camel case
-	// (StorageDriver). It becomes the name of the check, which administrators
-	// type, and of the Job.
+	// Name is the name of the check, in kebab case (storage-driver) or camel case
+	// (StorageDriver). It determines the name of the check, which administrators type,
+	// and the name of the Job.
 	Name string
-	// Component is the operator's name in the release, e.g.
-	// cluster-foo-operator: the tag of its image in image-references.
+	// Component is the name of the operator in the release, e.g. cluster-foo-operator:
+	// the tag of its image in image-references.
 	Component string
-	// Namespace is where the Job runs. It must be there before the update.
+	// Namespace is the namespace of the Job. It must exist before the update.
 	Namespace string
-	// References is the content of manifests/image-references as it is in the
-	// repository, empty where it has none.
+	// References is the content of manifests/image-references in the repository; empty
+	// if the file does not exist.
 	References []byte
 }
 
-// Scaffold is what a new check starts from.
+// Scaffold is the set of files for a new check.
 type Scaffold struct {
-	// Files are new, and sorted by path.
+	// Files are the files to create, sorted by path.
 	Files []File
 
 	about about
 }
 
-// File is a file of the operator's repository.
+// File is a file in the repository of the operator.
 type File struct {
-	// Path is relative to the root of the repository, with slashes.
+	// Path is relative to the root of the repository and has slashes.
 	Path    string
 	Content []byte
 }
 
-// about is what the templates are filled with.
+// about is the input of the templates.
 type about struct {
-	// Check is the name in camel case, Name the one in kebab case.
+	// Check is the name of the check in camel case, Name the one in kebab case.
 	Check, Name          string
 	Component, Namespace string
-	// Image is what the manifests call the operator's image, until
-	// "oc adm release new" puts the one of the release there.
+	// Image is the pull spec of the operator's image in the manifests, which "oc adm
+	// release new" replaces with the one of the release.
 	Image string
-	// Program is the directory of the program, Manifest the path of the
-	// manifests, both as in File.Path.
+	// Program is the directory of the program, Manifest the path of the manifest, both
+	// as in File.Path.
 	Program, Manifest string
-	// Listed is true where image-references needs no new entry.
+	// Listed is true if image-references needs no new entry.
 	Listed bool
-	// Tool is how the user calls oc-preflight.
+	// Tool is the command line by which the user calls oc-preflight.
 	Tool string
 }
 
-// New makes the files. The error says which parameter cannot be used, and why.
+// New returns the files for a new check. The error names the invalid parameter.
 func New(p Parameters) (Scaffold, error) {
 	check, name, err := names(p.Name)
 	if err != nil {
@@ -100,36 +100,36 @@ func New(p Parameters) (Scaffold, error) {
 	return about.files(sources)
 }
 
-// Steps says what is left to be done, for people. tool is how they call
-// oc-preflight.
+// Steps returns the remaining steps as text. tool is the command line by which the
+// user calls oc-preflight.
 func (s Scaffold) Steps(tool string) (string, error) {
 	s.about.Tool = tool
 	content, err := render("steps", s.about)
 	return string(content), err
 }
 
-// files makes each file of the template that it is named with, and the
-// manifests of what the check declares.
+// files renders each file from the template that sources maps it to, and adds the
+// manifest.
 func (a about) files(sources map[string]string) (Scaffold, error) {
-	manifests, err := a.manifests()
+	manifest, err := a.manifest()
 	if err != nil {
 		return Scaffold{}, err
 	}
-	made := Scaffold{about: a, Files: []File{{Path: a.Manifest, Content: manifests}}}
+	created := Scaffold{about: a, Files: []File{{Path: a.Manifest, Content: manifest}}}
 	for path, source := range sources {
 		content, err := render(source, a)
 		if err != nil {
 			return Scaffold{}, err
 		}
-		made.Files = append(made.Files, File{Path: path, Content: content})
+		created.Files = append(created.Files, File{Path: path, Content: content})
 	}
-	slices.SortFunc(made.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return made, nil
+	slices.SortFunc(created.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return created, nil
 }
 
-// manifests are what the program prints with --print-manifest. They depend on
-// nothing of the check but the rules, of which a new one has none.
-func (a about) manifests() ([]byte, error) {
+// manifest returns what the program prints with --print-manifest. It depends only on
+// the options and the rules of the check, and a new check has no rules.
+func (a about) manifest() ([]byte, error) {
 	options := preflight.ManifestOptions{Name: a.Name + "-preflight", Namespace: a.Namespace, Image: a.Image}
 	return preflight.Manifest(options, preflight.Check{
 		Name: a.Check,
@@ -137,7 +137,7 @@ func (a about) manifests() ([]byte, error) {
 	})
 }
 
-// The suffix keeps the Go tool away from what is Go only once it is filled.
+// The suffix hides the templates from the Go tool.
 //
 //go:embed templates/*.tmpl
 var templates embed.FS
@@ -155,8 +155,8 @@ func render(name string, about about) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// scalar is text as YAML has it: in quotes where it would not be read as text,
-// such as 123 and null, which can be names in Kubernetes.
+// scalar returns text as a YAML string. It is quoted if a parser would read another
+// type, such as 123 and null, which are valid names in Kubernetes.
 func scalar(text string) (string, error) {
 	quoted, err := yaml.Marshal(text)
 	return strings.TrimSpace(string(quoted)), err

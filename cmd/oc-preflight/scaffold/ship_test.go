@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/signature"
@@ -21,11 +22,11 @@ import (
 
 const sdk = "github.com/openshift/update-preflight/preflight-sdk"
 
-// operator runs commands in the repository of an operator that has nothing but
-// a new check, and no network.
+// operator runs commands without network access in the repository of an operator
+// that contains only a new check.
 type operator struct{ directory string }
 
-// newOperator makes the repository. Its SDK is the one of this working tree.
+// newOperator creates the repository. It uses the SDK of the working tree.
 func newOperator(t *testing.T) operator {
 	t.Helper()
 	tree, err := filepath.Abs("../../../preflight-sdk")
@@ -33,17 +34,17 @@ func newOperator(t *testing.T) operator {
 		t.Fatal(err)
 	}
 	o := operator{t.TempDir()}
-	if err := scaffolded(t, storageDriver).Write(o.directory); err != nil {
+	if err := newScaffold(t, storageDriver).Write(o.directory); err != nil {
 		t.Fatal(err)
 	}
 	o.run(t, "go", "mod", "init", "github.com/openshift/cluster-foo-operator")
-	// As long as the SDK has no version, this stands for "go get". Go 1.23 is
-	// the oldest that it supports.
+	// This replaces "go get" for an SDK without a version. Go 1.23 is the oldest
+	// supported version.
 	o.run(t, "go", "mod", "edit", "-go=1.23", "-require="+sdk+"@v0.0.0", "-replace="+sdk+"="+tree)
 	return o
 }
 
-// run returns what the command printed. It must succeed.
+// run returns the output of the command, which must succeed.
 func (o operator) run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	output, err := o.start(t, name, args...)
@@ -62,34 +63,34 @@ func (o operator) start(t *testing.T, name string, args ...string) (string, erro
 	return string(output), err
 }
 
-// TestBuild does what an author does next: nothing has to be changed before.
+// TestBuild tests and builds the files without changes.
 func TestBuild(t *testing.T) {
 	o := newOperator(t)
 	o.run(t, "go", "vet", "./...")
 	o.run(t, "go", "test", "./...")
 	if unformatted := o.run(t, "gofmt", "-l", "."); unformatted != "" {
-		t.Errorf("not as gofmt would have it: %s", unformatted)
+		t.Errorf("not formatted: %s", unformatted)
 	}
 	if _, err := os.Stat(filepath.Join(o.directory, "go.sum")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the SDK brings no other module, so there is no go.sum: %v", err)
+		t.Errorf("want no go.sum, because the SDK requires no other module: %v", err)
 	}
 
 	o.build(t)
 	got := o.run(t, "bin/preflight", "--from", "4.20.5", "--to", "4.21.3")
-	if !strings.Contains(got, "StorageDriver: Pass: The update does not go back") {
-		t.Errorf("an update to the next minor version passes, got:\n%s", got)
+	if !strings.Contains(got, "StorageDriver: Pass: The target is not an older minor version.") {
+		t.Errorf("an update to the next minor version: want a pass, got:\n%s", got)
 	}
 	got, err := o.start(t, "bin/preflight", "--from", "4.21.3", "--to", "4.20.5")
 	if err == nil || !strings.Contains(got, "StorageDriver: Fail: 4.20.5 would replace the newer 4.21.3") {
-		t.Errorf("one that goes back does not (%v), got:\n%s", err, got)
+		t.Errorf("an update to an older minor version: want a fail, got %v:\n%s", err, got)
 	}
 }
 
-// build runs the one RUN instruction of the Dockerfile, and sees that what it
-// makes is installed where the Job starts it.
+// build runs the RUN instruction of the Dockerfile. It fails the test unless the
+// Dockerfile copies the program to the path that the Job executes.
 func (o operator) build(t *testing.T) {
 	t.Helper()
-	dockerfile := read(t, o.directory)["cmd/storage-driver-preflight/Dockerfile"]
+	dockerfile := readAll(t, o.directory)["cmd/storage-driver-preflight/Dockerfile"]
 	for line := range strings.Lines(dockerfile) {
 		if command, ok := strings.CutPrefix(line, "RUN "); ok {
 			o.run(t, "sh", "-c", command)
@@ -105,8 +106,7 @@ func (o operator) build(t *testing.T) {
 	}
 }
 
-// TestRelease has a release ship the manifests as they are, and a run plan
-// their Job.
+// TestRelease tests that a run accepts the manifest in a release.
 func TestRelease(t *testing.T) {
 	server := httptest.NewServer(registry.New())
 	t.Cleanup(server.Close)
@@ -116,41 +116,41 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, parameters := range map[string]scaffold.Parameters{
-		"AsUsual":      storageDriver,
+		"NoReferences": storageDriver,
 		"OwnImage":     {Name: "StorageDriver", Component: "cluster-foo-operator", Namespace: "openshift-foo", References: references("cluster-foo-operator", "registry.example.com/foo:v1")},
-		"NotQuiteText": {Name: "null", Component: "123", Namespace: "456"},
+		"YAMLKeywords": {Name: "null", Component: "123", Namespace: "456"},
 		"LongestName":  {Name: strings.Repeat("x", 30), Component: strings.Repeat("c", 63), Namespace: strings.Repeat("n", 63)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made := scaffolded(t, parameters)
+			created := newScaffold(t, parameters)
 			plan := planned(t, host, release.Component{
-				Name: parameters.Component, Image: image, Source: source(parameters), Manifests: manifests(made),
+				Name: parameters.Component, Image: image, Source: source(parameters), Manifests: manifests(created),
 			})
 			if len(plan.Refused) > 0 || len(plan.Checks) != 1 {
-				t.Fatalf("want one check that is taken, got %+v, refused %v", plan.Checks, plan.Refused)
+				t.Fatalf("want one accepted check, got %+v, refused %v", plan.Checks, plan.Refused)
 			}
 			check := plan.Checks[0]
 			if !check.Framed || check.Component != parameters.Component || check.Job.Namespace != parameters.Namespace {
 				t.Errorf("want a framed check of %q in %q, got %+v", parameters.Component, parameters.Namespace, check)
 			}
 			if suffix := "-preflight-" + plan.Run.Suffix(); !strings.HasSuffix(check.Job.Name, suffix) {
-				t.Errorf("the name of the Job is not cut, and ends with %q; got %q", suffix, check.Job.Name)
+				t.Errorf("name of the Job %q: want the suffix %q", check.Job.Name, suffix)
 			}
 			var kinds []string
 			for _, object := range plan.Supporting {
 				kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
 			}
 			if diff := cmp.Diff([]string{"ServiceAccount"}, kinds); diff != "" {
-				t.Errorf("the Job has an identity of its own, which may do nothing as yet (-want +got):\n%s", diff)
+				t.Errorf("supporting objects: want a ServiceAccount without permissions (-want +got):\n%s", diff)
 			}
 			if got := check.Job.Spec.Template.Spec.Containers[0].Image; got != image {
-				t.Errorf("the image is the one of the release, %q; got %q", image, got)
+				t.Errorf("image %q: want the image of the release %q", got, image)
 			}
 		})
 	}
 }
 
-// source is what the manifests call the image, without a tag.
+// source returns the image name in the manifest, without a tag.
 func source(parameters scaffold.Parameters) string {
 	if parameters.References != nil {
 		return "registry.example.com/foo"
@@ -158,9 +158,9 @@ func source(parameters scaffold.Parameters) string {
 	return "quay.io/openshift/origin-" + parameters.Component
 }
 
-func manifests(made scaffold.Scaffold) map[string]string {
+func manifests(created scaffold.Scaffold) map[string]string {
 	texts := map[string]string{}
-	for _, file := range made.Files {
+	for _, file := range created.Files {
 		if name, ok := strings.CutPrefix(file.Path, "manifests/0000_"); ok {
 			texts["0000_"+name] = string(file.Content)
 		}
@@ -168,14 +168,20 @@ func manifests(made scaffold.Scaffold) map[string]string {
 	return texts
 }
 
-// planned reads the component back out of a release, and plans a run of it.
-func planned(t *testing.T, host string, component release.Component) launch.Plan {
+// shipped is a plan with what its draft refuses.
+type shipped struct {
+	launch.Plan
+	Refused []finding.Finding
+}
+
+// planned pushes a release with the component, reads it and plans a run.
+func planned(t *testing.T, host string, component release.Component) shipped {
 	t.Helper()
 	pullSpec, err := release.Push(t.Context(), host, release.Release{Version: "4.21.3", Components: []release.Component{component}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	forced, err := signature.Force(pullSpec, errors.New("not signed: it is made for this test"))
+	forced, err := signature.Force(pullSpec, errors.New("not signed: test release"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,5 +192,6 @@ func planned(t *testing.T, host string, component release.Component) launch.Plan
 	if len(got.Problems) > 0 {
 		t.Errorf("want no problems, got %v", got.Problems)
 	}
-	return launch.Build(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Image: got.Image, Digest: got.Digest}, got)
+	draft := launch.NewDraft("", got)
+	return shipped{Plan: draft.Bind(launch.Run{ID: "7f3c2a91-52de-4b1c-8d70-1f2e3d4c5b6a", Target: got.Release}), Refused: draft.Refused}
 }

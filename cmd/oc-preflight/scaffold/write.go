@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxReferences bounds image-references, of which the largest are a few KiB.
+// maxReferences limits the size of image-references. The largest have a few KiB.
 const maxReferences = 1 << 20
 
-// References reads the image-references of the repository in directory. They
-// are empty where it has none.
+// References reads image-references of the repository in directory. The content is
+// empty if the file does not exist.
 func References(directory string) (_ []byte, err error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
@@ -35,31 +35,30 @@ func References(directory string) (_ []byte, err error) {
 		return nil, err
 	}
 	if len(content) > maxReferences {
-		return nil, fmt.Errorf("read %s: it has more than %d bytes", referencesFile, maxReferences)
+		return nil, fmt.Errorf("read %s: more than %d bytes", referencesFile, maxReferences)
 	}
 	return content, nil
 }
 
-// ExistsError says that files are in the way. None of them was touched.
+// ExistsError means that files exist already. No file was written.
 type ExistsError struct {
-	// Paths are as in File.Path.
+	// Paths are the existing files, as in File.Path.
 	Paths []string
 }
 
 func (e *ExistsError) Error() string {
-	return "there is already " + strings.Join(e.Paths, ", ") + ": nothing was written"
+	return "files already exist: " + strings.Join(e.Paths, ", ") + "; no file was written"
 }
 
-// Write puts all files into the repository in directory, which exists, or none
-// of them. It replaces nothing: where a file is there already, the error is an
-// *ExistsError.
+// Write writes all files to the repository in directory, which must exist, or none of
+// them. It does not replace files: if one exists, the error is an *ExistsError.
 func (s Scaffold) Write(directory string) (err error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	if err := s.vacant(root); err != nil {
+	if err := s.checkAbsent(root); err != nil {
 		return err
 	}
 	w := writer{root: root}
@@ -71,28 +70,28 @@ func (s Scaffold) Write(directory string) (err error) {
 	return nil
 }
 
-// vacant fails when anything is where a file is to be.
-func (s Scaffold) vacant(root *os.Root) error {
-	var taken ExistsError
+// checkAbsent returns an *ExistsError if any of the files exists.
+func (s Scaffold) checkAbsent(root *os.Root) error {
+	var existing ExistsError
 	for _, file := range s.Files {
 		_, err := root.Lstat(file.Path)
 		switch {
 		case err == nil:
-			taken.Paths = append(taken.Paths, file.Path)
+			existing.Paths = append(existing.Paths, file.Path)
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
 	}
-	if len(taken.Paths) > 0 {
-		return &taken
+	if len(existing.Paths) > 0 {
+		return &existing
 	}
 	return nil
 }
 
-// writer remembers what it made, files and directories, in that order.
+// writer records the files and directories that it creates, in order.
 type writer struct {
-	root *os.Root
-	made []string
+	root    *os.Root
+	created []string
 }
 
 func (w *writer) write(file File) error {
@@ -103,12 +102,12 @@ func (w *writer) write(file File) error {
 	if err != nil {
 		return err
 	}
-	w.made = append(w.made, file.Path)
+	w.created = append(w.created, file.Path)
 	_, err = out.Write(file.Content)
 	return errors.Join(err, out.Close())
 }
 
-// mkdir makes a directory and those above it, where they are missing.
+// mkdir creates the directory and its missing parents.
 func (w *writer) mkdir(directory string) error {
 	if directory == "." {
 		return nil
@@ -121,15 +120,15 @@ func (w *writer) mkdir(directory string) error {
 		return nil
 	}
 	if err == nil {
-		w.made = append(w.made, directory)
+		w.created = append(w.created, directory)
 	}
 	return err
 }
 
-// undo removes what was made, the last first.
+// undo removes what was created, in reverse order.
 func (w *writer) undo() error {
 	var failed error
-	for _, path := range slices.Backward(w.made) {
+	for _, path := range slices.Backward(w.created) {
 		failed = errors.Join(failed, w.root.Remove(path))
 	}
 	return failed

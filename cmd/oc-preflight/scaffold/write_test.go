@@ -12,8 +12,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
 )
 
-// lay makes files and, where the content begins with "-> ", symbolic links.
-func lay(t *testing.T, files map[string]string) string {
+// newDirectory returns a directory with files. A content that begins with "-> " is
+// the target of a symbolic link.
+func newDirectory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	directory := t.TempDir()
 	for path, content := range files {
@@ -32,7 +33,7 @@ func lay(t *testing.T, files map[string]string) string {
 	return directory
 }
 
-// list has every entry below a directory.
+// list returns the paths of all entries below a directory.
 func list(t *testing.T, directory string) []string {
 	t.Helper()
 	var paths []string
@@ -47,21 +48,21 @@ func list(t *testing.T, directory string) []string {
 }
 
 func TestWrite(t *testing.T) {
-	directory := lay(t, map[string]string{"cmd/operator/main.go": "package main", "manifests/0000_50_deployment.yaml": "{}"})
-	made := scaffolded(t, storageDriver)
-	if err := made.Write(directory); err != nil {
+	directory := newDirectory(t, map[string]string{"cmd/operator/main.go": "package main", "manifests/0000_50_deployment.yaml": "{}"})
+	created := newScaffold(t, storageDriver)
+	if err := created.Write(directory); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"cmd/operator/main.go": "package main", "manifests/0000_50_deployment.yaml": "{}"}
-	for _, file := range made.Files {
+	for _, file := range created.Files {
 		want[file.Path] = string(file.Content)
 	}
-	if diff := cmp.Diff(want, read(t, directory)); diff != "" {
-		t.Errorf("all files are beside those that were there (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, readAll(t, directory)); diff != "" {
+		t.Errorf("want the new files and the existing ones (-want +got):\n%s", diff)
 	}
 }
 
-// TestWriteNothing shows what keeps all files from being written.
+// TestWriteNothing tests the cases in which no file is written.
 func TestWriteNothing(t *testing.T) {
 	const (
 		check = "cmd/storage-driver-preflight/check.go"
@@ -72,16 +73,16 @@ func TestWriteNothing(t *testing.T) {
 		files  map[string]string
 		exists []string
 	}{
-		"Files":            {"each file in the way is named, in order", map[string]string{job: "mine", check: "mine"}, []string{check, job}},
-		"DanglingLink":     {"a link is somebody's, wherever it leads", map[string]string{check: "-> nowhere"}, []string{check}},
-		"FileForDirectory": {"a file is no directory", map[string]string{"cmd": "mine"}, nil},
-		"LinkOutside":      {"a repository ends where it ends", map[string]string{"cmd": "-> /"}, nil},
-		"Halfway":          {"what was written before the failure is taken back", map[string]string{"manifests": "-> nowhere"}, nil},
+		"Files":            {"the error lists the existing files in order", map[string]string{job: "mine", check: "mine"}, []string{check, job}},
+		"DanglingLink":     {"a dangling link is an existing file", map[string]string{check: "-> nowhere"}, []string{check}},
+		"FileForDirectory": {"a file is not a directory", map[string]string{"cmd": "mine"}, nil},
+		"LinkOutside":      {"files are not written outside of the repository", map[string]string{"cmd": "-> /"}, nil},
+		"Halfway":          {"files that were written before a failure are removed", map[string]string{"manifests": "-> nowhere"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			directory := lay(t, tc.files)
+			directory := newDirectory(t, tc.files)
 			before := list(t, directory)
-			err := scaffolded(t, storageDriver).Write(directory)
+			err := newScaffold(t, storageDriver).Write(directory)
 			if err == nil {
 				t.Fatalf("%s: want an error", tc.reason)
 			}
@@ -97,8 +98,8 @@ func TestWriteNothing(t *testing.T) {
 			}
 		})
 	}
-	if err := scaffolded(t, storageDriver).Write(filepath.Join(t.TempDir(), "missing")); err == nil {
-		t.Error("a repository that is not there: want an error")
+	if err := newScaffold(t, storageDriver).Write(filepath.Join(t.TempDir(), "missing")); err == nil {
+		t.Error("a missing repository: want an error")
 	}
 }
 
@@ -109,20 +110,20 @@ func TestReadReferences(t *testing.T) {
 		want   string
 		fails  bool
 	}{
-		"There":     {reason: "it is read as it is", files: map[string]string{"manifests/image-references": "tags"}, want: "tags"},
-		"None":      {reason: "a repository need not have one"},
-		"TooLong":   {reason: "no image-references is so long", files: map[string]string{"manifests/image-references": strings.Repeat(" ", 1<<20+1)}, fails: true},
-		"Outside":   {reason: "a repository ends where it ends", files: map[string]string{"manifests/image-references": "-> /etc/hostname"}, fails: true},
-		"Directory": {reason: "a directory has no content", files: map[string]string{"manifests/image-references/x": ""}, fails: true},
+		"Exists":    {reason: "the content is not changed", files: map[string]string{"manifests/image-references": "tags"}, want: "tags"},
+		"None":      {reason: "image-references is optional"},
+		"TooLong":   {reason: "the size is limited", files: map[string]string{"manifests/image-references": strings.Repeat(" ", 1<<20+1)}, fails: true},
+		"Outside":   {reason: "files outside of the repository are not read", files: map[string]string{"manifests/image-references": "-> /etc/hostname"}, fails: true},
+		"Directory": {reason: "a directory is an error", files: map[string]string{"manifests/image-references/x": ""}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := scaffold.References(lay(t, tc.files))
+			got, err := scaffold.References(newDirectory(t, tc.files))
 			if (err != nil) != tc.fails || string(got) != tc.want {
 				t.Errorf("%s: want %q and an error: %t; got %q and %v", tc.reason, tc.want, tc.fails, got, err)
 			}
 		})
 	}
 	if _, err := scaffold.References(filepath.Join(t.TempDir(), "missing")); err == nil {
-		t.Error("a repository that is not there: want an error")
+		t.Error("a missing repository: want an error")
 	}
 }

@@ -1,194 +1,128 @@
-// Package checktest answers: what does a built-in check say of a cluster that
-// looks like this? The cluster is a real API server that is made to look so.
+// Package checktest answers: what does a built-in check report of a cluster in a
+// given state? The cluster is a real API server in which the test creates that
+// state.
 package checktest
 
 import (
-	"context"
+	"regexp"
 	"strings"
 	"testing"
-
-	apiserverv1 "github.com/openshift/api/apiserver/v1"
-	configv1 "github.com/openshift/api/config/v1"
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/util/retry"
+	"time"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Server is an API server that tests share. Tests of one that has objects which
-// there can be only one of cannot run in parallel.
-type Server struct{ config *rest.Config }
-
-// On is the server that config reaches, as one who may do everything.
-func On(config *rest.Config) Server {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.WarningHandlerWithContext = rest.NoWarnings{}
-	return Server{config: config}
-}
-
-// Nobody reaches the server as a user who may do nothing.
-func (s Server) Nobody() Server {
-	config := rest.CopyConfig(s.config)
-	config.Impersonate.UserName = "nobody"
-	return Server{config: config}
-}
-
-// Snapshot is the cluster as it is now.
-func (s Server) Snapshot(t *testing.T) *snapshot.Cluster {
-	t.Helper()
-	return snapshot.Of(snapshot.Clients{
-		Kubernetes: kubernetes.NewForConfigOrDie(s.config),
-		OpenShift:  configclient.NewForConfigOrDie(s.config),
-		Dynamic:    dynamic.NewForConfigOrDie(s.config),
-	})
-}
-
-// Hold has the server hold these objects, with their status, until the test
-// ends. Namespaces are created where they are missing, and stay.
-func (s Server) Hold(t *testing.T, objects ...runtime.Object) {
-	t.Helper()
-	client := dynamic.NewForConfigOrDie(s.config)
-	groups := memory.NewMemCacheClient(kubernetes.NewForConfigOrDie(s.config).Discovery())
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(groups)
-	for _, object := range objects {
-		s.hold(t, client, mapper, unstructure(t, object))
-	}
-}
-
-func (s Server) hold(t *testing.T, client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured) {
-	t.Helper()
-	kind := object.GroupVersionKind()
-	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resources := client.Resource(mapping.Resource).Namespace(object.GetNamespace())
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		resources = client.Resource(mapping.Resource)
-	} else {
-		s.namespace(t, object.GetNamespace())
-	}
-	created, err := resources.Create(t.Context(), object, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-		if err := resources.Delete(context.WithoutCancel(t.Context()), object.GetName(), now); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-	})
-	status, ok := object.Object["status"]
-	if !ok {
-		return
-	}
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error { // with controllers that look at it too
-		current, err := resources.Get(t.Context(), created.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		current.Object["status"] = status
-		_, err = resources.UpdateStatus(t.Context(), current, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil && !apierrors.IsNotFound(err) { // without a subresource it has its status already
-		t.Fatal(err)
-	}
-}
-
-func (s Server) namespace(t *testing.T, name string) {
-	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	_, err := kubernetes.NewForConfigOrDie(s.config).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-}
-
-// unstructure makes what the dynamic client takes of a typed object, whose kind
-// need not be filled in.
-func unstructure(t *testing.T, object runtime.Object) *unstructured.Unstructured {
-	t.Helper()
-	if object, ok := object.(*unstructured.Unstructured); ok {
-		return object
-	}
-	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		scheme.AddToScheme, apiserverv1.Install, configv1.Install, machinev1beta1.Install, machineconfigurationv1.Install,
-	} {
-		if err := add(known); err != nil {
-			t.Fatal(err)
-		}
-	}
-	kinds, _, err := known.ObjectKinds(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	untyped := &unstructured.Unstructured{Object: content}
-	untyped.SetGroupVersionKind(kinds[0])
-	return untyped
-}
-
-// Said is what tables compare of a finding.
-type Said struct {
+// Result is what tables compare of a finding.
+type Result struct {
 	Outcome preflight.Outcome
 	Reason  string
 }
 
-// Ask collects what the check says, as a run does: an error of the check is the
-// Unknown finding that the administrator sees. Whatever is no pass has to say
-// why, and what stands in the way what to do.
-func Ask(t *testing.T, source collector.Source) []preflight.Finding {
-	t.Helper()
-	findings := collector.Collect(t.Context(), []collector.Source{source}, func(collector.Source, []preflight.Finding) {}).Findings
-	for _, finding := range findings {
-		if finding.Message == "" || finding.Reason == "" {
-			t.Errorf("%s does not say why it is %s", finding.Name, finding.Outcome)
-		}
-		if finding.Blocks && finding.Bypass == nil && strings.TrimSpace(finding.Remediation) == "" {
-			t.Errorf("%s does not say what to do about it", finding.Name)
-		}
+// Results are those of findings, by name.
+func Results(findings []finding.Finding) map[string]Result {
+	results := map[string]Result{}
+	for _, f := range findings {
+		results[f.Name] = Result{f.Outcome, f.Reason}
 	}
-	return findings
+	return results
 }
 
-// Summary is what the findings say, by name.
-func Summary(findings []preflight.Finding) map[string]Said {
-	said := map[string]Said{}
-	for _, finding := range findings {
-		said[finding.Name] = Said{finding.Outcome, finding.Reason}
+// Messages are those of findings, each on a line of its own.
+func Messages(findings []finding.Finding) string {
+	var text strings.Builder
+	for _, f := range findings {
+		text.WriteString(f.Message + "\n")
 	}
-	return said
+	return text.String()
+}
+
+// Remedies are those of findings, with the commands and the type and value of
+// every other action, each on a line of its own.
+func Remedies(findings []finding.Finding) string {
+	var text strings.Builder
+	for _, f := range findings {
+		text.WriteString(f.Remediation + "\n")
+		for _, action := range f.Actions {
+			text.WriteString(strings.TrimSpace(string(action.Type)+" "+action.Value+action.Command) + "\n")
+		}
+	}
+	return text.String()
 }
 
 // Update is the update from one version to another.
 func Update(t *testing.T, from, to string) update.Update {
 	t.Helper()
-	asked, err := update.Parse(from, to)
+	parsed, err := update.Parse(from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return asked
+	return parsed
+}
+
+// Run runs a check on one update as a preflight does: an error of the check is the
+// Unknown finding that the administrator reads. It fails the test for a finding
+// that does not follow the rules of [verify], and for a request that the check does
+// not declare.
+func Run(t *testing.T, c check.Check, view View, u update.Update) []finding.Finding {
+	t.Helper()
+	return RunAt(t, c, view, check.Subject{Update: u, Now: time.Now()})
+}
+
+// RunAt is Run for a subject with its own time; its cluster is the view.
+func RunAt(t *testing.T, c check.Check, view View, subject check.Subject) []finding.Finding {
+	t.Helper()
+	findings := Collect(t, []check.Check{c}, view, subject)
+	view.requests.undeclared(t, c)
+	return findings
+}
+
+// Collect runs checks on a subject, whose cluster is the view, side by side. It
+// does not compare requests with declarations.
+func Collect(t *testing.T, checks []check.Check, view View, subject check.Subject) []finding.Finding {
+	t.Helper()
+	subject.Cluster = view.Cluster
+	findings := collector.Collect(t.Context(), collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {}).Findings
+	for _, f := range findings {
+		verify(t, f)
+	}
+	return findings
+}
+
+var (
+	// ownCommand is a command of this program, which only the program that shows a
+	// finding knows.
+	ownCommand = regexp.MustCompile(`\b(oc|kubectl)[ -]preflight\b`)
+	// ownFlag is a flag of this program. Commands of other programs have flags of
+	// the same names.
+	ownFlag = regexp.MustCompile(`--(accept|accept-file|force|prometheus|timeout|external-dependency)\b`)
+)
+
+// verify fails the test for a finding without a reason or a message, one that
+// blocks without a remedy, a remedy that is no sentence, and a text with a part of
+// this program's own command line.
+func verify(t *testing.T, f finding.Finding) {
+	t.Helper()
+	if f.Message == "" || f.Reason == "" {
+		t.Errorf("%s is %s without a message or a reason", f.Name, f.Outcome)
+	}
+	if f.Blocks && f.Bypass == nil && f.Remediation == "" {
+		t.Errorf("%s blocks without a remedy", f.Name)
+	}
+	if f.Remediation != "" && (strings.ToUpper(f.Remediation[:1]) != f.Remediation[:1] || !strings.HasSuffix(f.Remediation, ".")) {
+		t.Errorf("the remedy of %s is no sentence: %q", f.Name, f.Remediation)
+	}
+	if found := ownFlag.FindString(f.Message + " " + f.Remediation); found != "" {
+		t.Errorf("a text of %s has %q; a finding names such a step by an action", f.Name, found)
+	}
+	texts := []string{f.Message, f.Remediation}
+	for _, action := range f.Actions {
+		texts = append(texts, action.Command)
+	}
+	if found := ownCommand.FindString(strings.Join(texts, " ")); found != "" {
+		t.Errorf("a text or a command of %s has %q; a finding names such a step by an action", f.Name, found)
+	}
 }

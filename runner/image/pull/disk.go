@@ -10,7 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+const (
+	ReasonDiskPressure finding.Reason = "DiskPressure"
+	ReasonDiskTooSmall finding.Reason = "DiskTooSmall"
+	ReasonDiskSpaceLow finding.Reason = "DiskSpaceLow"
+	ReasonDiskSpace    finding.Reason = "DiskSpace"
 )
 
 const (
@@ -40,7 +47,7 @@ type summary struct {
 // said about the disks of all: the condition DiskPressure, and where the kubelet
 // may be asked the space that it has for images. bytes is what the images take
 // compressed.
-func (n Nodes) lookAtDisks(ctx context.Context, nodes []corev1.Node, bytes int64) ([]string, []preflight.Finding) {
+func (n Nodes) lookAtDisks(ctx context.Context, nodes []corev1.Node, bytes int64) ([]string, []finding.Finding) {
 	free := make([]*uint64, len(nodes))
 	var group errgroup.Group
 	group.SetLimit(lookingAtOnce)
@@ -92,26 +99,26 @@ type disks struct {
 	known int
 }
 
-func (d disks) findings(nodes int) []preflight.Finding {
+func (d disks) findings(nodes int) []finding.Finding {
 	need := fmt.Sprintf("%.1f MiB", float64(d.need)/(1<<20))
-	const remedy = "Make room: remove images and pods that nobody needs, or give the nodes larger disks. See what a node has: oc get --raw /api/v1/nodes/NODE/proxy/stats/summary"
 	evidence := map[string]string{"compressedBytes": strconv.FormatUint(d.need, 10), "nodes": strconv.Itoa(nodes), "nodesWithKnownSpace": strconv.Itoa(d.known)}
-	var findings []preflight.Finding
-	add := func(outcome preflight.Outcome, reason string, names []string, what string) {
-		if len(names) > 0 {
-			findings = append(findings, preflight.Finding{
-				Name: diskName, Outcome: outcome, Reason: reason, Evidence: evidence, Objects: objects(names), Remediation: remedy, Message: some(names) + ": " + what,
-			})
+	var findings []finding.Finding
+	add := func(names []string, f finding.Finding) {
+		if len(names) == 0 {
+			return
 		}
+		f.Message = some(names) + ": " + f.Message
+		findings = append(findings, f.Named(diskName).About(objects(names)...).Observed(evidence).
+			Remedy("Free space on the node: remove unused images and pods, or give the node a larger disk.").
+			Do(finding.Run("oc get --raw /api/v1/nodes/%s/proxy/stats/summary", names[0])))
 	}
-	add(preflight.Fail, "DiskPressure", d.pressed, "the node is short of disk space (condition DiskPressure), and nothing was pulled onto it")
-	add(preflight.Fail, "DiskTooSmall", d.full, "less is free for images than the "+need+" that they take compressed, and nothing was pulled")
-	add(preflight.Warn, "DiskSpaceLow", d.tight, "what is free for images may be too little for the "+need+" that they take compressed, once they are unpacked")
+	add(d.pressed, finding.Fail(ReasonDiskPressure, "the node is short of disk space (condition DiskPressure); no image was pulled"))
+	add(d.full, finding.Fail(ReasonDiskTooSmall, "less space is free for images than the %s that they take compressed; no image was pulled", need))
+	add(d.tight, finding.Warn(ReasonDiskSpaceLow, "the space that is free for images may be too small for the %s that they take compressed, once they are unpacked", need))
 	if len(findings) == 0 && nodes > 0 {
-		return []preflight.Finding{{
-			Name: diskName, Outcome: preflight.Pass, Reason: "DiskSpace", Evidence: evidence,
-			Message: fmt.Sprintf("none of %d nodes is short of disk space; of %d it is known that there is room for the %s that the images take compressed", nodes, d.known, need),
-		}}
+		return []finding.Finding{finding.Pass(ReasonDiskSpace,
+			"none of %d nodes is short of disk space; %d of them are known to have room for the %s that the images take compressed", nodes, d.known, need).
+			Named(diskName).Observed(evidence)}
 	}
 	return findings
 }

@@ -8,7 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	ReasonImagePullFailed   finding.Reason = "ImagePullFailed"
+	ReasonImagePullFailing  finding.Reason = "ImagePullFailing"
+	ReasonImagePullNotTried finding.Reason = "ImagePullNotTried"
+	ReasonImagesPulled      finding.Reason = "ImagesPulled"
 )
 
 // mostNames bounds how many nodes or images a message names, mostGroups how many
@@ -27,7 +35,7 @@ type group struct {
 }
 
 // judge makes one finding for each way that nodes fared.
-func judge(attempts []attempt, images map[string]string) []preflight.Finding {
+func judge(attempts []attempt, images map[string]string) []finding.Finding {
 	groups := map[string]*group{}
 	for _, each := range attempts {
 		one := groupOf(each, images)
@@ -43,7 +51,7 @@ func judge(attempts []attempt, images map[string]string) []preflight.Finding {
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		sorted = append(sorted, groups[key])
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	for _, each := range fewer(sorted) {
 		findings = append(findings, each.finding(len(images)))
 	}
@@ -102,31 +110,30 @@ func groupOf(each attempt, images map[string]string) group {
 	return one
 }
 
-func (g *group) finding(images int) preflight.Finding {
+func (g *group) finding(images int) finding.Finding {
 	slices.Sort(g.nodes)
-	finding := preflight.Finding{
-		Name: Name, Remediation: g.remedy, Objects: objects(g.nodes),
-		Evidence: map[string]string{"nodes": strconv.Itoa(len(g.nodes)), "images": strconv.Itoa(images), "failed": strconv.Itoa(len(g.components))},
-	}
+	return g.outcome(images).Named(Name).About(objects(g.nodes)...).Observed(map[string]string{
+		"nodes": strconv.Itoa(len(g.nodes)), "images": strconv.Itoa(images), "failed": strconv.Itoa(len(g.components)),
+	})
+}
+
+func (g *group) outcome(images int) finding.Finding {
 	switch {
 	case len(g.components) > 0:
-		finding.Outcome, finding.Reason = preflight.Unknown, "ImagePullFailing"
-		if g.final {
-			finding.Outcome, finding.Reason = preflight.Fail, "ImagePullFailed"
-		}
-		finding.Message = fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", some(g.nodes), len(g.components), images, some(g.components), g.detail)
+		message := fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", some(g.nodes), len(g.components), images, some(g.components), g.detail)
 		if g.trouble != "" {
-			finding.Message += "; " + g.trouble
+			message += "; " + g.trouble
 		}
+		if g.final {
+			return finding.Fail(ReasonImagePullFailed, "%s", message).Remedy("%s", g.remedy)
+		}
+		return finding.Unknown(ReasonImagePullFailing, "%s", message).Remedy("%s", g.remedy)
 	case g.trouble != "":
-		finding.Outcome, finding.Reason = preflight.Unknown, "ImagePullNotTried"
-		finding.Message = fmt.Sprintf("whether %s can pull the images is not known: %s", some(g.nodes), g.trouble)
-		finding.Remediation = cmp.Or(g.remedy, "Put right what the message names, or run the preflight again with a longer --timeout.")
-	default:
-		finding.Outcome, finding.Reason = preflight.Pass, "ImagesPulled"
-		finding.Message = fmt.Sprintf("%s: all %d images were pulled, or were there", some(g.nodes), images)
+		return finding.Unknown(ReasonImagePullNotTried, "unknown whether %s can pull the images: %s", some(g.nodes), g.trouble).
+			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
+			Do(finding.Retry(finding.OptionTimeout))
 	}
-	return finding
+	return finding.Pass(ReasonImagesPulled, "%s: all %d images were pulled or present", some(g.nodes), images)
 }
 
 func objects(nodes []string) []preflight.Object {

@@ -17,10 +17,11 @@ import (
 // command is not in any image.
 const command = "/preflight-image-pull"
 
-// plan has the Job of one node. It is made, and judged, like those of a release.
-func (n Nodes) plan(node string, images map[string]string) launch.Plan {
-	return launch.Build(n.Run, &payload.Release{
-		Version: n.Run.To, Image: n.Run.Image, Digest: n.Run.Digest, Images: images,
+// draft has the Job of one node. It is held against the same policy as the Jobs of
+// a release.
+func (n Nodes) draft(node string, images map[string]string) launch.Draft {
+	return launch.NewDraft(n.Run.From, &payload.Release{
+		Release: n.Run.Target, Images: images,
 		Jobs: []payload.Job{{File: "image-references", Component: "image-pull", Job: job(node, images)}},
 	})
 }

@@ -18,8 +18,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
+)
+
+const (
+	ReasonNothingToPull finding.Reason = "NothingToPull"
+	ReasonNoNode        finding.Reason = "NoNode"
 )
 
 // Name is the name of the findings, but for those about disk space.
@@ -49,7 +54,7 @@ type Nodes struct {
 // Pull has the nodes pull images, given by the name of a component, which take
 // so many bytes compressed. It returns findings about disk space and about the
 // images: one for each cause, with the nodes that have it.
-func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) ([]preflight.Finding, error) {
+func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error) {
 	nodes, err := n.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the nodes that would pull images: %w", err)
@@ -59,21 +64,19 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	findings = append(findings, space...)
 	switch {
 	case len(images) == 0:
-		return append(findings, preflight.Finding{
-			Name: Name, Outcome: preflight.Skipped, Reason: "NothingToPull", Message: "there is no image to pull: the release ships no check that runs",
-		}), nil
+		return append(findings, finding.Skipped(ReasonNothingToPull, "there is no image to pull: the release ships no check that runs").
+			Named(Name)), nil
 	case len(room) == 0:
-		return append(findings, preflight.Finding{
-			Name: Name, Outcome: preflight.Unknown, Reason: "NoNode", Message: "there is no node that images could be pulled onto",
-			Remediation: "Have nodes that are ready, take pods and have room on their disks: oc get nodes",
-		}), nil
+		return append(findings, finding.Unknown(ReasonNoNode, "there is no node that images could be pulled onto").
+			Named(Name).
+			Remedy("Have nodes that are ready, take pods and have room on their disks: oc get nodes")), nil
 	}
 	return append(findings, judge(n.pullAll(ctx, room, images), images)...), nil
 }
 
 // sortOut returns the nodes that take pods, and says why the others
 // are left alone.
-func sortOut(nodes []corev1.Node) ([]corev1.Node, []preflight.Finding) {
+func sortOut(nodes []corev1.Node) ([]corev1.Node, []finding.Finding) {
 	var ready []corev1.Node
 	var cordoned, notReady []string
 	for i := range nodes {
@@ -89,7 +92,7 @@ func sortOut(nodes []corev1.Node) ([]corev1.Node, []preflight.Finding) {
 			ready = append(ready, *node)
 		}
 	}
-	var findings []preflight.Finding
+	var findings []finding.Finding
 	if len(cordoned) > 0 {
 		findings = append(findings, skipped("NodeCordoned", fmt.Sprintf("nothing was pulled onto %s, which are cordoned", some(cordoned)), cordoned))
 	}
@@ -99,8 +102,10 @@ func sortOut(nodes []corev1.Node) ([]corev1.Node, []preflight.Finding) {
 	return ready, findings
 }
 
-func skipped(reason, message string, nodes []string) preflight.Finding {
-	return preflight.Finding{Name: Name, Outcome: preflight.Skipped, Reason: reason, Message: message, Objects: objects(nodes)}
+func skipped(reason, message string, nodes []string) finding.Finding {
+	return finding.Skipped(finding.Reason(reason), "%s", message).
+		Named(Name).
+		About(objects(nodes)...)
 }
 
 // has says whether a condition is true.
@@ -117,12 +122,12 @@ func (n Nodes) pullAll(ctx context.Context, nodes []string, images map[string]st
 	group.SetLimit(max(1, n.Parallelism))
 	for i, node := range nodes {
 		group.Go(func() error {
-			plan := n.plan(node, images)
-			if len(plan.Checks) == 0 {
-				attempts[i] = attempt{node: node, trouble: plan.Refused[0].Message, remedy: plan.Refused[0].Remediation}
+			draft := n.draft(node, images)
+			if len(draft.Checks) == 0 {
+				attempts[i] = attempt{node: node, trouble: draft.Refused[0].Message, remedy: draft.Refused[0].Remediation}
 				return nil
 			}
-			attempts[i] = n.pullOnto(ctx, node, plan.Checks[0])
+			attempts[i] = n.pullOnto(ctx, node, draft.Bind(n.Run).Checks[0])
 			return nil
 		})
 	}

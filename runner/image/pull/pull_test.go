@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/label"
@@ -74,19 +75,19 @@ func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
 	for i := range 50 {
 		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
 	}
-	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 8}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
 	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	concerned, count := 0, 0
-	for _, finding := range findings {
-		if finding.Name != pull.Name {
+	for _, f := range findings {
+		if f.Name != pull.Name {
 			continue
 		}
-		of, err := strconv.Atoi(finding.Evidence["nodes"])
-		if err != nil || finding.Outcome != preflight.Unknown {
-			t.Errorf("%+v; want that it is not known, and of how many nodes", finding)
+		of, err := strconv.Atoi(f.Evidence["nodes"])
+		if err != nil || f.Outcome != preflight.Unknown {
+			t.Errorf("%+v; want that it is not known, and of how many nodes", f)
 		}
 		concerned += of
 		count++
@@ -147,20 +148,20 @@ func TestNodesAreSortedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := starter{started: make(chan launch.Check, len(tc.nodes))}
-			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", To: "4.19.0"}, Parallelism: 2}
+			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2}
 			findings, err := nodes.Pull(t.Context(), tc.images, needed)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, finding := range findings {
+			for _, f := range findings {
 				var names []string
-				for _, object := range finding.Objects {
+				for _, object := range f.Objects {
 					names = append(names, object.Name)
 				}
-				got = append(got, fmt.Sprintf("%s %s %s: %s", finding.Name, finding.Outcome, finding.Reason, strings.Join(names, " ")))
-				if open := finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown; open && finding.Remediation == "" {
-					t.Errorf("%s: %s has no remedy", tc.reason, finding.Reason)
+				got = append(got, fmt.Sprintf("%s %s %s: %s", f.Name, f.Outcome, f.Reason, strings.Join(names, " ")))
+				if open := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown; open && f.Remediation == "" {
+					t.Errorf("%s: %s has no remedy", tc.reason, f.Reason)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

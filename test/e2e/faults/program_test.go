@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -139,9 +140,9 @@ func (p *program) answer(t *testing.T) (answer, report.Report) {
 		t.Fatalf("exit code %d, and no report: %v\n%s%s", got.Code, err, p.stderr.text(), p.stdout.String())
 	}
 	got.Decision = string(told.Verdict.Decision)
-	for _, finding := range told.Findings {
-		if finding.Source == preflight.SourceJob && finding.Job != nil {
-			got.Checks = append(got.Checks, fmt.Sprintf("%s: %s %s (%s)", author(finding.Job.Name), finding.Name, finding.Outcome, finding.Reason))
+	for _, f := range told.Findings {
+		if f.Source == finding.SourceJob && f.Job != nil {
+			got.Checks = append(got.Checks, fmt.Sprintf("%s: %s %s (%s)", author(f.Job.Name), f.Name, f.Outcome, f.Reason))
 		}
 	}
 	slices.Sort(got.Checks)
@@ -151,9 +152,9 @@ func (p *program) answer(t *testing.T) (answer, report.Report) {
 // troubles are the findings of a report that are no answer a release hopes for.
 func troubles(told report.Report) string {
 	var lines strings.Builder
-	for _, finding := range told.Findings {
-		if finding.Outcome == preflight.Fail || finding.Outcome == preflight.Unknown {
-			fmt.Fprintf(&lines, "%s %s (%s): %s\n", finding.Name, finding.Outcome, finding.Reason, finding.Message)
+	for _, f := range told.Findings {
+		if f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown {
+			fmt.Fprintf(&lines, "%s %s (%s): %s\n", f.Name, f.Outcome, f.Reason, f.Message)
 		}
 	}
 	return lines.String()

@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	configclient "github.com/openshift/client-go/config/clientset/versioned"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	client "github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/test/cluster"
@@ -51,10 +49,12 @@ func (p *place) inProcess(n int) time.Duration {
 		p.tb.Fatal(err)
 	}
 	began := time.Now()
-	_, err = runner.Run(p.tb.Context(), runner.Config{
-		Kubernetes: kubernetes.NewForConfigOrDie(config), OpenShift: configclient.NewForConfigOrDie(config),
-		Dynamic: dynamic.NewForConfigOrDie(config), Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
-		Target: runner.Target{Version: to}, Parallelism: n, Timeout: time.Hour, ToolVersion: "profile",
+	connected, err := client.Connect(config, "profile")
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	_, err = runner.Run(p.tb.Context(), connected, runner.Target{Version: to}, runner.Options{
+		Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Parallelism: n, Timeout: time.Hour, ToolVersion: "profile",
 	})
 	if err != nil {
 		p.tb.Fatal(err)

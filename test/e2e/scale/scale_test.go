@@ -3,6 +3,7 @@ package scale_test
 import (
 	"testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/test/cluster"
@@ -61,8 +62,8 @@ func TestHundredChecksAtOnce(t *testing.T) {
 // passed is how many checks of the release passed.
 func (r ran) passed() int {
 	passed := 0
-	for _, finding := range r.told.Findings {
-		if finding.Source == preflight.SourceJob && finding.Job != nil && finding.Outcome == preflight.Pass {
+	for _, f := range r.told.Findings {
+		if f.Source == finding.SourceJob && f.Job != nil && f.Outcome == preflight.Pass {
 			passed++
 		}
 	}

@@ -76,10 +76,7 @@ func sayInTheEnd(check string, pod corev1.Pod) ([]byte, error) {
 			run = variable.Value
 		}
 	}
-	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{
-		Name: check, Outcome: preflight.Pass, Reason: "Healthy",
-		Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check),
-	}}}.Frame(0)
+	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{Name: check, Outcome: preflight.Pass, Reason: "Healthy", Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check)}}}.Frame(0)
 	if err != nil {
 		return nil, err
 	}

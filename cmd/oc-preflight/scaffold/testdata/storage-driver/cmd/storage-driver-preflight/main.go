@@ -1,4 +1,4 @@
-// Command storage-driver-preflight is the /bin/preflight of cluster-foo-operator. It tells
+// Command storage-driver-preflight is the /bin/preflight of cluster-foo-operator. It reports
 // whether a cluster can be updated to the release that ships it.
 package main
 

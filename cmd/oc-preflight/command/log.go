@@ -1,0 +1,32 @@
+package command
+
+import (
+	"flag"
+	"log/slog"
+	"strconv"
+
+	"k8s.io/klog/v2"
+)
+
+// startLog sends the log of this program and of client-go, which uses klog, to
+// standard error. Without verbosity there is none: what client-go retries is shown
+// as progress and findings instead.
+func (c *client) startLog() {
+	c.log = slog.New(slog.DiscardHandler)
+	if c.verbosity > 0 {
+		c.log = slog.New(slog.NewTextHandler(c.streams.ErrOut, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)}))
+	}
+	klog.SetSlogLogger(c.log) // klog has one logger for the whole process
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("v", strconv.Itoa(c.verbosity)) // a number always parses
+}
+
+// display shows progress: live lines on a terminal, unless a log is written there
+// too.
+func (c *client) display() display {
+	if c.verbosity > 0 {
+		return newPlain(c.streams.ErrOut)
+	}
+	return newDisplay(c.streams.ErrOut)
+}

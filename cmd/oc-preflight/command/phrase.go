@@ -1,0 +1,78 @@
+package command
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+// withCommands fills in the commands of the actions that only this command line
+// knows. program is how the user calls it, such as "oc preflight".
+func withCommands(decided report.Report, program string) report.Report {
+	p := phrase{program: program, target: targetFlag(decided.Target)}
+	decided.Findings = slices.Clone(decided.Findings)
+	for i := range decided.Findings {
+		decided.Findings[i].Actions = p.actions(decided.Findings[i].Actions)
+	}
+	return decided
+}
+
+// targetFlag selects the same release again.
+func targetFlag(target report.Target) string {
+	if target.Version == "" {
+		return "--to-image " + target.Image
+	}
+	return "--to " + target.Version
+}
+
+// phrase words actions as command lines.
+type phrase struct{ program, target string }
+
+func (p phrase) actions(actions []finding.Action) []finding.Action {
+	phrased := slices.Clone(actions)
+	for i := range phrased {
+		phrased[i].Command = cmp.Or(phrased[i].Command, p.command(phrased[i]))
+	}
+	return phrased
+}
+
+func (p phrase) command(action finding.Action) string {
+	run := p.program + " run " + p.target
+	switch action.Type {
+	case finding.ActionAccept:
+		return run + " --accept " + action.Value
+	case finding.ActionAcknowledge:
+		return p.program + " ack " + action.Value
+	case finding.ActionForce:
+		return run + " --force"
+	case finding.ActionTargets:
+		return p.program + " targets"
+	case finding.ActionRoles:
+		return p.program + " auth run"
+	case finding.ActionRetry:
+		return run + retryFlag(action.Value)
+	case finding.ActionRun:
+	}
+	return action.Command
+}
+
+// retryFlag is the flag for an option, with a placeholder for its value.
+func retryFlag(option string) string {
+	switch option {
+	case finding.OptionTimeout:
+		return " --timeout 20m"
+	case finding.OptionParallelism:
+		return " --parallelism 64"
+	case finding.OptionMonitoring:
+		return " --prometheus URL"
+	case finding.OptionTrust:
+		return " --keyring FILE --signature-store URL"
+	case finding.OptionRepository:
+		return " --repository REPOSITORY"
+	case finding.OptionImages:
+		return " --images check"
+	}
+	return ""
+}

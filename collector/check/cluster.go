@@ -1,0 +1,150 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
+)
+
+// ReasonPlainKubernetes is reported for a check of something that only OpenShift
+// has, on a cluster that is not OpenShift.
+//
+// Cause: the cluster has no Infrastructure "cluster".
+//
+// Remedy: none needed.
+const ReasonPlainKubernetes finding.Reason = "PlainKubernetes"
+
+// ReasonHyperShift is reported for a check that does not apply to a hosted
+// cluster, whose control plane and machines are managed by another cluster.
+//
+// Cause: status.controlPlaneTopology of the Infrastructure "cluster" is External.
+//
+// Remedy: none needed.
+const ReasonHyperShift finding.Reason = "HyperShift"
+
+// ReasonAPIMissing is reported when an OpenShift cluster lacks an API, or an
+// object, that every OpenShift cluster has.
+//
+// Cause: the CustomResourceDefinition or the object was deleted, or the server
+// of the API is down.
+//
+// Remedy: restore the API: `oc api-resources` and `oc get clusteroperators`.
+const ReasonAPIMissing finding.Reason = "APIMissing"
+
+// ReasonStaleStatus is reported when the status of an object is of an earlier
+// generation than its spec, so that it does not describe the present spec.
+//
+// Cause: the controller of the object has not processed the last change of the
+// spec, or does not run.
+//
+// Remedy: wait until the controller has updated the status, then run the preflight
+// again.
+const ReasonStaleStatus finding.Reason = "StaleStatus"
+
+// ReadsTopology are the requests of [Subject.Topology], and of everything here
+// that depends on it.
+func ReadsTopology() []access.Request {
+	return []access.Request{Get(configv1.GroupName, "infrastructures", "", "cluster")}
+}
+
+// ReadsClusterVersion are the requests of a check of the ClusterVersion. The
+// Infrastructure distinguishes a Kubernetes cluster from an OpenShift cluster
+// without a ClusterVersion.
+func ReadsClusterVersion() []access.Request {
+	return append(ReadsTopology(), Get(configv1.GroupName, "clusterversions", "", "version"))
+}
+
+// Topology is that of the cluster. An error names the object that could not be
+// read.
+func (s Subject) Topology(ctx context.Context) (snapshot.Topology, error) {
+	topology, err := s.Cluster.Topology(ctx)
+	if err != nil {
+		return "", fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+	}
+	return topology, nil
+}
+
+// ClusterVersion is that of the cluster. An error names it.
+func (s Subject) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
+	version, err := s.Cluster.ClusterVersion(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+	}
+	return version, nil
+}
+
+// WithoutClusterVersion is the result of a check of the ClusterVersion on a
+// cluster that has none.
+func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ClusterVersion \"version\" does not exist, and %w", err)
+	}
+	if topology == snapshot.Kubernetes {
+		return []finding.Finding{PlainKubernetes("ClusterVersion")}, nil
+	}
+	return []finding.Finding{finding.Unknown(ReasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+		Remedy("Check that CVO, which creates it, is running.").
+		Do(CVOPods()).
+		About(ClusterVersionObject())}, nil
+}
+
+// WithoutAPI is the result of a check that lists objects of this kind, where the
+// API server does not serve them or has none.
+func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster has no %s, and %w", kind, err)
+	}
+	if topology == snapshot.Kubernetes {
+		return []finding.Finding{PlainKubernetes(kind)}, nil
+	}
+	return []finding.Finding{APIMissing(kind, group)}, nil
+}
+
+// PlainKubernetes is the result of a check of a kind of objects on a cluster that
+// is not OpenShift.
+func PlainKubernetes(kind string) finding.Finding {
+	return finding.Skipped(ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
+}
+
+// APIMissing is the result of a check of a kind of objects that every OpenShift
+// cluster has, and this one has not.
+func APIMissing(kind, group string) finding.Finding {
+	return finding.Unknown(ReasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
+		Remedy("Restore the API, then run the preflight again.").
+		Do(finding.Run("oc api-resources --api-group=%s", group), finding.Run("oc get clusteroperators"))
+}
+
+// ClusterVersionObject is the ClusterVersion of the cluster.
+func ClusterVersionObject() finding.Object {
+	return finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: "version"}
+}
+
+// CVOPods is the action of listing the pods of CVO.
+func CVOPods() finding.Action { return finding.Run("oc -n openshift-cluster-version get pods") }
+
+// Stale reports whether the status of an object is of an earlier generation than
+// its spec, as the finding of a check that needs the present status.
+func Stale(object finding.Object, observed, generation int64) (finding.Finding, bool) {
+	if observed >= generation {
+		return finding.Finding{}, false
+	}
+	return finding.Unknown(ReasonStaleStatus, "the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
+		Describe(object), observed, generation).
+		Remedy("Wait until the controller has updated the status, then run the preflight again.").
+		About(object), true
+}
+
+// Describe is the kind and the name of an object, for messages.
+func Describe(object finding.Object) string {
+	if object.Namespace == "" {
+		return fmt.Sprintf("%s %q", object.Kind, object.Name)
+	}
+	return fmt.Sprintf("%s %s/%s", object.Kind, object.Namespace, object.Name)
+}

@@ -1,0 +1,55 @@
+package cluster
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// clock follows the clock of the API server by the Date header of its responses:
+// the validity of a verdict must not depend on the clock of a laptop.
+type clock struct {
+	mutex sync.Mutex
+	ahead time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+// wrap makes a transport whose responses set the clock.
+func (c *clock) wrap(next http.RoundTripper) http.RoundTripper {
+	return timedTransport{clock: c, next: next}
+}
+
+type timedTransport struct {
+	clock *clock
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t timedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		return response, err
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		t.clock.set(time.Until(date))
+	}
+	return response, nil
+}
+
+// precision is the difference up to which two clocks count as equal: a Date has
+// whole seconds, and the response takes time to arrive.
+const precision = 2 * time.Second
+
+func (c *clock) set(ahead time.Duration) {
+	if ahead.Abs() < precision {
+		ahead = 0
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.ahead = ahead
+}

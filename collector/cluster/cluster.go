@@ -1,0 +1,62 @@
+// Package cluster answers: how is this cluster reached?
+//
+// [Connect] is the only way to the API server. It owns what every request needs:
+// reads are retried while the API server restarts, no client-side rate limit
+// holds requests back, and the time is that of the server, not of this machine.
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/retry"
+)
+
+// Cluster is the clients of one cluster. They may be used concurrently.
+type Cluster struct {
+	Kubernetes kubernetes.Interface
+	OpenShift  configclient.Interface
+	// Dynamic reads APIs without a typed client, such as MachineConfigPools.
+	Dynamic dynamic.Interface
+	// Metadata reads the metadata of objects, without their content.
+	Metadata metadata.Interface
+
+	config *rest.Config
+	clock  *clock
+}
+
+// Connect makes the clients of the cluster that config reaches; config is not
+// changed. userAgent is sent with every request. No request is sent.
+func Connect(config *rest.Config, userAgent string) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = userAgent
+	config.QPS = -1 // the API server's priority and fairness decides
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	config.Wrap(retry.Reads)
+	c := &Cluster{config: rest.CopyConfig(config), clock: &clock{}}
+	config.Wrap(c.clock.wrap)
+	var errs [4]error
+	c.Kubernetes, errs[0] = kubernetes.NewForConfig(config)
+	c.OpenShift, errs[1] = configclient.NewForConfig(config)
+	c.Dynamic, errs[2] = dynamic.NewForConfig(config)
+	c.Metadata, errs[3] = metadata.NewForConfig(config)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("the configuration of the cluster cannot be used: %w", err)
+	}
+	return c, nil
+}
+
+// Config is a copy of the configuration, for other servers of the cluster that
+// accept the user's credentials.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Now is the time by the API server's clock, with an error of up to two seconds.
+// Before the first response it is this machine's.
+func (c *Cluster) Now() time.Time { return c.clock.now().UTC() }

@@ -1,0 +1,77 @@
+package finding
+
+import (
+	"fmt"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ActionType is the kind of an [Action].
+type ActionType string
+
+// The types of actions.
+const (
+	// ActionRun is a command of another program, in Action.Command.
+	ActionRun ActionType = "Run"
+	// ActionAccept accepts the finding named by Action.Value.
+	ActionAccept ActionType = "Accept"
+	// ActionAcknowledge acknowledges the admin gate named by Action.Value.
+	ActionAcknowledge ActionType = "Acknowledge"
+	// ActionForce goes past the finding by force; nothing else does.
+	ActionForce ActionType = "Force"
+	// ActionTargets lists the updates that the cluster knows.
+	ActionTargets ActionType = "Targets"
+	// ActionRoles prints the roles that grant what is missing.
+	ActionRoles ActionType = "Roles"
+	// ActionRetry runs the preflight again, with the option named by Action.Value
+	// changed where there is one.
+	ActionRetry ActionType = "Retry"
+)
+
+// The options that an ActionRetry may name.
+const (
+	OptionTimeout     = "timeout"
+	OptionParallelism = "parallelism"
+	OptionMonitoring  = "monitoring"
+	OptionTrust       = "trust"
+	OptionRepository  = "repository"
+	OptionSelection   = "selection"
+	OptionImages      = "images"
+	OptionVersion     = "version"
+)
+
+// Action is one step of a remedy that is a command to type or an option to set.
+// A library names the step; the program that shows it fills in Command, since
+// only a program knows its own command line.
+type Action struct {
+	Type ActionType `json:"type"`
+	// Value is what the step is about: the name of a finding, of an admin gate or
+	// of an option.
+	Value string `json:"value,omitempty"`
+	// Command is the whole command line.
+	Command string `json:"command,omitempty"`
+}
+
+// Run is the action of typing a command of another program.
+func Run(format string, args ...any) Action {
+	return Action{Type: ActionRun, Command: words.Line(fmt.Sprintf(format, args...), maxText)}
+}
+
+// Accept is the action of accepting a finding by name.
+func Accept(name string) Action { return Action{Type: ActionAccept, Value: name} }
+
+// Acknowledge is the action of acknowledging an admin gate.
+func Acknowledge(gate string) Action { return Action{Type: ActionAcknowledge, Value: gate} }
+
+// Force is the action of forcing the update past the finding.
+func Force() Action { return Action{Type: ActionForce} }
+
+// Targets is the action of listing the updates that the cluster knows.
+func Targets() Action { return Action{Type: ActionTargets} }
+
+// Roles is the action of granting the permissions that are missing.
+func Roles() Action { return Action{Type: ActionRoles} }
+
+// Retry is the action of running the preflight again, with one option changed;
+// option is empty when the same request is to be repeated.
+func Retry(option string) Action { return Action{Type: ActionRetry, Value: option} }

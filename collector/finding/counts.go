@@ -1,0 +1,108 @@
+package finding
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Stops reports whether the finding is a failure that blocks, bypassed or not.
+func (f Finding) Stops() bool { return f.Outcome == preflight.Fail && f.Blocks }
+
+// Inconclusive is true for Unknown, and for an outcome that this version does
+// not know: a newer check's new outcome must not count as a pass.
+func (f Finding) Inconclusive() bool {
+	switch f.Outcome {
+	case preflight.Pass, preflight.Warn, preflight.Fail, preflight.Skipped:
+		return false
+	case preflight.Unknown:
+		return true
+	}
+	return true
+}
+
+// Open reports whether the finding counts against the update: it blocks or is
+// inconclusive, and is not bypassed.
+func (f Finding) Open() bool { return f.Bypass == nil && (f.Stops() || f.Inconclusive()) }
+
+// Effect is what a finding does to the verdict.
+type Effect string
+
+// The effects.
+const (
+	// EffectBlocks makes the verdict Blocked.
+	EffectBlocks Effect = "Blocks"
+	// EffectUndecided makes the verdict Undecided unless another finding blocks.
+	EffectUndecided Effect = "Undecided"
+	// EffectBypassed would block or leave the verdict undecided, but was
+	// acknowledged, accepted or forced.
+	EffectBypassed Effect = "Bypassed"
+	// EffectNone leaves the verdict alone.
+	EffectNone Effect = "None"
+)
+
+// EffectOf is the effect that follows from outcome and bypass.
+func (f Finding) EffectOf() Effect {
+	switch {
+	case !f.Stops() && !f.Inconclusive():
+		return EffectNone
+	case f.Bypass != nil:
+		return EffectBypassed
+	case f.Stops():
+		return EffectBlocks
+	}
+	return EffectUndecided
+}
+
+// Acceptable reports whether an administrator may bypass findings of this
+// source by name. A gate is passed by fixing or acknowledging, and trust in the
+// release is not a risk to accept by name: both leave only force.
+func (s Source) Acceptable() bool {
+	switch s {
+	case SourceJob, SourceRisk, SourceHealth, SourceImage:
+		return true
+	case SourceGate, SourceSignature, SourcePayload:
+		return false
+	}
+	return false
+}
+
+// Compare orders findings for a report: those that decide first, then by name
+// and the other fields, so that the same findings give the same bytes in
+// whatever order they were collected. Findings without an effect are ordered by
+// outcome before name.
+func Compare(a, b Finding) int {
+	order := cmp.Compare(a.EffectOf().rank(), b.EffectOf().rank())
+	if order == 0 && a.EffectOf() == EffectNone {
+		order = a.Outcome.Compare(b.Outcome)
+	}
+	order = cmp.Or(
+		order,
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Source, b.Source),
+		a.Outcome.Compare(b.Outcome),
+		cmp.Compare(a.Reason, b.Reason),
+		cmp.Compare(a.Message, b.Message),
+	)
+	if order != 0 {
+		return order
+	}
+	return bytes.Compare(a.encoded(), b.encoded())
+}
+
+// encoded is the finding as the report has it.
+func (f Finding) encoded() []byte {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil // strings, numbers and lists of them always encode
+	}
+	return text
+}
+
+// rank orders effects, the most severe first.
+func (e Effect) rank() int {
+	return slices.Index([]Effect{EffectBlocks, EffectUndecided, EffectBypassed, EffectNone}, e)
+}

@@ -1,0 +1,198 @@
+// Package finding answers: what did a check find, and does it count against the
+// update?
+//
+// A [Finding] is what an author reports ([preflight.Finding]) together with what
+// only the runner knows: the kind of check, whether it blocks the update, what
+// bypasses it, and the Job it ran in. Findings are built by [Pass], [Warn],
+// [Fail], [Unknown] and [Skipped], never by a composite literal, so that Blocks
+// follows from the outcome and texts are printable.
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Source is the kind of check that reported a finding. It decides what may
+// bypass the finding.
+type Source string
+
+// The sources of findings.
+const (
+	// SourceJob is a preflight Job shipped by the target release.
+	SourceJob Source = "job"
+	// SourceSignature is the verification of the target release's signature.
+	SourceSignature Source = "signature"
+	// SourcePayload is the reading of the target release's manifests.
+	SourcePayload Source = "payload"
+	// SourceImage is the availability of the target release's images.
+	SourceImage Source = "image"
+	// SourceGate is a condition that only fixing, acknowledging or force passes.
+	SourceGate Source = "gate"
+	// SourceRisk is a risk that an administrator may accept by name.
+	SourceRisk Source = "risk"
+	// SourceHealth is the present state of the cluster.
+	SourceHealth Source = "health"
+)
+
+// Reason is one CamelCase word for machines, stable between releases. Every
+// reason of a built-in check is a constant of its package; the comment of the
+// constant is what "explain" prints.
+type Reason string
+
+// Object names one Kubernetes object.
+type Object = preflight.Object
+
+// Finding is the result of one check, as the report has it.
+type Finding struct {
+	preflight.Finding
+
+	// Source is the kind of check.
+	Source Source `json:"source"`
+	// Actions are the steps of the remedy that are a command or an option of the
+	// preflight, in the order in which they are to be tried.
+	Actions []Action `json:"actions,omitempty"`
+	// Blocks is true when this finding keeps the cluster from the target of this
+	// run unless it is bypassed.
+	Blocks bool `json:"blocks"`
+	// BlockedTargets are the versions of the targets that it blocks.
+	BlockedTargets []string `json:"blockedTargets,omitempty"`
+	// Bypass is set when an administrator decided to go past this finding.
+	Bypass *Bypass `json:"bypass,omitempty"`
+	// Effect is what the finding does to the verdict; set when the verdict is made.
+	Effect Effect `json:"effect,omitempty"`
+	// Job is where the check ran; nil for built-in checks.
+	Job *Job `json:"job,omitempty"`
+}
+
+// Bypass is the decision by which a finding does not count.
+type Bypass struct {
+	// By is ByAdminAck, ByAcceptedRisk or ByForce.
+	By string `json:"by"`
+	// Detail is where that was decided, e.g. "spec.desiredUpdate.acceptRisks".
+	Detail string `json:"detail,omitempty"`
+}
+
+// The values of Bypass.By.
+const (
+	// ByAdminAck is an acknowledgement in the admin-acks ConfigMap.
+	ByAdminAck = "AdminAck"
+	// ByAcceptedRisk is an acceptance by name.
+	ByAcceptedRisk = "AcceptedRisk"
+	// ByForce is a forced run.
+	ByForce = "Force"
+)
+
+// Job is where and when the Job of a check ran.
+type Job struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Attempts counts the pods that were started for it.
+	Attempts int `json:"attempts"`
+	// ExitCode is the exit code of the container that ended the check; nil
+	// when none ended.
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	Node     string `json:"node,omitempty"`
+	// StartTime and CompletionTime are RFC 3339 in UTC; empty when unknown.
+	StartTime      string `json:"startTime,omitempty"`
+	CompletionTime string `json:"completionTime,omitempty"`
+}
+
+const (
+	// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job may
+	// report.
+	maxText = 32 << 10
+	// maxURL bounds a URL, in bytes.
+	maxURL = 2 << 10
+)
+
+// Pass reports that the check found nothing that blocks the update.
+func Pass(reason Reason, format string, args ...any) Finding {
+	return New(preflight.Pass, reason, format, args...)
+}
+
+// Warn reports something worth an administrator's attention that does not block
+// the update.
+func Warn(reason Reason, format string, args ...any) Finding {
+	return New(preflight.Warn, reason, format, args...)
+}
+
+// Fail reports that the update would do harm or be refused.
+func Fail(reason Reason, format string, args ...any) Finding {
+	return New(preflight.Fail, reason, format, args...)
+}
+
+// Unknown reports that the check was inconclusive. It never counts as a pass.
+func Unknown(reason Reason, format string, args ...any) Finding {
+	return New(preflight.Unknown, reason, format, args...)
+}
+
+// Skipped reports that the check does not apply, for the reason given.
+func Skipped(reason Reason, format string, args ...any) Finding {
+	return New(preflight.Skipped, reason, format, args...)
+}
+
+// New is for an outcome that is itself the result of a computation. The message
+// is format and args as in [fmt.Sprintf]; lines are kept, without control and
+// direction characters, at most 32 KiB. Fail and Unknown block.
+func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
+	return Finding{
+		Finding: preflight.Finding{Outcome: outcome, Reason: string(reason), Message: words.Lines(fmt.Sprintf(format, args...), maxText)},
+		Blocks:  outcome == preflight.Fail || outcome == preflight.Unknown,
+	}
+}
+
+// Named gives the finding a name. Without one it has the name of its check.
+func (f Finding) Named(name string) Finding {
+	f.Name = name
+	return f
+}
+
+// From sets the kind of check. The collector does so for the findings of every
+// source.
+func (f Finding) From(source Source) Finding {
+	f.Source = source
+	return f
+}
+
+// About names the objects that the finding is about, the most important first.
+func (f Finding) About(objects ...Object) Finding {
+	f.Objects = objects
+	return f
+}
+
+// Bypassed marks the finding as one that does not count.
+func (f Finding) Bypassed(by Bypass) Finding {
+	f.Bypass = &by
+	return f
+}
+
+// Remedy sets what to do, in imperative sentences. Lines are kept.
+func (f Finding) Remedy(format string, args ...any) Finding {
+	f.Remediation = words.Lines(fmt.Sprintf(format, args...), maxText)
+	return f
+}
+
+// Do appends steps of the remedy that are commands or options.
+func (f Finding) Do(actions ...Action) Finding {
+	f.Actions = append(slices.Clip(f.Actions), actions...)
+	return f
+}
+
+// Observed sets short facts that support the message, by name.
+func (f Finding) Observed(facts map[string]string) Finding {
+	f.Evidence = make(map[string]string, len(facts))
+	for name, fact := range facts {
+		f.Evidence[name] = words.Lines(fact, maxText)
+	}
+	return f
+}
+
+// Documented links to documentation of the check.
+func (f Finding) Documented(url string) Finding {
+	f.URL = words.Line(url, maxURL)
+	return f
+}

@@ -1,0 +1,54 @@
+package finding_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func TestConstructors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		got     finding.Finding
+		outcome preflight.Outcome
+		blocks  bool
+	}{
+		"Pass":    {reason: "a pass does not block", got: finding.Pass("R", "m"), outcome: preflight.Pass},
+		"Warn":    {reason: "a warning does not block", got: finding.Warn("R", "m"), outcome: preflight.Warn},
+		"Fail":    {reason: "a failure blocks", got: finding.Fail("R", "m"), outcome: preflight.Fail, blocks: true},
+		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown("R", "m"), outcome: preflight.Unknown, blocks: true},
+		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped("R", "m"), outcome: preflight.Skipped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.got.Outcome != tc.outcome || tc.got.Blocks != tc.blocks || tc.got.Reason != "R" || tc.got.Message != "m" {
+				t.Errorf("%s: %+v", tc.reason, tc.got)
+			}
+		})
+	}
+}
+
+func TestTextsAreSanitizedAndBounded(t *testing.T) {
+	hostile := "first\x1b[2J line\nsecond\u202e line"
+	f := finding.Fail("R", "%s", hostile).Remedy("%s", hostile).Do(finding.Run("oc get %s", "a\nb"))
+	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
+		t.Errorf("message %q, remedy %q, command %q", f.Message, f.Remediation, f.Actions[0].Command)
+	}
+	if long := finding.Fail("R", "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
+		t.Errorf("a message of %d bytes, want at most 32 KiB", len(long.Message))
+	}
+}
+
+func TestDoDoesNotShareActions(t *testing.T) {
+	base := finding.Fail("R", "m").Do(finding.Run("a"))
+	one, other := base.Do(finding.Force()), base.Do(finding.Targets())
+	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionForce}}, one.Actions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionTargets}}, other.Actions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,139 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// format is one output format. A new one is a file with its encoder and a line
+// in formats.
+type format struct {
+	name string
+	// encodes reports whether a document has this format.
+	encodes func(document any) bool
+	encode  func(w io.Writer, document any) error
+}
+
+// formats are all formats, in the order in which help lists them.
+func formats() []format {
+	return []format{
+		{name: "text", encodes: is[textDocument], encode: encodeText},
+		{name: "json", encodes: always, encode: encodeJSON},
+		{name: "yaml", encodes: always, encode: encodeYAML},
+		{name: "junit", encodes: is[junitDocument], encode: encodeJUnit},
+	}
+}
+
+// textDocument has a text for people.
+type textDocument interface {
+	WriteText(w io.Writer) error
+}
+
+// junitDocument has test cases for CI systems.
+type junitDocument interface {
+	WriteJUnit(w io.Writer) error
+}
+
+func is[T any](document any) bool {
+	_, ok := document.(T)
+	return ok
+}
+
+func always(any) bool { return true }
+
+// Formats are the names of the formats that a document has. Every document is
+// JSON and YAML; it is text when it has a method WriteText(io.Writer) error, and
+// JUnit when it has WriteJUnit(io.Writer) error.
+func Formats(document any) []string {
+	var names []string
+	for _, format := range formats() {
+		if format.encodes(document) {
+			names = append(names, format.name)
+		}
+	}
+	return names
+}
+
+// CheckFormat returns an error that lists the formats of the document when name is
+// none of them.
+func CheckFormat(name string, document any) error {
+	if slices.Contains(Formats(document), name) {
+		return nil
+	}
+	return fmt.Errorf("unknown output format %q: it must be one of %s", name, strings.Join(Formats(document), ", "))
+}
+
+// Write writes the document in a format. A format that the document does not have
+// is the error of CheckFormat, and nothing is written.
+func Write(w io.Writer, name string, document any) error {
+	if err := CheckFormat(name, document); err != nil {
+		return err
+	}
+	for _, format := range formats() {
+		if format.name == name {
+			return format.encode(w, document)
+		}
+	}
+	return nil // CheckFormat has found it
+}
+
+func encodeText(w io.Writer, document any) error {
+	text, ok := document.(textDocument)
+	if !ok {
+		return fmt.Errorf("a %T has no text", document)
+	}
+	return text.WriteText(w)
+}
+
+func encodeJUnit(w io.Writer, document any) error {
+	suites, ok := document.(junitDocument)
+	if !ok {
+		return fmt.Errorf("a %T has no test cases", document)
+	}
+	return suites.WriteJUnit(w)
+}
+
+// encodeJSON writes one indented object. It is for files and scripts, so characters
+// that are special in HTML stay readable.
+func encodeJSON(w io.Writer, document any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(document)
+}
+
+// encodeYAML writes the same document as encodeJSON.
+func encodeYAML(w io.Writer, document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return err
+	}
+	if text, err = yaml.JSONToYAML(escape(text)); err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// escape escapes what JSON may have in its strings and YAML may not (YAML 1.2, 5.1
+// Character Set), what YAML reads as the end of a line, and characters that change
+// the direction of reading.
+func escape(text []byte) []byte {
+	var escaped strings.Builder
+	escaped.Grow(len(text))
+	for _, r := range string(text) {
+		switch {
+		case r >= 0x7f && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff, r == 0x2028, r == 0x2029,
+			r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			fmt.Fprintf(&escaped, `\u%04x`, r)
+		default:
+			escaped.WriteRune(r)
+		}
+	}
+	return []byte(escaped.String())
+}

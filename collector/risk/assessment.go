@@ -1,0 +1,108 @@
+package risk
+
+import (
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// assessment is the cluster's assessment of one risk of one update.
+type assessment struct {
+	// applies is empty where the cluster has no assessment.
+	applies metav1.ConditionStatus
+	// reason and message are those of the cluster.
+	reason, message string
+}
+
+// ofAlert reports whether CVO made the risk of an alert.
+func (a assessment) ofAlert() bool { return strings.HasPrefix(a.reason, "Alert:") }
+
+// rank orders contradictory assessments: the first one counts.
+func (a assessment) rank() int {
+	switch a.applies {
+	case metav1.ConditionTrue:
+		return 0
+	case metav1.ConditionFalse:
+		return 2
+	case metav1.ConditionUnknown:
+	}
+	return 1
+}
+
+// conditions are where the cluster publishes its assessments for one update.
+type conditions struct {
+	update    configv1.ConditionalUpdate
+	published map[string]configv1.ConditionalUpdateRisk
+	// generation is that of the spec; a condition of an earlier one is out of date.
+	generation int64
+	// accepts is true when the spec accepts risks: then the condition of the update
+	// does not determine which of its risks apply.
+	accepts bool
+}
+
+// of is the assessment of a risk: its condition Applies, where the feature set has
+// it, otherwise what the condition Recommended of the update implies.
+func (c conditions) of(risk configv1.ConditionalUpdateRisk) assessment {
+	var found []assessment
+	for _, holder := range []configv1.ConditionalUpdateRisk{risk, c.published[risk.Name]} {
+		if condition := c.find(holder.Conditions, "Applies"); condition != nil {
+			found = append(found, assessment{condition.Status, condition.Reason, condition.Message})
+		}
+	}
+	if len(found) == 0 {
+		return c.recommended(risk)
+	}
+	return slices.MinFunc(found, func(a, b assessment) int { return a.rank() - b.rank() })
+}
+
+// recommended is what the condition of the update, which is about all its risks,
+// implies for one: nothing where that is ambiguous.
+func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment {
+	condition := c.find(c.update.Conditions, "Recommended")
+	if condition == nil {
+		return assessment{}
+	}
+	implied := assessment{reason: condition.Reason, message: condition.Message}
+	switch condition.Status {
+	case metav1.ConditionTrue:
+		if condition.Reason != "AllExposedRisksAccepted" {
+			implied.applies = metav1.ConditionFalse
+		}
+	case metav1.ConditionFalse:
+		implied.applies = c.exposed(risk, condition)
+	case metav1.ConditionUnknown:
+		implied.applies = metav1.ConditionUnknown
+	}
+	return implied
+}
+
+// exposed is what Recommended=False implies. Its reason is the name of the risk
+// where one alone applies, and its message has the text of every risk that does.
+func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *metav1.Condition) metav1.ConditionStatus {
+	named := func(other configv1.ConditionalUpdateRisk) bool { return other.Name == condition.Reason }
+	switch {
+	case condition.Reason == risk.Name, strings.Contains(condition.Message, risk.Message+" "+risk.URL):
+		return metav1.ConditionTrue
+	case slices.Contains([]string{"MultipleReasons", "ExposedToRisks", "EvaluationFailed"}, condition.Reason):
+		return ""
+	case !c.accepts && slices.ContainsFunc(c.update.Risks, named):
+		return metav1.ConditionFalse
+	}
+	return ""
+}
+
+// find returns a condition that is not out of date, or nil.
+func (c conditions) find(conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i, condition := range conditions {
+		if condition.Type != kind {
+			continue
+		}
+		if condition.ObservedGeneration != 0 && condition.ObservedGeneration < c.generation {
+			return nil
+		}
+		return &conditions[i]
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package checktest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Report is what the program of a check reported.
+type Report struct {
+	ExitCode int
+	// Findings are the findings by the name of the check.
+	Findings map[string]preflight.Finding
+	// Output is the standard output and the standard error.
+	Output string
+}
+
+// Run runs the program for an update from 4.20.5 to 4.21.3, with the permissions of
+// the ServiceAccount in its manifests. environment contains additional variables as
+// NAME=value.
+func (e *Environment) Run(t *testing.T, environment ...string) Report {
+	t.Helper()
+	return e.run(t, append(environment, "KUBECONFIG="+e.serviceAccount))
+}
+
+// RunUnprivileged is Run without permissions.
+func (e *Environment) RunUnprivileged(t *testing.T, environment ...string) Report {
+	t.Helper()
+	return e.run(t, append(environment, "KUBECONFIG="+e.unprivileged))
+}
+
+func (e *Environment) run(t *testing.T, environment []string) Report {
+	t.Helper()
+	const image = "quay.io/openshift-release-dev/ocp-release@sha256:" +
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	var stdout, stderr bytes.Buffer
+	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", "json") //nolint:gosec // Built by New.
+	process.Env, process.Stdout, process.Stderr = environment, &stdout, &stderr
+	if err := process.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+
+	var document struct {
+		State    string              `json:"state"`
+		Findings []preflight.Finding `json:"findings"`
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil || document.State != preflight.StateFinal {
+		t.Fatalf("no final result (%v):\n%s\n%s", err, &stdout, &stderr)
+	}
+	report := Report{ExitCode: process.ProcessState.ExitCode(), Findings: map[string]preflight.Finding{}, Output: stdout.String() + stderr.String()}
+	for _, f := range document.Findings {
+		report.Findings[f.Name] = f
+	}
+	return report
+}
+
+// Want is the expectation for one finding.
+type Want struct {
+	Outcome preflight.Outcome
+	Reason  string
+	// Messages and Remedies are substrings of the message and of the remediation.
+	Messages, Remedies []string
+	// Objects are the names of the finding's objects.
+	Objects []string
+}
+
+// Expect fails the test unless the named finding meets the expectation and the exit
+// code agrees with the findings. reason is part of the failure.
+func (r Report) Expect(t *testing.T, reason, name string, want Want) {
+	t.Helper()
+	f := r.Findings[name]
+	t.Logf("%s %s (%s): %s\n%s\n%v", name, f.Outcome, f.Reason, f.Message, f.Remediation, f.Evidence)
+
+	var objects []string
+	for _, object := range f.Objects {
+		objects = append(objects, object.Name)
+	}
+	got := Want{Outcome: f.Outcome, Reason: f.Reason, Objects: objects}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Want{}, "Messages", "Remedies")); diff != "" {
+		t.Errorf("%s: finding %s (-want +got):\n%s", reason, name, diff)
+	}
+	for _, part := range want.Messages {
+		if !strings.Contains(f.Message, part) {
+			t.Errorf("%s: message of %s: %q is not in %q", reason, name, part, f.Message)
+		}
+	}
+	for _, part := range want.Remedies {
+		if !strings.Contains(f.Remediation, part) {
+			t.Errorf("%s: remediation of %s: %q is not in %q", reason, name, part, f.Remediation)
+		}
+	}
+	result := preflight.Result{State: preflight.StateFinal, Findings: slices.Collect(maps.Values(r.Findings))}
+	if !result.Agrees(r.ExitCode) {
+		t.Errorf("%s: exit code %d does not agree with %s", reason, r.ExitCode, f.Outcome)
+	}
+}

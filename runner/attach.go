@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// Attach waits for a recorded run that is in progress, and continues it when the
+// process that held it is gone: its release, and what it covers. Of options, what
+// selects checks is that of the run. A run that has ended is an error, a
+// *record.NotRunningError; id may be a prefix of an ID.
+func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Options) (report.Report, error) {
+	run, err := record.New(cluster.Kubernetes).Get(ctx, id)
+	if err != nil {
+		return report.Report{}, err
+	}
+	if run.Phase != record.Running {
+		return report.Report{}, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+	}
+	var covered selection
+	if err := json.Unmarshal([]byte(run.Selection), &covered); err != nil {
+		return report.Report{}, fmt.Errorf("the record of run %s does not have its selection: %w", run.ID, err)
+	}
+	options.Only, options.Skip, options.NoJobs, options.Images = covered.Only, covered.Skip, covered.NoJobs, image.Mode(covered.Images)
+	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
+	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
+}

@@ -1,0 +1,133 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// reasonNotSelected is reported for a check that the selection of the run leaves
+// out.
+//
+// Cause: the check is excluded by name, or the run is without Jobs.
+//
+// Remedy: run the preflight without the exclusion, or accept the finding.
+const reasonNotSelected finding.Reason = "NotSelected"
+
+// plan is the fourth stage: which checks of the release are to run.
+type plan struct {
+	manifests
+	draft launch.Draft
+	// sources are the results of this stage and those before it.
+	sources []collector.Source
+}
+
+// draft selects the checks of the release, and checks that the user has the
+// permissions to run and record them. Nothing is created.
+func draft(ctx context.Context, m manifests) (plan, error) {
+	p, err := newPlan(m)
+	if err != nil {
+		return plan{}, err
+	}
+	return p, p.options.writingNeeds(p.draft).Check(ctx, p.cluster.Kubernetes.AuthorizationV1())
+}
+
+// newPlan is pure.
+func newPlan(m manifests) (plan, error) {
+	drafted := m.contents.draft(m.about.Version)
+	if err := m.options.matches(drafted.Checks); err != nil {
+		return plan{}, err
+	}
+	m.contents = m.contents.withoutJobs()
+	p := plan{manifests: m, draft: drafted, sources: append(m.sources[:len(m.sources):len(m.sources)], refused(drafted.Refused)...)}
+	p.draft.Checks = nil
+	for _, check := range drafted.Checks {
+		if m.options.selects(check) {
+			p.draft.Checks = append(p.draft.Checks, check)
+			continue
+		}
+		p.sources = append(p.sources, collector.Known(check.Name, finding.SourceJob,
+			finding.Unknown(reasonNotSelected, "excluded by the selection; not run").Named(check.Name).
+				Remedy("Run the check, or accept the finding.").
+				Do(finding.Retry(finding.OptionSelection), finding.Accept(check.Name))))
+	}
+	return p, nil
+}
+
+// refused are checks that may not run: each was expected to report, and did not
+// pass.
+func refused(findings []finding.Finding) []collector.Source {
+	var sources []collector.Source
+	for _, f := range findings {
+		sources = append(sources, collector.Known(f.Name, finding.SourceJob, f))
+	}
+	return sources
+}
+
+func (o Options) selects(check launch.Check) bool {
+	matches := func(selector string) bool { return selects(selector, check) }
+	return !o.NoJobs &&
+		(len(o.Only) == 0 || slices.ContainsFunc(o.Only, matches)) &&
+		!slices.ContainsFunc(o.Skip, matches)
+}
+
+// matches refuses a selector that matches no check of the release.
+func (o Options) matches(checks []launch.Check) error {
+	for _, selector := range slices.Concat(o.Only, o.Skip) {
+		if slices.ContainsFunc(checks, func(check launch.Check) bool { return selects(selector, check) }) {
+			continue
+		}
+		var names []string
+		for _, check := range checks {
+			names = append(names, check.Name)
+		}
+		return badInput("%q selects no check of this release; it has: %s", selector, words.List(names, 20))
+	}
+	return nil
+}
+
+// selects compares a selector with a check's component, spelled as in the release
+// or in CamelCase, and with its name.
+func selects(selector string, check launch.Check) bool {
+	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
+}
+
+// intent is what is recorded before the first Job exists.
+func (p plan) intent(id string) record.Intent {
+	intent := record.Intent{ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.options.selection()}
+	for _, check := range p.draft.Checks {
+		intent.Checks = append(intent.Checks, check.Name)
+	}
+	return intent
+}
+
+// selection is what a run covers. Runs of one release that differ in it are
+// different runs.
+type selection struct {
+	Only              []string `json:"only,omitempty"`
+	Skip              []string `json:"skip,omitempty"`
+	NoJobs            bool     `json:"noJobs,omitempty"`
+	Images            string   `json:"images"`
+	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
+	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
+}
+
+// selection is the same text for options that select the same.
+func (o Options) selection() string {
+	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+	text, err := json.Marshal(selection{
+		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(o.Images),
+		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces),
+	})
+	if err != nil {
+		return err.Error() // lists of strings always encode
+	}
+	return string(text)
+}

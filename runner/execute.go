@@ -1,0 +1,149 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// execution is the sixth stage: one run with its ID, whose checks are running.
+type execution struct {
+	manifests
+	sources []collector.Source
+	// id and started name the run; deadline is when its time is up.
+	id                string
+	started, deadline time.Time
+	// planned has the Jobs of the run; no checks where none of the release is to run.
+	planned launch.Plan
+	// expected has the names of the checks of the release that are to report.
+	expected map[string]bool
+	// launcher creates the objects of the run and deletes them.
+	launcher *launch.Launcher
+	// results are known already; those of an earlier run where reused has its ID.
+	results results
+	reused  reuse
+	// records and record are where the run is recorded, held by this process.
+	records *record.Store
+	record  *record.Held
+}
+
+// collection is what all checks have found, and how far the run came.
+type collection struct {
+	collector.Collection
+	phase string
+}
+
+// execute runs all checks and waits for them. An error means that the checks of
+// the release could not be started; there may be objects to delete.
+func (e execution) execute(ctx context.Context) (collection, error) {
+	sources, err := e.start(ctx)
+	if err != nil {
+		return collection{}, err
+	}
+	sources = append(sources, e.imageCheck(ctx)...)
+	sources = append(sources, e.builtin(e.target.Version)...)
+	sources = append(sources, e.componentPolicies()...)
+	sources = append(sources, e.foresee()...)
+	collected := collection{Collection: collector.Collect(ctx, sources, e.reported), phase: report.PhaseComplete}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		collected.phase = report.PhaseInterrupted
+		return collected, nil
+	}
+	// Which acceptances are not needed is known only when all checks have reported.
+	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Asked{
+		Account: e.accounts(e.target.Version), Findings: collected.Findings, NoJobs: !e.contents.readable(),
+	})...)
+	return collected, nil
+}
+
+// reported records and reports the findings of one source. An interruption is no
+// result.
+func (e execution) reported(source collector.Source, findings []finding.Finding) {
+	_, known := e.results[source.Name]
+	recorded := known && e.reused.id == ""
+	if e.expected[source.Name] && !recorded && !interrupted(findings) {
+		e.record.Put(record.Result{Check: source.Name, Findings: findings})
+	}
+	e.progress.Reported(findings)
+}
+
+func interrupted(findings []finding.Finding) bool {
+	for _, f := range findings {
+		if f.Reason == string(collector.ReasonInterrupted) {
+			return true
+		}
+	}
+	return false
+}
+
+// foresee are the built-in checks that compare the release with the cluster.
+func (e execution) foresee() []collector.Source {
+	subject, err := e.subject(e.target.Version)
+	if err != nil {
+		return nil // builtin reports it
+	}
+	return collector.Bind(subject, e.contents.foresee())
+}
+
+// start validates and launches the checks of the release, and returns a source
+// for each.
+func (e execution) start(ctx context.Context) ([]collector.Source, error) {
+	if len(e.planned.Checks) == 0 {
+		return e.sources, nil
+	}
+	if e.reused.id != "" {
+		return append(e.sources, e.reusedSources()...), nil
+	}
+	if e.record.Resumed() {
+		if err := e.launcher.Resume(ctx, e.id); err != nil {
+			return nil, err
+		}
+	}
+	e.progress.step("validating the checks of the release: %d", len(e.planned.Checks))
+	rejected, valid := e.launcher.Validate(ctx, e.planned)
+	if err := launch.Ungrantable(rejected); err != nil {
+		return nil, err
+	}
+	sources := append(e.sources, refused(rejected)...)
+	if len(valid.Checks) > 0 {
+		sources = append(sources, e.guard(ctx, valid)...)
+	}
+	if err := e.launcher.Prepare(ctx, valid); err != nil {
+		return nil, err
+	}
+	e.progress.step("running the checks of the release: %d", len(valid.Checks))
+	running, err := jobs.Sources(ctx, e.cluster.Kubernetes, e.launcher, valid, jobs.Options{
+		Parallelism: e.options.Parallelism, Answered: e.results, Progress: e.progress.Status,
+	})
+	return append(sources, running...), err
+}
+
+// guard puts the read-only guard into force, and audits the accounts of the checks
+// meanwhile.
+func (e execution) guard(ctx context.Context, valid launch.Plan) []collector.Source {
+	audited := beginAudit(ctx, e.cluster.Kubernetes, valid.Accounts())
+	guard := e.launcher.Guard(ctx, valid)
+	return []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}
+}
+
+// reusedSources are the results of an earlier run, as sources of this run.
+func (e execution) reusedSources() []collector.Source {
+	var sources []collector.Source
+	for _, check := range e.planned.Checks {
+		sources = append(sources, collector.Known(check.Name, finding.SourceJob, e.results[check.Name]...))
+	}
+	return sources
+}
+
+// launchRun is what the objects of the run are named and labelled by.
+func (e execution) launchRun() launch.Run {
+	return launch.Run{ID: e.id, From: e.about.Version, Target: e.target, StartTime: e.started, Deadline: e.deadline, ToolVersion: e.options.ToolVersion}
+}

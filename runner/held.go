@@ -1,0 +1,149 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/fingerprint"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// recordTimeout bounds the last writes about a run.
+const recordTimeout = 30 * time.Second
+
+// held is a run that this process holds.
+type held struct {
+	plan
+	records *record.Store
+	record  *record.Held
+	results results
+	reused  reuse
+}
+
+// conduct implements run.
+func (h held) conduct(ctx, limited context.Context) (report.Report, error) {
+	bound, cancel := h.limit(ctx, limited)
+	defer cancel()
+	return h.bind(bound).conduct(ctx, bound)
+}
+
+// limit is limited, or the whole time of a run from now on for one that was taken
+// over: waiting for its last holder does not count.
+func (h held) limit(ctx, limited context.Context) (context.Context, context.CancelFunc) {
+	if !h.record.Resumed() {
+		return limited, func() {}
+	}
+	return context.WithTimeout(ctx, h.options.Timeout)
+}
+
+// bind gives the run its ID. The draft, which may have thousands of manifests, is
+// not kept.
+func (h held) bind(bound context.Context) execution {
+	taken := h.record.Record()
+	e := execution{
+		manifests: h.manifests, sources: h.sources, id: taken.ID, started: taken.StartTime, deadline: h.deadline(),
+		expected: map[string]bool{}, launcher: launch.New(h.cluster.Kubernetes),
+		results: h.results, reused: h.reused, records: h.records, record: h.record,
+	}
+	if until, ok := bound.Deadline(); ok && h.record.Resumed() {
+		e.deadline = h.cluster.Now().Add(time.Until(until))
+	}
+	e.planned = h.draft.Bind(e.launchRun())
+	for _, check := range e.planned.Checks {
+		e.expected[check.Name] = true
+	}
+	return e
+}
+
+// conduct brings the run to its end, here or where it was taken over.
+func (e execution) conduct(ctx, bound context.Context) (report.Report, error) {
+	decided, err := e.hold(ctx, bound)
+	if !errors.Is(err, record.ErrTakenOver) {
+		return decided, err
+	}
+	e.progress.step("run %s was taken over by another process: waiting for its result", e.id)
+	finished, failed := e.records.Follow(bound, e.id, resultsOf(e.progress))
+	if failed != nil {
+		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", e.id, failed)
+	}
+	return followed{view: e.view, finished: finished}.conduct(ctx, bound)
+}
+
+// hold executes the run while its Lease is renewed, and closes its record.
+func (e execution) hold(ctx, bound context.Context) (report.Report, error) {
+	holding, release := e.record.Hold(bound)
+	defer release()
+	collected, failure := e.execute(holding)
+	why := context.Cause(holding)
+	if errors.Is(why, record.ErrTakenOver) {
+		return report.Report{}, fmt.Errorf("run %s: %w", e.id, why)
+	}
+	if err := flush(ctx, e.record); errors.Is(err, record.ErrTakenOver) {
+		return report.Report{}, fmt.Errorf("run %s: %w", e.id, err)
+	}
+	if failure != nil {
+		_, failed := e.remove(ctx)
+		return report.Report{}, errors.Join(failure, failed, e.abort(ctx))
+	}
+	decided := e.conclude(collected)
+	if ctx.Err() != nil && collected.phase == report.PhaseInterrupted && e.options.OnInterrupt(e.id) == Detach {
+		return e.detach(ctx, decided)
+	}
+	e.progress.Decided(decided)
+	removal, failed := e.remove(ctx)
+	decided.Removal = removal
+	return decided, errors.Join(failed, e.close(ctx, decided, why))
+}
+
+// flush writes the results before the Jobs are deleted that they were read from:
+// otherwise a process that continues the run would run them again. An error that
+// is not a takeover is met again when the record is closed.
+func flush(ctx context.Context, held *record.Held) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return held.Flush(ctx)
+}
+
+// detach leaves the Jobs running, for the next Run of the release.
+func (e execution) detach(ctx context.Context, decided report.Report) (report.Report, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	e.progress.Decided(decided)
+	return decided, e.record.Detach(ctx)
+}
+
+// abort closes the record of a run without a report.
+func (e execution) abort(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	return e.record.Finish(ctx, record.Ending{Phase: record.Interrupted})
+}
+
+// close writes the end of the run into its record.
+func (e execution) close(ctx context.Context, decided report.Report, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	ending, err := endingOf(decided)
+	if err != nil {
+		return err
+	}
+	if errors.Is(why, record.ErrCanceled) {
+		ending.Phase = record.Canceled
+	}
+	ending.Fingerprint = fingerprint.Read(ctx, e.snapshot)
+	return e.record.Finish(ctx, ending)
+}
+
+// endingOf is what is recorded of a report.
+func endingOf(decided report.Report) (record.Ending, error) {
+	text, err := json.Marshal(decided)
+	if err != nil {
+		return record.Ending{}, fmt.Errorf("the report cannot be recorded: %w", err)
+	}
+	return record.Ending{Phase: record.Phase(decided.Run.Phase), Decision: string(decided.Verdict.Decision), Report: text}, nil
+}

@@ -1,0 +1,222 @@
+package launch
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+const (
+	// minTTL keeps a finished Job for whoever has yet to read it, also after a
+	// runner was killed. It is the last net under Cleanup.
+	minTTL = time.Hour
+	// margin lets the runner see the end of a run's time before the Job
+	// controller deletes the pods, and with them the evidence.
+	margin = time.Minute
+	// backoffLimit is for authors who chose none: Kubernetes' own 6 takes more
+	// than ten minutes, which is longer than a run.
+	backoffLimit = 2
+	// maxGrace is how long a pod may take to end after SIGTERM, in seconds:
+	// Kubernetes' own default, and less than a run takes to clean up.
+	maxGrace = 30
+)
+
+// binder makes the objects of one run.
+type binder struct {
+	run     Run
+	catalog catalog
+	path    string
+}
+
+// check is the check with the Job of this run.
+func (b binder) check(drafted Check) Check {
+	bound := drafted
+	bound.Job = b.job(drafted)
+	bound.Job.Annotations[AnnotationCheck] = drafted.Name
+	b.follow(bound.Job.Namespace, &bound.Job.Spec.Template.Spec)
+	bound.needs = make([]reference, 0, len(drafted.needs))
+	for _, need := range drafted.needs {
+		bound.needs = append(bound.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
+	}
+	return bound
+}
+
+// job is the author's Job with what the run adds. What only a server may set,
+// and the selector that goes with it, is left out.
+func (b binder) job(check Check) *batchv1.Job {
+	author := check.Job
+	job := &batchv1.Job{
+		TypeMeta: typeMeta("batch/v1", "Job"),
+		ObjectMeta: metav1.ObjectMeta{
+			Name: b.run.suffixed(author.Name), Namespace: author.Namespace,
+			Labels:      b.run.labels(author.Labels, check.Component),
+			Annotations: b.run.annotations(author.Annotations, check.File),
+		},
+		Spec: *author.Spec.DeepCopy(),
+	}
+	job.Spec.Selector, job.Spec.ManualSelector = nil, nil
+	template := &job.Spec.Template
+	template.ObjectMeta = metav1.ObjectMeta{
+		Labels:      b.run.labels(template.Labels, check.Component),
+		Annotations: template.Annotations,
+	}
+	if template.Spec.RestartPolicy == "" {
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	b.bound(&job.Spec)
+	b.equip(&template.Spec)
+	return job
+}
+
+// bound sees to it that the Job ends, also when nobody is there to end it, is
+// not retried in vain, and outlives its end.
+func (b binder) bound(spec *batchv1.JobSpec) {
+	limit := int64((b.run.Deadline.Sub(b.run.StartTime) + margin) / time.Second)
+	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
+		spec.ActiveDeadlineSeconds = &limit
+	}
+	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil && *grace > maxGrace {
+		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(maxGrace))
+	}
+	ttl := int32(minTTL / time.Second)
+	if spec.TTLSecondsAfterFinished == nil || *spec.TTLSecondsAfterFinished < ttl {
+		spec.TTLSecondsAfterFinished = &ttl
+	}
+	if spec.BackoffLimit == nil {
+		limit := int32(backoffLimit)
+		spec.BackoffLimit = &limit
+	}
+	if spec.PodFailurePolicy != nil || spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		return
+	}
+	spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		{
+			Action: batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue},
+			},
+		},
+		{
+			Action: batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{preflight.ExitFail},
+			},
+		},
+	}}
+}
+
+// equip gives all containers what the SDK reads, and has the kubelet keep what
+// they say at their end.
+func (b binder) equip(spec *corev1.PodSpec) {
+	variables := b.environment(len(spec.Containers) + len(spec.InitContainers))
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			container := &containers[i]
+			container.Env = override(container.Env, variables)
+			container.TerminationMessagePath = corev1.TerminationMessagePathDefault
+			container.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
+		}
+	}
+}
+
+// environment is what the SDK reads. A kubelet keeps 4096 bytes of one
+// container's message and 12288 of all of a pod's (pkg/kubelet/status,
+// normalizeStatus); two containers more are allowed for, which admission may
+// inject. The SDK takes no fewer than 512.
+func (b binder) environment(containers int) []corev1.EnvVar {
+	const perContainer, perPod, injected, least = 4096, 12288, 2, 512
+	variables := []corev1.EnvVar{
+		{Name: "PREFLIGHT_RUN_ID", Value: b.run.ID},
+		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
+		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.Target.Version},
+		{Name: "PREFLIGHT_TARGET_IMAGE", Value: b.run.Target.Image},
+		{Name: "PREFLIGHT_DEADLINE", Value: b.run.Deadline.UTC().Format(time.RFC3339)},
+		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
+	}
+	if b.path != "" {
+		variables = append(variables, corev1.EnvVar{Name: "PREFLIGHT_UPDATE_PATH", Value: b.path})
+	}
+	return variables
+}
+
+func override(author, ours []corev1.EnvVar) []corev1.EnvVar {
+	taken := map[string]bool{}
+	for _, variable := range ours {
+		taken[variable.Name] = true
+	}
+	var variables []corev1.EnvVar
+	for _, variable := range author {
+		if !taken[variable.Name] {
+			variables = append(variables, variable)
+		}
+	}
+	return append(variables, ours...)
+}
+
+// supporting is the temporary copy of a supporting object: what the author wrote,
+// without fields that only a server sets, with references to the other copies.
+func (b binder) supporting(e *entry) payload.Object {
+	switch object := e.manifest.Object.(type) {
+	case *corev1.ServiceAccount:
+		return &corev1.ServiceAccount{
+			TypeMeta: typeMeta("v1", "ServiceAccount"), ObjectMeta: b.meta(e.manifest),
+			ImagePullSecrets: object.ImagePullSecrets, AutomountServiceAccountToken: object.AutomountServiceAccountToken,
+		}
+	case *corev1.ConfigMap:
+		return &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: b.meta(e.manifest), Data: object.Data, BinaryData: object.BinaryData}
+	case *rbacv1.Role:
+		return &rbacv1.Role{TypeMeta: typeMeta(rbacVersion, "Role"), ObjectMeta: b.meta(e.manifest), Rules: object.Rules}
+	case *rbacv1.ClusterRole:
+		return &rbacv1.ClusterRole{
+			TypeMeta: typeMeta(rbacVersion, "ClusterRole"), ObjectMeta: b.meta(e.manifest), Rules: object.Rules, AggregationRule: object.AggregationRule,
+		}
+	case *rbacv1.RoleBinding:
+		return &rbacv1.RoleBinding{
+			TypeMeta: typeMeta(rbacVersion, "RoleBinding"), ObjectMeta: b.meta(e.manifest),
+			Subjects: b.subjects(object.Subjects), RoleRef: b.role(object.RoleRef, object.Namespace),
+		}
+	case *rbacv1.ClusterRoleBinding:
+		return &rbacv1.ClusterRoleBinding{
+			TypeMeta: typeMeta(rbacVersion, "ClusterRoleBinding"), ObjectMeta: b.meta(e.manifest),
+			Subjects: b.subjects(object.Subjects), RoleRef: b.role(object.RoleRef, ""),
+		}
+	}
+	return nil // refused by the draft
+}
+
+func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
+	object := manifest.Object
+	return metav1.ObjectMeta{
+		Name: b.run.suffixed(object.GetName()), Namespace: object.GetNamespace(),
+		Labels:      b.run.labels(object.GetLabels(), manifest.Component),
+		Annotations: b.run.annotations(object.GetAnnotations(), manifest.File),
+	}
+}
+
+// subjects are those of a binding, with copies in the place of accounts of the
+// release.
+func (b binder) subjects(author []rbacv1.Subject) []rbacv1.Subject {
+	bound := slices.Clone(author)
+	for i := range bound {
+		if b.catalog.entries[accountOfSubject(bound[i])] != nil {
+			bound[i].Name = b.run.suffixed(bound[i].Name)
+		}
+	}
+	return bound
+}
+
+// role is that of a binding, or its copy for a role of the release.
+func (b binder) role(author rbacv1.RoleRef, namespace string) rbacv1.RoleRef {
+	if b.catalog.entries[roleOf(author, namespace)] != nil {
+		author.Name = b.run.suffixed(author.Name)
+	}
+	return author
+}

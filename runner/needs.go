@@ -1,0 +1,96 @@
+package runner
+
+import (
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/health"
+	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// RunNeeds are the permissions that Run needs to start and those that it can use,
+// for every release and that image mode. The rules of a release's roles come on
+// top; [Listing] has them for one release.
+func RunNeeds(images image.Mode) access.Needs {
+	return Options{Images: images}.readingNeeds().And(record.Needs()).And(launch.AnyNeeds())
+}
+
+// ChecksNeeds are the permissions of Checks.
+func ChecksNeeds() access.Needs { return VerifyNeeds().And(registryNeeds()).And(policyNeeds()) }
+
+// TargetsNeeds are the permissions of Targets.
+func TargetsNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+	}}.And(builtinNeeds())
+}
+
+// CancelNeeds are the permissions of Cancel.
+func CancelNeeds() access.Needs { return record.Needs().And(launch.CleanupNeeds()) }
+
+// builtinNeeds are folded from what the built-in checks declare. None is required:
+// a check without its permission is Unknown.
+func builtinNeeds() access.Needs {
+	return check.Reads(gate.Checks(), []check.Check{gate.AdminAckAhead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil))
+}
+
+// VerifyNeeds are the permissions to read the keyrings and signature stores of the
+// cluster (signature.Override). The certificate authorities of spec.signatureStores have names that the
+// administrator chooses, and a store without them is not used.
+func VerifyNeeds() access.Needs {
+	return access.Needs{
+		Required: []access.Request{
+			{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},
+			{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
+			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "release-verification"},
+			{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"},
+			{Verb: "list", Resource: "configmaps", Namespace: "openshift-config-managed"},
+		},
+		Optional: []access.Request{{Verb: "get", Resource: "configmaps", Namespace: "openshift-config"}},
+	}
+}
+
+// registryNeeds are the permissions to find out how the cluster pulls images, and
+// which manifests apply to it.
+func registryNeeds() access.Needs {
+	return access.Needs{Optional: []access.Request{
+		{Verb: "list", Group: "config.openshift.io", Resource: "imagedigestmirrorsets"},
+		{Verb: "list", Group: "config.openshift.io", Resource: "imagetagmirrorsets"},
+		{Verb: "list", Group: "operator.openshift.io", Resource: "imagecontentsourcepolicies"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "images", Name: "cluster"},
+		{Verb: "get", Resource: "secrets", Namespace: "openshift-config", Name: "pull-secret"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "featuregates", Name: "cluster"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: "openshift-cluster-version", Name: "cluster-version-operator"},
+		{Verb: "list", Resource: "nodes"},
+	}}
+}
+
+// readingNeeds are the permissions of a run before it writes, for every release.
+func (o Options) readingNeeds() access.Needs {
+	needs := ChecksNeeds().And(builtinNeeds())
+	if o.NoJobs {
+		return needs
+	}
+	if o.Images.Pulls() {
+		needs = needs.And(pullNeeds())
+	}
+	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
+		Optional: append(access.WritesNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+	})
+}
+
+// writingNeeds are the permissions to record a run and to run its checks.
+func (o Options) writingNeeds(draft launch.Draft) access.Needs {
+	switch {
+	case o.NoJobs:
+		return access.Needs{}
+	case len(draft.Checks) == 0:
+		return record.Needs()
+	}
+	return record.Needs().And(draft.Needs())
+}

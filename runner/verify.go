@@ -1,0 +1,167 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/imagepolicy"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature"
+)
+
+// reasonVerified is reported when the release is signed by a key that the cluster
+// trusts.
+//
+// Cause: a signature of the release's digest was found and is valid.
+//
+// Remedy: none needed.
+const reasonVerified finding.Reason = "Verified"
+
+// reasonSignatureWarning is reported when the signature is valid, with a property
+// that other verifiers may not accept.
+//
+// Cause: the message has it.
+//
+// Remedy: report it to the publisher of the release.
+const reasonSignatureWarning finding.Reason = "SignatureWarning"
+
+// nameSignature names the findings about the release's signature.
+const nameSignature = "ReleaseSignature"
+
+// verified is the second stage: the release by digest, and what is proven of it.
+type verified struct {
+	observed
+	// registries is how the cluster pulls images.
+	registries *registry.Access
+	// policies are the image policies of the cluster.
+	policies imagepolicy.Policies
+	// proof is trusted or untrusted. Nothing of an untrusted release is read or run.
+	proof proof
+	// sources are the results of this stage.
+	sources []collector.Source
+}
+
+// proof is what the verification of a release came to.
+type proof interface {
+	// signers are those of a signature that the cluster trusts; none for a release
+	// that is untrusted, or read by force.
+	signers() []string
+	// acceptedByCVO is whether CVO accepts the signature; nil when that is not known.
+	acceptedByCVO() *bool
+}
+
+// trusted may be read: it is verified, or its verification is overridden by force.
+type trusted struct {
+	release signature.Release
+	cvo     *bool
+}
+
+func (t trusted) acceptedByCVO() *bool { return t.cvo }
+
+func (t trusted) signers() []string {
+	if !t.release.Verified() {
+		return nil
+	}
+	return t.release.Signers()
+}
+
+// untrusted may not be read.
+type untrusted struct{ cvo *bool }
+
+func (u untrusted) acceptedByCVO() *bool { return u.cvo }
+
+func (untrusted) signers() []string { return nil }
+
+// verify searches for proof that the target is signed, and holds its image
+// against the image policies of the cluster. Only bad input is an error.
+func verify(ctx context.Context, o observed) (verified, error) {
+	v := verified{observed: o, registries: o.registryAccess(ctx, o.options.Local)}
+	pullSpec, err := byDigest(ctx, o, v.registries)
+	if err != nil {
+		return verified{}, err
+	}
+	v.target.Image = pullSpec
+	o.progress.step("verifying the signature of %s", pullSpec)
+	signed, failure := prove(ctx, o, pullSpec)
+	if failure == nil {
+		v.proof = trusted{release: signed, cvo: signed.CVOAccepts()}
+		v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, signedBy(signed)...))
+		return v.holdAgainstPolicies(ctx), nil
+	}
+	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
+		return verified{}, &BadInputError{Err: failure}
+	}
+	v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, unproven(failure).Named(nameSignature)))
+	if v.proof, err = distrust(o, pullSpec, failure); err != nil {
+		return verified{}, err
+	}
+	return v.holdAgainstPolicies(ctx), nil
+}
+
+// distrust is the proof of a release whose verification failed: by force, it is
+// read all the same.
+func distrust(o observed, pullSpec string, failure error) (proof, error) {
+	var cvo *bool
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
+		cvo = known.CVOAccepts()
+	}
+	if !o.options.Force {
+		return untrusted{cvo: cvo}, nil
+	}
+	forced, err := signature.Force(pullSpec, failure)
+	if err != nil {
+		return nil, &BadInputError{Err: err}
+	}
+	return trusted{release: forced, cvo: cvo}, nil
+}
+
+// byDigest is the target's pull spec by digest. A tag is resolved only by force:
+// everybody who can move the tag can choose the release.
+func byDigest(ctx context.Context, o observed, registries *registry.Access) (string, error) {
+	if o.target.Digest() != "" {
+		return o.target.Image, nil
+	}
+	if !o.options.Force {
+		return "", badInput("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:…, or force the run to resolve the tag", o.target.Image)
+	}
+	return payload.Resolve(ctx, o.target.Image, registries)
+}
+
+func prove(ctx context.Context, o observed, pullSpec string) (signature.Release, error) {
+	given := signature.Trust{Keyrings: o.options.Keyrings, Stores: o.options.Stores}
+	trust, err := signature.Override(ctx, o.cluster.Kubernetes.CoreV1(), o.cluster.OpenShift.ConfigV1(), given)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	trust.Now = o.cluster.Now()
+	release, err := signature.Verify(ctx, pullSpec, trust)
+	if err != nil {
+		return signature.Release{}, err
+	}
+	return release, release.CheckRepository(o.options.Repositories)
+}
+
+// signedBy are the findings about a verified release.
+func signedBy(release signature.Release) []finding.Finding {
+	findings := []finding.Finding{finding.Pass(reasonVerified, "the release is signed by %s", strings.Join(release.Signers(), "; ")).Named(nameSignature)}
+	for _, warning := range release.Warnings() {
+		findings = append(findings, finding.Warn(reasonSignatureWarning, "%s", warning).Named(nameSignature))
+	}
+	return findings
+}
+
+// unproven is the finding about a release without proof. A failure that is not
+// about the signature itself is inconclusive.
+func unproven(failure error) finding.Finding {
+	if known, ok := errors.AsType[*signature.Error](failure); ok {
+		return finding.New(known.Outcome, finding.Reason(known.Reason), "%s", known.Message).
+			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
+	}
+	return finding.Unknown(collector.ReasonError, "%v", failure).
+		Remedy("Fix what the message names, or name keyrings and signature stores for this run.").
+		Do(finding.Retry(finding.OptionTrust))
+}
