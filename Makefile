@@ -11,6 +11,7 @@ VULNDB      ?= https://vuln.go.dev
 export GOFLAGS     := $(strip $(shell go env GOFLAGS 2>/dev/null) -trimpath -gcflags=all=-dwarf=false)
 export CGO_ENABLED := 0
 
+# The first run compiles all packages, so the limit is generous.
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # The SDK is for others to call, so what only they call is not dead.
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -tags faults -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
@@ -76,7 +77,7 @@ test-faults: tools ## run the tests of faults alone, and print what a run surviv
 
 .PHONY: lint
 lint: ## check style, format, dead code, the modules, and known vulnerabilities
-	@echo "golangci-lint" && $(GOLANGCI) run $(PACKAGES) && $(GOLANGCI) fmt --diff
+	@echo "golangci-lint" && $(GOLANGCI) run --timeout 45m $(PACKAGES) && $(GOLANGCI) fmt --diff
 	@echo "deadcode" && dead="$$($(DEADCODE) $(PACKAGES))" && test -z "$$dead" || { echo "$$dead"; exit 1; }
 	@echo "modules" && go run ./test/modules/tidy
 	@echo "govulncheck" && go run ./test/modules/vulncheck -db $(VULNDB)

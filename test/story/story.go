@@ -1,6 +1,6 @@
 // Package story answers: which scenario does the demo show and a test verify?
 //
-// The update of a cluster from 5.0.3 to 5.1.0 is Blocked: the certificate of the
+// The update of a cluster from 5.1.3 to 5.2.0 is Blocked: the certificate of the
 // ingress is too weak for that release, and an acknowledgement is missing. A
 // machine config is outdated, the cloud credentials are in order. After the
 // remedies the update is Ready.
@@ -30,12 +30,12 @@ import (
 
 // The versions of the story, and the gate that must be acknowledged.
 const (
-	From = "5.0.3"
-	To   = "5.1.0"
-	Gate = "ack-5.0-kube-1.37-api-removals-in-5.1"
+	From = "5.1.3"
+	To   = "5.2.0"
+	Gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
 )
 
-const gateText = `Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs which require admin
+const gateText = `Kubernetes 1.38 and therefore OpenShift 5.2 remove several APIs which require admin
 consideration. Please see https://access.redhat.com/articles/7112216 for details.`
 
 // Remedy is one action of the administrator.
