@@ -69,11 +69,11 @@ test: tools ## run every test, those without a cluster first
 
 .PHONY: test-unit
 test-unit: ## run the tests that need no cluster
-	@go run ./test/suite/run -unit
+	@go run ./test/suite/run -only unit
 
 .PHONY: test-faults
 test-faults: tools ## run the tests of faults alone, and print what a run survives
-	@go run ./test/suite/run -faults
+	@go run ./test/suite/run -only faults
 
 .PHONY: lint
 lint: ## check style, format, dead code, the modules, and known vulnerabilities

@@ -107,7 +107,7 @@ func (b Builder) count(ctx context.Context, step Step) int {
 // goTool is the Go tool in the module of the step. Compilers that collect garbage
 // only when they reach the limit need a sixth less time.
 func (b Builder) goTool(ctx context.Context, step Step, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "go", args...)
+	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	command.Dir = filepath.Join(b.Root, step.Dir)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOGC=off", "GOMEMLIMIT=1536MiB")
 	if step.Pinned {

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +12,8 @@ import (
 
 // Prepare makes the published modules require each other with that version,
 // also in go.work, and returns the tags that publish it: one per module, all on
-// the commit that has this change. The version is canonical semantic version
-// with a leading "v".
+// the commit that has this change. The version is a canonical semantic
+// version with a leading "v".
 func Prepare(root, version string) (tags []string, err error) {
 	if semver.Canonical(version) != version {
 		return nil, fmt.Errorf("%q: want a version like v1.2.3", version)
@@ -27,13 +28,12 @@ func Prepare(root, version string) (tags []string, err error) {
 	}
 	for _, module := range published {
 		for sibling, old := range module.siblings(published) {
-			if err := module.File.AddRequire(sibling, version); err != nil {
-				return nil, err
-			}
-			if err := work.DropReplace(sibling, old); err != nil {
-				return nil, err
-			}
-			if err := work.AddReplace(sibling, version, dirOf(sibling, published), ""); err != nil {
+			err := errors.Join(
+				module.File.AddRequire(sibling, version),
+				work.DropReplace(sibling, old),
+				work.AddReplace(sibling, version, dirOf(sibling, published), ""),
+			)
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -31,9 +31,10 @@ type Package struct {
 // listed is a package in the output of "go list -json -test". The package for
 // which a test variant was compiled is ForTest.
 type listed struct {
-	ImportPath, ForTest string
-	Imports, Deps       []string
-	Module              struct{ Path string }
+	ImportPath string   `json:"ImportPath"`
+	ForTest    string   `json:"ForTest"`
+	Imports    []string `json:"Imports"`
+	Deps       []string `json:"Deps"`
 }
 
 // List returns the packages with tests of the modules of the workspace in root,

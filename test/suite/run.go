@@ -89,10 +89,13 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 
 // event is one of "go test -json" (go doc test2json).
 type event struct {
-	Action, Package, Test, Output string
-	ImportPath                    string // of build output
-	FailedBuild                   string
-	Elapsed                       float64
+	Action      string  `json:"Action"`
+	Package     string  `json:"Package"`
+	Test        string  `json:"Test"`
+	Output      string  `json:"Output"`
+	ImportPath  string  `json:"ImportPath"` // of build output
+	FailedBuild string  `json:"FailedBuild"`
+	Elapsed     float64 `json:"Elapsed"` // in seconds
 }
 
 // follow reports the packages of a lane, and returns whether one has failed.
@@ -102,7 +105,7 @@ func (r *Runner) follow(stdout io.Reader, verbose bool) (failed bool, err error)
 		if output[key] == nil {
 			output[key] = &strings.Builder{}
 		}
-		output[key].WriteString(text)
+		fmt.Fprint(output[key], text)
 	}
 	text := func(key string) string {
 		if output[key] == nil {
@@ -115,8 +118,8 @@ func (r *Runner) follow(stdout io.Reader, verbose bool) (failed bool, err error)
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
 			return failed, nil
 		} else if err != nil {
-			_, _ = io.Copy(io.Discard, stdout) // or the Go tool blocks
-			return failed, err
+			_, drained := io.Copy(io.Discard, stdout) // or the Go tool blocks
+			return failed, errors.Join(err, drained)
 		}
 		switch {
 		case e.Action == "build-output":

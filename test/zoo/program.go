@@ -22,7 +22,7 @@ type Ended struct {
 // Command returns oc-preflight with the cluster of the zoo.
 func (z *Zoo) Command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
-	command := exec.CommandContext(tb.Context(), z.Program(tb), args...)
+	command := exec.CommandContext(tb.Context(), z.Program(tb), args...) //nolint:gosec // the program under test
 	command.Env = append(os.Environ(), "KUBECONFIG="+z.cluster.Kubeconfig)
 	return command
 }
@@ -53,7 +53,7 @@ func (z *Zoo) Kubectl(tb testing.TB, args ...string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	command := exec.CommandContext(tb.Context(), path, args...)
+	command := exec.CommandContext(tb.Context(), path, args...) //nolint:gosec // a pinned program
 	command.Env = append(os.Environ(), "KUBECONFIG="+z.cluster.Kubeconfig)
 	output, err := command.CombinedOutput()
 	if err != nil {

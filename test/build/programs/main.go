@@ -21,7 +21,13 @@ func main() {
 	bin := flag.String("o", "bin", "the directory for the programs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *bin, *tests)
+	steps, err := build.Demo(".")
+	if *tests {
+		steps = append(steps, build.Tests()...)
+	}
+	if err == nil {
+		err = run(ctx, *bin, steps)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -29,16 +35,10 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, bin string, tests bool) error {
-	steps, err := build.Demo(".")
-	if err != nil {
-		return err
-	}
-	if tests {
-		steps = append(steps, build.Tests()...)
-	}
+// run builds the steps, and reports the progress more often on a terminal.
+func run(ctx context.Context, bin string, steps []build.Step) error {
 	builder := build.Builder{Root: ".", Bin: bin, Out: os.Stdout, Interval: 30 * time.Second}
-	if term.IsTerminal(int(os.Stdout.Fd())) { //nolint:gosec // a file descriptor is an int
+	if term.IsTerminal(int(os.Stdout.Fd())) {
 		builder.Terminal, builder.Interval = true, time.Second
 	}
 	return builder.Run(ctx, steps...)

@@ -29,7 +29,12 @@ func main() {
 	write := flag.Bool("write", false, "write the tidy files")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *write, flag.Args())
+	var err error
+	if *write {
+		err = rewrite(ctx, flag.Args())
+	} else {
+		err = check(ctx, os.Stdout)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -37,10 +42,9 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, write bool, queries []string) error {
-	if !write {
-		return check(ctx, out)
-	}
+// rewrite runs "go get" of the queries in the module of the root, and then makes
+// all modules agree and tidy.
+func rewrite(ctx context.Context, queries []string) error {
 	r, err := read()
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Run runs the tests of the repository: with -unit those that need no cluster,
-// with -faults those of faults, otherwise all. It runs in the root of the
-// repository.
+// Run runs the tests of the repository: with -only unit those that need no
+// cluster, with -only faults those of faults, otherwise all. It runs in the root of
+// the repository.
 package main
 
 import (
@@ -17,12 +17,11 @@ import (
 )
 
 func main() {
-	unit := flag.Bool("unit", false, "run only the tests that need no cluster")
-	faults := flag.Bool("faults", false, "run only the tests of faults")
+	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster) or \"faults\"")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	start := time.Now()
-	err := run(ctx, *unit, *faults)
+	err := run(ctx, *only)
 	stop()
 	fmt.Printf("took %s\n", time.Since(start).Round(time.Second))
 	if err != nil {
@@ -31,17 +30,21 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, unit, faults bool) error {
+func run(ctx context.Context, only string) error {
 	runner := suite.NewRunner(".", os.Stdout)
-	if faults {
+	switch only {
+	case "", "unit":
+	case "faults":
 		return runner.Run(ctx, suite.Faults())
+	default:
+		return fmt.Errorf("-only %q: want unit or faults", only)
 	}
 	all, err := suite.List(ctx, ".")
 	if err != nil {
 		return err
 	}
 	err = runner.Run(ctx, suite.Unit(all)...)
-	if unit || ctx.Err() != nil {
+	if only == "unit" || ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(err, runner.Run(ctx, suite.Cluster(all)...))
