@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -161,7 +162,7 @@ func describeRules(rules []rbacv1.PolicyRule) string {
 	const most, mostNames = 3, 5
 	var texts []string
 	for _, rule := range rules {
-		names := append(rule.Resources[:len(rule.Resources):len(rule.Resources)], rule.NonResourceURLs...)
+		names := append(slices.Clip(rule.Resources), rule.NonResourceURLs...)
 		texts = append(texts, strings.Join(rule.Verbs, ", ")+" "+words.List(names, mostNames))
 	}
 	switch {

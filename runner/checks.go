@@ -43,7 +43,7 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 	if err != nil {
 		return Listing{}, err
 	}
-	draft := manifests.contents.draft(manifests.about.Version)
+	draft, _ := manifests.contents.draft(manifests.about.Version)
 	sources := append(manifests.sources, refused(draft.Refused)...)
 	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { manifests.progress.Reported(findings) })
 	judged := manifests.judge(collected, report.PhaseComplete, cluster.Now())

@@ -41,12 +41,12 @@ func draft(ctx context.Context, m manifests) (plan, error) {
 
 // newPlan is pure.
 func newPlan(m manifests) (plan, error) {
-	drafted := m.contents.draft(m.about.Version)
+	drafted, withoutJobs := m.contents.draft(m.about.Version)
 	if err := m.options.matches(drafted.Checks); err != nil {
 		return plan{}, err
 	}
-	m.contents = m.contents.withoutJobs()
-	p := plan{manifests: m, draft: drafted, sources: append(m.sources[:len(m.sources):len(m.sources)], refused(drafted.Refused)...)}
+	m.contents = withoutJobs
+	p := plan{manifests: m, draft: drafted, sources: append(slices.Clip(m.sources), refused(drafted.Refused)...)}
 	p.draft.Checks = nil
 	for _, check := range drafted.Checks {
 		if m.options.selects(check) {

@@ -87,8 +87,17 @@ func (s *serial) Decided(decided report.Report) {
 // discard is an observer that does nothing.
 type discard struct{}
 
-func (discard) Started(string)             {}
-func (discard) Step(string)                {}
-func (discard) Status(jobs.Status)         {}
+// Started implements Observer.
+func (discard) Started(string) {}
+
+// Step implements Observer.
+func (discard) Step(string) {}
+
+// Status implements Observer.
+func (discard) Status(jobs.Status) {}
+
+// Reported implements Observer.
 func (discard) Reported([]finding.Finding) {}
-func (discard) Decided(report.Report)      {}
+
+// Decided implements Observer.
+func (discard) Decided(report.Report) {}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
@@ -50,11 +51,10 @@ type contents interface {
 	version() string
 	// images maps the name of a component to its pull spec.
 	images() map[string]string
-	// draft has the checks of the release, for a cluster at the version from.
-	draft(from string) launch.Draft
-	// withoutJobs is the same without the manifests of the Jobs, of which there may
-	// be thousands: the draft has them.
-	withoutJobs() contents
+	// draft returns the checks of the release, for a cluster at the version from,
+	// and the contents without the manifests of the Jobs: there can be thousands,
+	// and the draft has them.
+	draft(from string) (launch.Draft, contents)
 	// foresee are the built-in checks that compare the release with the cluster.
 	foresee() []check.Check
 }
@@ -62,12 +62,11 @@ type contents interface {
 // unread has no contents.
 type unread struct{}
 
-func (unread) readable() bool            { return false }
-func (unread) version() string           { return "" }
-func (unread) images() map[string]string { return nil }
-func (unread) draft(string) launch.Draft { return launch.Draft{} }
-func (unread) withoutJobs() contents     { return unread{} }
-func (unread) foresee() []check.Check    { return nil }
+func (unread) readable() bool                        { return false }
+func (unread) version() string                       { return "" }
+func (unread) images() map[string]string             { return nil }
+func (unread) draft(string) (launch.Draft, contents) { return launch.Draft{}, unread{} }
+func (unread) foresee() []check.Check                { return nil }
 
 // released is the contents of a release that was read.
 type released struct{ payload *payload.Release }
@@ -79,13 +78,11 @@ func (r released) foresee() []check.Check {
 	return []check.Check{gate.AdminAckAhead(r.payload.AdminGates)}
 }
 
-func (r released) withoutJobs() contents {
-	slim := *r.payload
-	slim.Jobs, slim.Supporting = nil, nil
-	return released{payload: &slim}
+func (r released) draft(from string) (launch.Draft, contents) {
+	withoutJobs := *r.payload
+	withoutJobs.Jobs, withoutJobs.Supporting = nil, nil
+	return launch.NewDraft(from, r.payload), released{payload: &withoutJobs}
 }
-
-func (r released) draft(from string) launch.Draft { return launch.NewDraft(from, r.payload) }
 
 // read reads the manifests of a trusted release. A release that must not be used
 // is a finding; one that could not be read is an error.
@@ -113,7 +110,7 @@ func read(ctx context.Context, v verified) (manifests, error) {
 func (v verified) unusable(refused *payload.Error) manifests {
 	findings := append(v.registries.Warnings(), finding.Fail(finding.Reason(refused.Reason), "%s", refused.Error()).
 		Named(namePayload).Remedy("%s", refused.Remediation))
-	sources := append(v.sources[:len(v.sources):len(v.sources)], collector.Known(namePayload, finding.SourcePayload, findings...))
+	sources := append(slices.Clip(v.sources), collector.Known(namePayload, finding.SourcePayload, findings...))
 	return manifests{verified: v, contents: unread{}, sources: sources}
 }
 
@@ -128,7 +125,7 @@ func (v verified) misnamed(release *payload.Release, failure error) (manifests, 
 	if _, ok := proof.(trusted); ok {
 		return v.contain(release, []collector.Source{identity}), nil
 	}
-	sources := append(v.sources[:len(v.sources):len(v.sources)], identity)
+	sources := append(slices.Clip(v.sources), identity)
 	return manifests{verified: v, contents: unread{}, sources: sources}, nil
 }
 
@@ -136,7 +133,7 @@ func (v verified) misnamed(release *payload.Release, failure error) (manifests, 
 func (v verified) contain(release *payload.Release, more []collector.Source) manifests {
 	findings := append(v.registries.Warnings(), release.Problems...)
 	findings = append(findings, v.compareVersion(release))
-	sources := append(v.sources[:len(v.sources):len(v.sources)], more...)
+	sources := append(slices.Clip(v.sources), more...)
 	sources = append(sources, collector.Known(namePayload, finding.SourcePayload, findings...))
 	if v.target.Version == "" {
 		v.target.Version = release.Version

@@ -14,15 +14,14 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
-// gcPercent is less than a third of Go's default: a run of a thousand checks needs
-// 30 MiB, and a little more CPU time is a fair price for not holding 30 MiB of
-// garbage.
+// gcPercent is less than a third of Go's default: a run of a thousand checks has
+// 30 MiB of live memory, and would hold as much garbage.
 const gcPercent = 30
 
 func main() {
 	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends the run in order; from then on the next one kills.
+	// The first signal cancels the run; the next one stops the process.
 	context.AfterFunc(ctx, stop)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	os.Exit(command.Execute(ctx, os.Args, streams))

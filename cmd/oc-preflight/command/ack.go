@@ -13,10 +13,9 @@ func newAck(client *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ack GATE",
 		Short: "Acknowledge an admin gate",
-		Long: `Acknowledge that what an admin gate asks for has been done. "run" names the gates
-that are closed, and what each of them asks for. It sets the gate's key in the
-ConfigMap openshift-config/admin-acks to "true", and reads back what the server
-kept.`,
+		Long: `Acknowledge that the work which an admin gate requires has been done. "run" reports
+the closed gates with their requirements. The key of the gate in the ConfigMap
+openshift-config/admin-acks is set to "true", and the stored value is read back.`,
 		Example: `  oc preflight ack ack-4.18-kube-1.32-api-removals-in-4.19`,
 		Args:    oneArgument("the name of a gate"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -31,20 +30,20 @@ kept.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(client.streams.ErrOut, "By this you say that the following was done:\n%s\n", done.Description)
+			fmt.Fprintf(client.streams.ErrOut, "By acknowledging the gate you confirm that the following has been done:\n%s\n", done.Description)
 			fmt.Fprintf(client.streams.Out, "%s acknowledged in ConfigMap %s\n", done.Gate, done.ConfigMap)
 			return nil
 		},
 	}
 }
 
-// ackNeeds is what "ack" asks of the API server.
+// ackNeeds are the permissions that "ack" needs.
 func ackNeeds() access.Needs {
 	always, rarely := gate.AcknowledgeRequests()
 	return access.Needs{Required: always, Optional: rarely}
 }
 
-// oneArgument demands exactly one argument and says what it is.
+// oneArgument requires exactly one argument; the error names it by what.
 func oneArgument(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -15,14 +15,13 @@ func newAttach(client *client) *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
 		Use:   "attach RUN",
-		Short: "Come back to a run that is on its way",
-		Long: `Come back to a run: one that was detached from, whose process is gone, or that
-somebody else has on its way. It is told what has answered already. Where another
-process is at it, this one waits with it; where none is, this one goes on with it, and
-launches nothing twice. Of a run that has ended it tells what status does.
+		Short: "Wait for a run in progress, and continue it if its process is gone",
+		Long: `Attach to a run in progress. Results that have been reported are shown at once. Where
+another process holds the run, this command waits for its end; otherwise it continues
+the run, and launches no check twice. For a run that has ended, it shows its status.
 
-RUN is the ID of the run, or the beginning of it. What --accept, --keyring and the like
-said is not recorded: give them again.
+RUN is the ID of the run or a prefix of it. The values of --accept, --keyring and similar
+flags are not recorded: pass them again.
 ` + exitHelp,
 		Example: `  # After Ctrl-C and "detach", or from another machine
   oc preflight attach 3b6f2c1e`,
@@ -33,7 +32,7 @@ said is not recorded: give them again.
 	return c
 }
 
-// oneRun wants the ID of one run.
+// oneRun requires the ID of one run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil

@@ -17,10 +17,9 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// authFlags is everything that "auth" can be told.
+// authFlags are the flags of "auth".
 type authFlags struct {
 	runFlags
 
@@ -32,19 +31,19 @@ func newAuth(client *client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
 		Short: "Print the roles that the commands need",
-		Long: `Print the ClusterRole and the Roles that have what a command asks of the API
-server, and nothing else; of every command when none is named. Nothing is created.
+		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs;
+without COMMAND, those of every command. Nothing is created.
 
-A run gives the checks of a release temporary roles, which only read, and the API
-server lets nobody create a role that allows more than they may do themselves.
-With --to, --to-latest or --to-image the release is read, by the rights of whoever
-asks, and the roles are those for that release: what its roles allow is among the
-rules, and what is created is so in its namespaces only. A run that has nodes pull
-images takes more: give the same --images as to it.`,
-		Example: `  # For whoever runs preflights of one release
+A run creates temporary read-only roles for the checks of a release, and the API
+server refuses to create a role with permissions that its creator does not have. With
+--to, --to-latest or --to-image the release is read with your own permissions, and the
+roles are for that release: they include the rules of its roles, and allow creation in
+its namespaces only. A run with --images=pull needs more permissions: pass the same
+--images here.`,
+		Example: `  # For the users who run preflights of one release
   oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
 
-  # For runs that have the nodes pull images
+  # For runs with --images=pull
   oc preflight auth run --images pull
 
   # For a ServiceAccount that only verifies
@@ -60,24 +59,26 @@ images takes more: give the same --images as to it.`,
 	return c
 }
 
-// commandRole is a command, and what it takes to do it.
+// commandRole is a command and the permissions that it needs.
 type commandRole struct {
 	command string
 	needs   access.Needs
-	// remarks are what else there is to know of the roles.
+	// remarks are printed above the roles.
 	remarks []string
 }
 
-// jobsRunAs is what an administrator should know before giving the roles away.
-const jobsRunAs = "Whoever may create Jobs in a namespace may run them as each of its ServiceAccounts."
+// jobsRunAs is the consequence of a role that an administrator must know before
+// binding it.
+const jobsRunAs = "A user who may create Jobs in a namespace can run them as any of its ServiceAccounts."
 
-// duties are all commands that ask a cluster, of which one looks at images.
+// commandRoles are all commands that send requests to a cluster. images is the mode
+// of "run".
 func commandRoles(images image.Mode) []commandRole {
-	const given = "The API server lets nobody create a role that allows more than they may do themselves, so what the roles of %s allow has to be added to these rules."
+	const given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
 	return []commandRole{
 		{"run", runner.RunNeeds(images), []string{
-			fmt.Sprintf("They are those for runs with --images=%s.", images),
-			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image this is done, and what is created is allowed in the namespaces of the release only.",
+			fmt.Sprintf("For runs with --images=%s.", images),
+			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			jobsRunAs,
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
@@ -85,7 +86,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"verify", runner.VerifyNeeds(), nil},
 		{"ack", ackNeeds(), nil},
 		{"accept", acceptNeeds(), nil},
-		{"cleanup", launch.CleanupNeeds(), nil},
+		{"cleanup", cleanupNeeds(), nil},
 		{"status", statusNeeds(), nil},
 		{"history", recordNeeds(), nil},
 		{"diff", recordNeeds(), nil},
@@ -117,13 +118,13 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 	}
 	if flags.target != (runner.Target{}) {
 		if !slices.Equal(commands, []string{"run"}) {
-			return usageError(errors.New("only the roles of \"run\" are those for a release"))
+			return usageError(errors.New("--to, --to-latest and --to-image apply to the roles of \"run\" only"))
 		}
 		needs, err := flags.forRelease(c, client)
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("They are those for one release only, with --images=%s.", flags.images), jobsRunAs}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), jobsRunAs}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
@@ -133,11 +134,11 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 	return nil
 }
 
-// choose finds the commands, all of them when none is named.
+// choose selects the commands by name; without names, all of them.
 func (f authFlags) choose(names []string) ([]commandRole, error) {
 	mode := image.Mode(f.images)
 	if !slices.Contains(image.Modes(), mode) {
-		return nil, fmt.Errorf("--images: %q is none of %q", f.images, image.Modes())
+		return nil, fmt.Errorf("--images: %q is not one of %q", f.images, image.Modes())
 	}
 	all := commandRoles(mode)
 	if len(names) == 0 {
@@ -147,14 +148,14 @@ func (f authFlags) choose(names []string) ([]commandRole, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(each commandRole) bool { return each.command == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%q asks nothing of a cluster; what does is %s", name, strings.Join(commandNames(), ", "))
+			return nil, fmt.Errorf("%q is not a command that needs permissions; those are %s", name, strings.Join(commandNames(), ", "))
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
 }
 
-// subjects are those to bind the roles to.
+// subjects parses the values of --bind.
 func subjects(texts []string) ([]rbacv1.Subject, error) {
 	var all []rbacv1.Subject
 	for _, text := range texts {
@@ -168,13 +169,13 @@ func subjects(texts []string) ([]rbacv1.Subject, error) {
 		case kind == "serviceaccount" && placed && namespace != "" && account != "":
 			all = append(all, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account})
 		default:
-			return nil, fmt.Errorf("--bind: %q is none of user:NAME, group:NAME and serviceaccount:NAMESPACE:NAME", text)
+			return nil, fmt.Errorf("--bind: %q is not user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME", text)
 		}
 	}
 	return all, nil
 }
 
-// forRelease is what a run of one release needs.
+// forRelease are the permissions that a run of one release needs.
 func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, error) {
 	reached, err := client.connect()
 	if err != nil {
@@ -200,15 +201,15 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 			causes = append(causes, fmt.Sprintf("%s (%s): %s", found.Name, found.Reason, found.Message))
 		}
 	}
-	return access.Needs{}, errors.New("the release may not be read, so it is not known what its checks need: " + strings.Join(causes, "; "))
+	return access.Needs{}, errors.New("the release could not be read, so the permissions that its checks need are unknown: " + strings.Join(causes, "; "))
 }
 
 // write prints the roles of one command.
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
-	comment(&page, fmt.Sprintf("What %q asks of the API server, and nothing else.", tool+" "+r.command))
+	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+r.command))
 	if len(r.needs.Optional) > 0 {
-		comment(&page, "It does without these, and says so where it matters: "+access.Summarize(r.needs.Optional, len(r.needs.Optional))+".")
+		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(r.needs.Optional, len(r.needs.Optional))+".")
 	}
 	for _, remark := range r.remarks {
 		comment(&page, remark)
@@ -225,7 +226,7 @@ func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) 
 	return err
 }
 
-// comment writes text as a comment of YAML, in lines that fit a terminal.
+// comment writes text as a YAML comment in lines of at most 78 characters.
 func comment(page *bytes.Buffer, text string) {
 	const width = 78
 	line := "#"

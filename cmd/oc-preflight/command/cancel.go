@@ -16,22 +16,22 @@ func newCancel(client *client) *cobra.Command {
 	timeout := 5 * time.Minute
 	c := &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "End a run that is on its way",
-		Long: `Ask the process that has a run to end it, and wait until it has: until everything of
-the run is deleted, and its record says Canceled. Where that process is gone, the run
-is taken over and ended from here. RUN is the ID of the run, or the beginning of it.
+		Short: "End a run in progress",
+		Long: `Request the process that holds a run to end it, and wait until all objects of the run
+are deleted and its phase is Canceled. Where that process is gone, the run is taken
+over and ended here. RUN is the ID of the run or a prefix of it.
 
-Exit codes: 0 the run was canceled, 1 it was not, or had ended already, 2 wrong usage,
-130 interrupted; the run was asked to end all the same.`,
+Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage,
+130 interrupted; the request stands all the same.`,
 		Example: `  oc preflight cancel 3b6f2c1e`,
 		Args:    oneArgument("the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run has not ended within %s, but was asked to", timeout))
+			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
 			defer stop()
 			return cancel(ctx, client, args[0])
 		},
 	}
-	c.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait for the end.")
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
 	return c
 }
 
@@ -52,6 +52,6 @@ func cancel(ctx context.Context, client *client, id string) error {
 	if ended.Phase != record.Canceled {
 		return &record.NotRunningError{ID: ended.ID, Phase: ended.Phase}
 	}
-	fmt.Fprintf(client.streams.Out, "run %s was canceled, with %d of %d checks answered\n", ended.ID, len(ended.Results), len(ended.Checks))
+	fmt.Fprintf(client.streams.Out, "run %s was canceled; %d of %d checks had reported\n", ended.ID, len(ended.Results), len(ended.Checks))
 	return nil
 }

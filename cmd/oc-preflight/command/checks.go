@@ -19,7 +19,7 @@ func newChecks(client *client) *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
-		Short: "List the checks that a release would run; launch nothing",
+		Short: "List the checks of a release without running them",
 		Long: `List the preflight checks that the target release ships, after verifying its
 signature. Nothing is created in the cluster.
 ` + exitHelp,
@@ -59,7 +59,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	return exitOf(report.Report{Verdict: found.Verdict})
 }
 
-// listedCheck is one check as "checks -o json" has it.
+// listedCheck is one check in the JSON document of "checks".
 type listedCheck struct {
 	Name      string   `json:"name"`
 	Component string   `json:"component"`
@@ -79,7 +79,7 @@ func listed(check launch.Check) listedCheck {
 	return entry
 }
 
-// listing is what "checks" shows.
+// listing is the document of "checks".
 type listing struct {
 	Checks   []listedCheck     `json:"checks"`
 	Findings []finding.Finding `json:"findings"`

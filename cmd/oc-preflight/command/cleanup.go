@@ -4,15 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
-// cleanupTimeout bounds the cleaning up of one run.
+// shortestPrefix is the least length of a prefix of the ID of a run that is not
+// recorded, in characters: "history" prints as many.
+const shortestPrefix = 8
+
+// cleanupTimeout bounds the clean-up of one run.
 const cleanupTimeout = 2 * time.Minute
 
 func newCleanup(client *client) *cobra.Command {
@@ -21,12 +28,12 @@ func newCleanup(client *client) *cobra.Command {
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
 		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of
-supporting objects, and the read-only guard. A run deletes it by itself, unless it
-was killed or told to keep it. Everything is found by the label of the run.`,
-		Example: `  # After "run --keep", with the ID that the report shows
-  oc preflight cleanup 3b6f2c1e-8a52-4a5e-9a57-0c1f7d2c9e11
+supporting objects, and the read-only guard. A run deletes it at its end, unless it
+was killed or was started with --keep. RUN is the ID of the run or a prefix of it.`,
+		Example: `  # After "run --keep", with the ID from the report
+  oc preflight cleanup 3b6f2c1e
 
-  # Whatever any run left; runs that are under way are ended too
+  # The objects of all runs; runs in progress are ended too
   oc preflight cleanup --all`,
 		Args: func(c *cobra.Command, args []string) error {
 			if (len(args) == 1) == all || len(args) > 1 {
@@ -40,25 +47,29 @@ was killed or told to keep it. Everything is found by the label of the run.`,
 	return c
 }
 
-// cleanup cleans up after the runs named, or after all when none is.
-func cleanup(ctx context.Context, client *client, runs []string) error {
+// cleanup deletes the objects of the run that is named, or of all runs.
+func cleanup(ctx context.Context, client *client, names []string) error {
 	reached, err := client.connect()
 	if err != nil {
 		return err
 	}
-	if err := launch.CleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := cleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	launcher := launch.New(reached.Kubernetes)
-	found, err := launcher.Runs(ctx)
+	runs, err := launcher.Runs(ctx)
 	if err != nil {
 		return err
 	}
-	if len(runs) == 0 {
-		runs = found
+	for _, name := range names {
+		id, err := identify(ctx, record.New(reached.Kubernetes), runs, name)
+		if err != nil {
+			return err
+		}
+		runs = []string{id}
 	}
 	if len(runs) == 0 {
-		fmt.Fprintln(client.streams.Out, "no run has anything in the cluster")
+		fmt.Fprintln(client.streams.Out, "no run has objects in the cluster")
 	}
 	var failures []error
 	for _, run := range runs {
@@ -66,6 +77,31 @@ func cleanup(ctx context.Context, client *client, runs []string) error {
 	}
 	return errors.Join(failures...)
 }
+
+// identify is the ID of the run with that ID or prefix of one: of a run with objects
+// in the cluster, which need not be recorded, or of a recorded run.
+func identify(ctx context.Context, records *record.Store, withObjects []string, name string) (string, error) {
+	var matching []string
+	for _, id := range withObjects {
+		if id == name {
+			return id, nil
+		}
+		if len(name) >= shortestPrefix && strings.HasPrefix(id, name) {
+			matching = append(matching, id)
+		}
+	}
+	switch len(matching) {
+	case 0:
+		run, err := records.Get(ctx, name)
+		return run.ID, err
+	case 1:
+		return matching[0], nil
+	}
+	return "", &record.NotFoundError{ID: name, Candidates: matching}
+}
+
+// cleanupNeeds are the permissions that "cleanup" needs.
+func cleanupNeeds() access.Needs { return launch.CleanupNeeds().And(recordNeeds()) }
 
 func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
@@ -75,18 +111,18 @@ func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, 
 		fmt.Fprintf(client.streams.Out, "deleted %s\n", objectName(object))
 	}
 	for _, object := range removal.Left {
-		fmt.Fprintf(client.streams.ErrOut, "still there: %s\n", objectName(object))
+		fmt.Fprintf(client.streams.ErrOut, "not deleted: %s\n", objectName(object))
 	}
 	for _, kind := range removal.Unseen {
-		fmt.Fprintf(client.streams.ErrOut, "warning: whether there is a %s of the run is not known: you may not list them\n", kind)
+		fmt.Fprintf(client.streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were not deleted\n", kind)
 	}
 	if err == nil {
-		fmt.Fprintf(client.streams.Out, "run %s has nothing in the cluster any more\n", run)
+		fmt.Fprintf(client.streams.Out, "run %s has no objects in the cluster\n", run)
 	}
 	return err
 }
 
-// objectName is how an object reads in a list.
+// objectName names an object in a list.
 func objectName(object preflight.Object) string {
 	if object.Namespace == "" {
 		return object.Kind + " " + object.Name

@@ -1,6 +1,7 @@
-// Package command answers: how does an administrator ask for a preflight? It
-// turns flags into a call of runner, the report into output, and the decision
-// into an exit code. It is apart from main so that oc can mount it.
+// Package command answers: how does an administrator request a preflight?
+//
+// It turns flags into a call of runner, the report into output, and the decision
+// into an exit code. It is separate from main so that oc can mount it.
 package command
 
 import (
@@ -30,7 +31,8 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 	return exitCode(err, streams.ErrOut)
 }
 
-// displayName is how the user got here: as a plugin of oc or kubectl, or not.
+// displayName is how the user called the program: as a plugin of oc or kubectl, or
+// directly.
 func displayName(program string) string {
 	switch base := filepath.Base(program); base {
 	case "oc-preflight":
@@ -48,26 +50,26 @@ func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	client := &client{flags: genericclioptions.NewConfigFlags(true), streams: streams}
 	root := &cobra.Command{
 		Use:   lastWord(name),
-		Short: "Is it safe to update this cluster, and if not, what must be done?",
+		Short: "Check whether it is safe to update this cluster",
 		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to
 that release, and if not, what exactly must be done?
 
-It verifies the signature of the target release, runs the read-only checks that
-the target ships, asks the gates, the risks and the health of this cluster, and
-folds it all into one verdict.`,
-		Example: strings.ReplaceAll(`  # Is it safe to go to the newest release that is available to this cluster?
+It verifies the signature of the target release, runs the read-only checks that the
+release ships, evaluates the gates, the risks and the health of this cluster, and
+combines the findings into one verdict.`,
+		Example: strings.ReplaceAll(`  # Is it safe to update to the newest available release?
   PREFLIGHT run --to-latest
 
-  # Where can this cluster go, and what keeps it from going elsewhere?
+  # Which updates does the cluster know, and what blocks each of them?
   PREFLIGHT targets
 
-  # Is it safe, for a script
+  # For a script
   PREFLIGHT run --to 4.19.3 -o json > report.json
 
-  # What would be run?
+  # Which checks would be run?
   PREFLIGHT checks --to 4.19.3
 
-  # Only the signature; no cluster is needed
+  # Verify only the signature; no cluster is needed
   PREFLIGHT verify quay.io/openshift-release-dev/ocp-release@sha256:... \
       --keyring release-key.asc --signature-store https://mirror.openshift.com/pub/openshift-v4/signatures/openshift/release`,
 			"PREFLIGHT", name),
@@ -91,7 +93,8 @@ folds it all into one verdict.`,
 	return root
 }
 
-// flagError names the flag that was meant, where one differs in its dashes only.
+// flagError is a usage error; it names the flag that differs only in case, dashes or
+// underscores.
 func flagError(c *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		meant := ""
@@ -107,7 +110,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 }
 
-// bare is a flag's name as one types it from memory.
+// bare is the name of a flag without dashes, underscores and case.
 func bare(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
@@ -137,20 +140,20 @@ type client struct {
 func (c *client) connect() (*cluster.Cluster, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("no cluster to ask: %w", err)
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	if !c.named() {
-		return nil, errors.New("no cluster to ask: there is no kubeconfig; log in with oc login, or name one with --kubeconfig or KUBECONFIG")
+		return nil, errors.New("no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG")
 	}
 	reached, err := cluster.Connect(config, "oc-preflight/"+toolVersion())
 	if err != nil {
-		return nil, fmt.Errorf("no cluster to ask: %w", err)
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}
 	return reached, nil
 }
 
-// named is false when no kubeconfig, flag or pod names a cluster: client-go would
-// ask localhost:8080 then.
+// named is false when no kubeconfig, flag or ServiceAccount names a cluster:
+// client-go would connect to localhost:8080.
 func (c *client) named() bool {
 	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {

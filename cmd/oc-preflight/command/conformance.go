@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// conformanceFlags is everything that "conformance" can be told.
+// conformanceFlags are the flags of "conformance".
 type conformanceFlags struct {
 	images   []string
 	from, to string
@@ -29,40 +29,39 @@ func newConformance(client *client) *cobra.Command {
 	var flags conformanceFlags
 	c := &cobra.Command{
 		Use:   "conformance (IMAGE | MANIFEST)",
-		Short: "Try a check before it is shipped: may it be?",
-		Long: `Run a check in this cluster as a preflight would, several times and under one
-hardship each, and say which requirements it breaks: the policy for manifests,
-access that only reads, an honest result also when it is killed, non-root, a
-read-only file system, little memory, little room for its result, the same
-answer twice, no pass without an API server.
+		Short: "Test whether a check meets the conformance requirements",
+		Long: `Run a check in this cluster as a preflight would, in several trials with one
+constraint each, and report the requirements that it violates: the policy for
+manifests, read-only access, a result also when it is killed, a non-root user, a
+read-only file system, little memory, little space for its result, the same result
+twice, no pass without an API server.
 
-MANIFEST is a file or a directory with the annotated Job and the objects it
-needs, as they lie in the operator's repository. The release build puts digests
-in the place of the images' tags; here --image does, and where it is not given,
-the digest that a tag has now. IMAGE stands for a Job that runs /bin/preflight
-without any rights.
+MANIFEST is a file or a directory with the annotated Job and the objects that it
+needs, as in the repository of the operator. A release build replaces the tags of the
+images by digests; here --image does, and without it a tag is resolved to its current
+digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
 
-Everything that is created is deleted again, also the namespaces of the manifest
-that the cluster does not have.
+Everything that is created is deleted at the end, including the namespaces of the
+manifest that the cluster did not have.
 
-Exit codes: 0 it conforms, 1 the tool failed, 2 wrong usage or bad input, 3 it
-does not conform, 4 not everything could be tried, 130 interrupted.`,
+Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input, 3 the
+check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
 		Example: `  # The manifests of a repository, with the image of a pull request
   oc preflight conformance manifests/ --image registry.example.com/pr/my-operator:123
 
   # For a CI system
   oc preflight conformance manifests/ -o junit > junit_conformance.xml
 
-  # An image alone
+  # Only an image
   oc preflight conformance quay.io/example/my-operator:latest`,
 		Args: oneArgument("an image, or a file or directory of manifests"),
 		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
 	}
 	c.Flags().StringArrayVar(&flags.images, "image", nil, "Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
-	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version that the check is told the cluster runs.")
-	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version that the check is told it is updated to.")
-	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "How long one attempt may take; up to three are made one after another.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: text, json or junit.")
+	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
+	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(report.Formats(conformance.Report{}), ", ")+".")
 	return c
 }
 
@@ -110,12 +109,12 @@ func (f conformanceFlags) validate() error {
 		return err
 	}
 	if f.timeout <= 0 {
-		return fmt.Errorf("the timeout %s leaves a check no time", f.timeout)
+		return fmt.Errorf("the timeout %s is not positive", f.timeout)
 	}
 	return nil
 }
 
-// subject tells manifests, which are there as files, from images.
+// subject is the manifests of a file or directory, or otherwise an image.
 func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformance.Subject, error) {
 	info, err := os.Stat(argument)
 	if err != nil {
@@ -123,7 +122,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 			return conformance.Subject{}, usageError(err)
 		}
 		if len(f.images) > 0 {
-			return conformance.Subject{}, usageError(errors.New("--image goes with manifests, not with an image"))
+			return conformance.Subject{}, usageError(errors.New("--image applies to manifests, not to an image"))
 		}
 		return conformance.Program(c.Context(), argument, registry.Own(local())), nil
 	}
@@ -152,7 +151,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 	return subject, nil
 }
 
-// looksLikeFile is true for what nobody calls an image.
+// looksLikeFile is true for an argument that cannot be a pull spec.
 func looksLikeFile(argument string) bool {
 	return strings.HasPrefix(argument, ".") || strings.HasPrefix(argument, "/") || strings.HasSuffix(argument, "/") ||
 		slices.Contains(manifestExtensions(), filepath.Ext(argument))
@@ -160,7 +159,7 @@ func looksLikeFile(argument string) bool {
 
 func manifestExtensions() []string { return []string{".yaml", ".yml", ".json"} }
 
-// manifestsIn are the manifests that lie in a directory itself.
+// manifestsIn are the manifests of a directory, without its subdirectories.
 func manifestsIn(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

@@ -4,10 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	changes "github.com/openshift/update-preflight/collector/diff"
-
 	"github.com/spf13/cobra"
 
+	changes "github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
@@ -18,17 +17,17 @@ func newDiff(client *client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff RUN [RUN]",
 		Short: "Show what is new, fixed or changed since a run",
-		Long: `Compare what two runs have found: what is new in the second, what was fixed since
-the first, and what is there in both but otherwise. Without a second one it is the
-newest run that has ended. Names of Jobs, times and IDs, which are others in each run,
-are no difference.
+		Long: `Compare the findings of two runs: those that are new in the second run, those of the
+first that were fixed, and those that changed. Without the second RUN, it is the newest
+run that has ended. Names of Jobs, times and IDs, which differ in every run, are not
+compared.
 
-Exit codes: 0 when the runs were compared, whatever is different, 1 the tool failed,
+Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed,
 2 wrong usage.`,
 		Example: `  # What has changed since that run?
   oc preflight diff 3b6f2c1e
 
-  # Is there anything new, for a script?
+  # Count the new findings, for a script
   oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
 		Args: oneOrTwoRuns,
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
@@ -66,21 +65,21 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 	return report.Write(client.streams.Out, format, changes.Compare(before, after))
 }
 
-// ended is the report of a run that has ended: what is awaited still would read
-// as gone.
+// ended is the report of a run that has ended: findings that a run in progress has
+// not reported yet would count as fixed.
 func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
 		return report.Report{}, err
 	}
 	if run.Phase == record.Running {
-		return report.Report{}, fmt.Errorf("run %s has not ended, so what it will find is not known; see: oc preflight status %[1]s", run.ID)
+		return report.Report{}, fmt.Errorf("run %s is in progress and cannot be compared; show it with: oc preflight status %[1]s", run.ID)
 	}
 	return standing.Stored(run)
 }
 
-// second is the run to compare with: the newest that has ended, unless there is
-// one named.
+// second is the run to compare with: the one that is named, or the newest that has
+// ended.
 func (s runStore) second(ctx context.Context, args []string) (report.Report, error) {
 	if len(args) == 2 {
 		return s.ended(ctx, args[1])

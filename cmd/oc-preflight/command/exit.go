@@ -25,12 +25,13 @@ const (
 	exitInterrupted = 130
 )
 
-// exitHelp is shown by the verbs that answer with a decision.
+// exitHelp is the help of the commands whose exit code is a decision.
 const exitHelp = `
 Exit codes: 0 Ready, 1 the tool failed, 2 wrong usage or bad input, 3 Blocked,
 4 Undecided, 130 interrupted.`
 
-// exitError carries an exit code up to Execute. A nil err has been told already.
+// exitError carries an exit code up to Execute. A nil err is not printed: the output
+// of the command has the cause.
 type exitError struct {
 	code int
 	err  error
@@ -47,15 +48,15 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
 
-// decided turns the report into the error that carries its exit code.
-func exitOf(told report.Report) error {
+// exitOf is the error with the exit code of a report.
+func exitOf(decided report.Report) error {
 	switch {
-	case told.Run.Phase == report.PhaseInterrupted, told.Run.Phase == report.PhaseCanceled:
+	case decided.Run.Phase == report.PhaseInterrupted, decided.Run.Phase == report.PhaseCanceled:
 		return &exitError{code: exitInterrupted}
-	case !told.Holds():
+	case !decided.Holds():
 		return &exitError{code: exitUndecided}
 	}
-	switch told.Verdict.Decision {
+	switch decided.Verdict.Decision {
 	case verdict.Ready:
 		return nil
 	case verdict.Blocked:
@@ -66,18 +67,18 @@ func exitOf(told report.Report) error {
 	return &exitError{code: exitUndecided}
 }
 
-// exitCode prints what has not been told yet, and finds the exit code.
+// exitCode prints the error, if the command has not, and returns its exit code.
 func exitCode(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitReady
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.err != nil {
-			complain(stderr, exit.err)
+			printError(stderr, exit.err)
 		}
 		return exit.code
 	}
-	complain(stderr, err)
+	printError(stderr, err)
 	_, badInput := errors.AsType[*runner.BadInputError](err)
 	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
 	_, unknownRun := errors.AsType[*record.NotFoundError](err)
@@ -92,13 +93,13 @@ func exitCode(err error, stderr io.Writer) int {
 	return exitFailed
 }
 
-// isUnknownCommand recognizes the one usage error that cobra makes by itself
-// and gives no type.
+// isUnknownCommand recognizes the usage error of cobra that has no type.
 func isUnknownCommand(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command ")
 }
 
-func complain(stderr io.Writer, err error) {
+// printError prints the error on one line, and its remedy on the next.
+func printError(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)

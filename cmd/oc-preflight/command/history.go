@@ -12,13 +12,13 @@ func newHistory(client *client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
-		Long: `List the runs that are recorded in the cluster, the newest first: what each was
-about, how far it is, and how it was decided when it ended. The newest 20 that have
-ended are kept. A run that nobody is at any more reads "Running (left)": attach goes
-on with it, cancel ends it.
+		Long: `List the runs that are recorded in the cluster, newest first, with their target,
+phase and decision. The newest 20 runs that have ended are kept. A run in progress
+whose process is gone has the phase "Running (left)": continue it with attach, or end
+it with cancel.
 
-Exit codes: 0 when the runs were listed, whatever their decisions, 1 the tool
-failed, 2 wrong usage.`,
+Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
+2 wrong usage.`,
 		Example: `  oc preflight history
 
   # The newest run that was Ready

@@ -21,13 +21,12 @@ func newInit(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Start a new check in the repository of an operator",
-		Long: `Write the files that a new check starts from into the repository of an operator:
-a program with a check and its test, a Dockerfile to try it with, and the
-manifests of its Job. As they are, they build, pass their test, and are taken by
-a preflight. NAME is what is asked, such as storage-driver or StorageDriver.
+		Long: `Write the files of a new check into the repository of an operator: a program with a
+check and its test, a Dockerfile to try it with, and the manifests of its Job. They
+build, pass their test and conform unchanged. NAME is the condition that the check
+examines, such as storage-driver or StorageDriver.
 
-No file is replaced: where one of them is there already, nothing is written. No
-cluster is asked.
+No file is replaced: where one of them exists, nothing is written. No cluster is used.
 
 Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 		Example: `  # In a clone of the operator's repository
@@ -41,14 +40,14 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 		},
 	}
 	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
-	// It hides the flag of that name which "oc" has for all commands.
+	// It hides the global flag of that name.
 	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-.")
 	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
 	return c
 }
 
-// initialize writes the files, names them on the output, and says what to do
-// next beside it.
+// initialize writes the files, and prints their names to standard output and the next
+// steps to standard error.
 func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool string) error {
 	parameters, err := flags.parameters(name)
 	if err != nil {
@@ -72,8 +71,8 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 	return nil
 }
 
-// parameters are what the flags say, and for the rest what OpenShift's own
-// repositories and namespaces are called like.
+// parameters are those of the flags, with defaults by the naming convention of
+// OpenShift's repositories and namespaces.
 func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
 	parameters := scaffold.Parameters{Name: name, Component: f.component, Namespace: f.namespace}
 	if parameters.Component == "" {
@@ -94,10 +93,10 @@ func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
 	return parameters, nil
 }
 
-// unwritten says what helps when files are in the way.
+// unwritten adds the remedy to the error for files that exist.
 func unwritten(err error) error {
 	if _, ok := errors.AsType[*scaffold.ExistsError](err); !ok {
 		return err
 	}
-	return usageError(fmt.Errorf("%w; an image has one /bin/preflight: to ask more, give preflight.Main another check", err))
+	return usageError(fmt.Errorf("%w; an image has one /bin/preflight: to add a check, pass it to preflight.Main", err))
 }

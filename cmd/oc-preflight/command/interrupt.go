@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// ask is the value of --on-interrupt with which the user is asked.
+// ask is the value of --on-interrupt that prompts the user.
 const ask = "ask"
 
 func checkInterrupt(how string) error {
@@ -70,9 +70,9 @@ func (p *interruptPrompt) leave() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.run == "" {
-		fmt.Fprintln(p.streams.ErrOut, "ended at once")
+		fmt.Fprintln(p.streams.ErrOut, "stopped without clean-up")
 	} else {
-		fmt.Fprintf(p.streams.ErrOut, "ended at once; the Jobs of run %s are still in the cluster. Continue with: %s attach %[1]s\n", p.run, p.program)
+		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s attach %[1]s\n", p.run, p.program)
 	}
 	os.Exit(exitInterrupted)
 }

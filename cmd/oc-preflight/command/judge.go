@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// judgeFlags say how to judge what the built-in checks find.
+// judgeFlags are the flags that change how findings are judged.
 type judgeFlags struct {
 	accept, acceptFiles              []string
 	prometheus                       string
@@ -24,11 +24,11 @@ type judgeFlags struct {
 
 func (f *judgeFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with risks that are accepted, each with reason, owner, and where wanted with expiry, versions and clusters: see the help of accept. May be given more than once.")
-	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or a Thanos querier with the cluster's metrics and alerts. Default: the cluster's own.")
-	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts that only warn.")
-	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts only warn.")
-	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that has to answer, asked from here. May be given more than once.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
+	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
+	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
 }
 
 // options are those of the flags, for a cluster.
@@ -54,7 +54,7 @@ func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Op
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-		Logger: client.log,
+		Logger:       client.log,
 		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
 	}, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
-// live keeps one line for each check that is not finished at the bottom of the
-// terminal; whatever is finished scrolls by above.
+// live shows one line for each unfinished check at the bottom of the terminal; results
+// scroll by above.
 type live struct {
 	file    *os.File
 	start   time.Time
@@ -26,7 +26,7 @@ type live struct {
 
 	mutex  sync.Mutex
 	active map[string]jobs.Status
-	// current is the step that the run is at.
+	// current is the current step of the run.
 	current string
 	drawn   int // lines at the bottom that are ours
 	done    int
@@ -103,7 +103,7 @@ func (l *live) size() (width, height int) {
 	return width, height
 }
 
-// lines are what is going on now, at most as many as fit.
+// lines are the current step and the active checks, at most as many as fit.
 func (l *live) lines(most int) []string {
 	if l.current == "" {
 		return nil
@@ -132,7 +132,7 @@ func (l *live) lines(most int) []string {
 	return lines
 }
 
-// order puts what keeps the run waiting first.
+// order sorts the states that delay the run first.
 func order(state jobs.State) int {
 	switch state {
 	case jobs.Waiting:

@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -21,19 +20,19 @@ func newLogs(client *client) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
 		Use:   "logs RUN CHECK",
-		Short: "Show what a check has printed",
-		Long: `Show what the pods of a check have printed, while they are there: during the run, and
-after it where that was told to --keep them. Where they are gone, what the record of
-the run has of the check is shown instead, and that is said on standard error.
+		Short: "Show the output of a check",
+		Long: `Show the output of the pods of a check while they exist: during the run, and after a
+run with --keep. Where they have been deleted, the recorded findings of the check are
+shown instead, with a note on standard error.
 
-RUN is the ID of the run, or the beginning of it. CHECK is the name of a check as
-"checks" and "status" have it, or that of a finding of it.
+RUN is the ID of the run or a prefix of it. CHECK is the name of a check as "checks"
+and "status" report it, or the name of one of its findings.
 
-Exit codes: 0 something was shown, 1 there is nothing or the tool failed, 2 wrong usage,
+Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usage,
 130 interrupted.`,
 		Example: `  oc preflight logs 3b6f2c1e Etcd.Quorum
 
-  # As it is printed, until the check has ended
+  # Follow the output until the check has ended
   oc preflight logs 3b6f2c1e Etcd.Quorum -f`,
 		Args: runAndCheck,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,7 +42,7 @@ Exit codes: 0 something was shown, 1 there is nothing or the tool failed, 2 wron
 			return readLogs(c.Context(), client, args, copyLogs)
 		},
 	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "Go on with what is printed, until the check has ended.")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "Follow the output until the check has ended.")
 	return c
 }
 
@@ -54,10 +53,10 @@ func runAndCheck(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// logsNeeds is what "logs" asks of the API server.
+// logsNeeds are the permissions that "logs" needs.
 func logsNeeds() access.Needs { return recordNeeds().And(logs.Needs()) }
 
-// reader shows what the pods of a Job print, and returns how many there were.
+// reader shows the output of the pods of a Job, and returns the number of pods.
 type reader func(context.Context, runStore, *batchv1.Job, logs.Sink) (int, error)
 
 func copyLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs.Sink) (int, error) {
@@ -69,7 +68,7 @@ func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
-	done := waiting(client.streams.ErrOut, "looking for the check")
+	done := waiting(client.streams.ErrOut, "searching for the check")
 	defer done()
 	store, err := client.runStore(ctx, logsNeeds())
 	if err != nil {
@@ -94,10 +93,10 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 			return err
 		}
 	}
-	return remembered(client, run, check)
+	return recorded(client, run, check)
 }
 
-// checkOf is the check that is named, by itself or by one of its findings.
+// checkOf finds a check by its name or by the name of one of its findings.
 func checkOf(run record.Record, name string) (string, error) {
 	if slices.Contains(run.Checks, name) {
 		return name, nil
@@ -112,22 +111,18 @@ func checkOf(run record.Record, name string) (string, error) {
 		return "", fmt.Errorf("run %s has no checks of the release, so none is called %q", run.ID, name)
 	}
 	const most = 10
-	names := strings.Join(run.Checks[:min(most, len(run.Checks))], ", ")
-	if more := len(run.Checks) - most; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return "", fmt.Errorf("run %s has no check %q; it has %s", run.ID, name, names)
+	return "", fmt.Errorf("run %s has no check %q; it has %s", run.ID, name, words.List(run.Checks, most))
 }
 
-// remembered shows what the record has of a check whose pods are gone.
-func remembered(client *client, run record.Record, check string) error {
+// recorded shows the recorded findings of a check whose pods were deleted.
+func recorded(client *client, run record.Record, check string) error {
 	at := slices.IndexFunc(run.Results, func(result record.Result) bool { return result.Check == check })
 	switch {
 	case at >= 0:
-		fmt.Fprintf(client.streams.ErrOut, "the pods of %s are gone, and their logs with them: this is what the record of the run has\n", check)
+		fmt.Fprintf(client.streams.ErrOut, "the pods of %s and their logs were deleted; these are its recorded findings:\n", check)
 		return report.Findings(run.Results[at].Findings).WriteText(client.streams.Out)
 	case run.Phase == record.Running:
-		return fmt.Errorf("%s has no pods, and has not answered: it has not started, or its Job has just been deleted", check)
+		return fmt.Errorf("%s has neither pods nor a result: it has not started, or its Job was just deleted", check)
 	}
-	return errors.New("the pods of " + check + " are gone, and the run ended before it had answered")
+	return fmt.Errorf("the pods of %s were deleted, and the run ended before the check reported", check)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// withCommands fills in the commands of the actions that only this command line
-// knows. program is how the user calls it, such as "oc preflight".
+// withCommands fills in the commands of the actions that are requests to this
+// program. program is how the user calls it, such as "oc preflight".
 func withCommands(decided report.Report, program string) report.Report {
 	p := phrase{program: program, target: targetFlag(decided.Target)}
 	decided.Findings = slices.Clone(decided.Findings)

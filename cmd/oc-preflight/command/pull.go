@@ -14,15 +14,15 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// pullFlags say how images are read.
+// pullFlags are the flags for reading images.
 type pullFlags struct {
 	cacheDirectory string
 	noCache        bool
 }
 
 func (f *pullFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.cacheDirectory, "cache-dir", "", "Directory that keeps what was read of releases, verified each time that it is used. Default: oc-preflight in the user's cache directory.")
-	c.Flags().BoolVar(&f.noCache, "no-cache", false, "Read the release from the registry, whatever was read before, and keep nothing.")
+	c.Flags().StringVar(&f.cacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.noCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
 }
 
 func (f *pullFlags) validate() error {
@@ -32,17 +32,17 @@ func (f *pullFlags) validate() error {
 	return nil
 }
 
-// cache opens the cache; nil is none. One that the user named must be there,
-// another one that cannot be is only told.
+// cache opens the cache; nil is none. For a directory that the user did not name, a
+// failure is only a warning.
 func (f *pullFlags) cache(client *client) (payload.Cache, error) {
 	if f.noCache {
-		return nil, nil //nolint:nilnil // No cache is what was asked for.
+		return nil, nil //nolint:nilnil // the user requested no cache
 	}
 	path := f.cacheDirectory
 	if path == "" {
 		directory, err := os.UserCacheDir()
 		if err != nil {
-			return nil, nil //nolint:nilnil,nilerr // Without a home there is no cache, and nobody asked for one.
+			return nil, nil //nolint:nilnil,nilerr // without a home directory there is no default cache
 		}
 		path = filepath.Join(directory, "oc-preflight")
 	}
@@ -53,12 +53,12 @@ func (f *pullFlags) cache(client *client) (payload.Cache, error) {
 	case f.cacheDirectory != "":
 		return nil, usageError(fmt.Errorf("--cache-dir: %w", err))
 	}
-	fmt.Fprintf(client.streams.ErrOut, "warning: the release is read from the registry each time: %v\n", err)
-	return nil, nil //nolint:nilnil // As above.
+	fmt.Fprintf(client.streams.ErrOut, "warning: releases are not cached: %v\n", err)
+	return nil, nil //nolint:nilnil // as above
 }
 
-// local is what this machine brings to pull images with: the credentials of
-// podman and docker, where containers-auth.json(5) looks for them.
+// local are the credentials of podman and docker on this machine, in the files of
+// containers-auth.json(5).
 func local() registry.Local {
 	if path := os.Getenv("REGISTRY_AUTH_FILE"); path != "" {
 		return registry.Local{AuthFiles: []string{path}}

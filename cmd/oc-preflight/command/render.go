@@ -19,18 +19,18 @@ func newRender(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
-		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. - reads
-it from standard input. No cluster is asked.
+		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-"
+is standard input. No cluster is used.
 
-The verdict is that of the time when it was made, and the exit code is the one of
-then. Where it is too old to hold, this says so, and the exit code is 4: whether
-something else has ended it sooner, only "status" finds out.
+The verdict and the exit code are those of the time of the report. A verdict that has
+expired no longer holds, and the exit code is 4; whether the cluster has changed since,
+only "status" reports.
 ` + exitHelp,
-		Example: `  # For a person to read what a script has kept
+		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json
   oc preflight render report.json
 
-  # What the newest run of the cluster found, as YAML
+  # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
 		RunE: func(_ *cobra.Command, args []string) error { return render(streams, args[0], output) },
@@ -48,22 +48,22 @@ func render(streams genericiooptions.IOStreams, file, format string) error {
 	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
-	told, err := readReport(streams.In, file)
+	stored, err := readReport(streams.In, file)
 	if err != nil {
 		return usageError(err)
 	}
-	if told.Run.Phase != report.PhaseRunning && told.Holds() {
-		if cause := standing.Expired(told, time.Now()); cause != "" {
-			told.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
+	if stored.Run.Phase != report.PhaseRunning && stored.Holds() {
+		if cause := standing.Expired(stored, time.Now()); cause != "" {
+			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
-	if err := report.Write(streams.Out, format, told); err != nil {
+	if err := report.Write(streams.Out, format, stored); err != nil {
 		return err
 	}
-	return exitOf(told)
+	return exitOf(stored)
 }
 
-// readReport reads a report that somebody stored.
+// readReport reads a stored report.
 func readReport(stdin io.Reader, file string) (report.Report, error) {
 	if file == "-" {
 		return report.Read(stdin)

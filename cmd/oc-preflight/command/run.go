@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
-// runFlags is everything that "run" can be removed.
+// runFlags are the flags of "run".
 type runFlags struct {
 	targetFlags
 	trustFlags
@@ -39,54 +39,53 @@ func newRun(client *client) *cobra.Command {
 		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
-cluster, together with the gates, risks and health of the cluster, and give one verdict:
-Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted afterwards.
+cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready,
+Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
 
-A run is recorded in the cluster, and goes on from there: where one for the same
-release is on its way, also from another machine, this command attaches to it, and
-takes it over when its process is gone. Checks that passed are not run again while
-that holds (--rerun does). See history, status and diff for the runs that were.
+The run is recorded in the cluster. Where a run of the same release is in progress,
+also from another machine, this command waits for its result, and continues it when
+its process is gone. Checks that passed in an earlier run are not run again while their
+results hold, unless --rerun is given. See also history, status and diff.
 
-Ctrl-C ends a run in order, or leaves its checks at work to come back to: on a
-terminal it asks which. A second Ctrl-C leaves at once.
+Ctrl-C either deletes what the run has created or detaches from it and leaves its
+checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
 
-The report goes to standard output, progress to standard error. It lists what the
-run created; that all of it is gone is said on standard error, and where it is
-not, the exit code is 1.
+The report is written to standard output, progress to standard error. The report lists
+the objects that the run created; the exit code is 1 if they could not be deleted.
 ` + exitHelp,
-		Example: `  # Is it safe to go to the newest available update?
+		Example: `  # Is it safe to update to the newest available release?
   oc preflight run --to-latest
 
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
-  # Accept what the fleet accepts: risks with their reasons, in a file kept in git
+  # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
 
-  # A release that the cluster does not know of
+  # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
 		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
 	flags.conductFlags(c)
-	c.Flags().BoolVar(&flags.rerun, "rerun", false, "Run all checks again, also where those of an earlier run passed and still hold.")
+	c.Flags().BoolVar(&flags.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
-	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Ask gates, risks and health only; run none of the release's checks.")
+	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	flags.addImages(c)
 	return c
 }
 
-// conductFlags say how to conduct a run, whichever it is.
+// conductFlags are the flags of "run" and "attach".
 func (f *runFlags) conductFlags(c *cobra.Command) {
 	f.trustFlags.add(c)
 	f.judgeFlags.add(c)
 	f.pullFlags.add(c)
-	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "How many Jobs may be unfinished at one time.")
-	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "How long the run may take.")
-	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster, to look at them.")
-	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "What Ctrl-C does: clean deletes what the run has in the cluster, detach leaves its checks at work, ask asks on a terminal and else cleans.")
+	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time.")
+	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
+	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
+	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
 	f.output = "text"
 	outputFlag(c, &f.output, report.Report{})
 }
@@ -185,7 +184,7 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	case p.detached:
 		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s attach %[1]s\n", removed.Run.ID, p.program)
 	case removed.Removal == nil && len(removed.Created) > 0:
-		fmt.Fprintf(w, "%d objects of the run are left in the cluster, to look at; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster for inspection; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
 	case removed.Removal == nil:
 	case len(removed.Removal.Left) == 0 && len(removed.Removal.Deleted) > 0:
 		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))

@@ -68,15 +68,15 @@ func (s runStore) current(ctx context.Context) (run record.Record, rest []record
 	return run, rest, err
 }
 
-// waiting shows a step once it has taken a while. The returned function ends it.
-func waiting(w io.Writer, what string) func() {
+// waiting shows a step that takes more than stateTime. The returned function ends it.
+func waiting(w io.Writer, step string) func() {
 	var mutex sync.Mutex
 	var shown display
 	timer := time.AfterFunc(stateTime, func() {
 		mutex.Lock()
 		defer mutex.Unlock()
 		shown = newDisplay(w)
-		shown.step(what)
+		shown.step(step)
 	})
 	return func() {
 		if timer.Stop() {
@@ -90,7 +90,7 @@ func waiting(w io.Writer, what string) func() {
 	}
 }
 
-// short is how a run is named in a sentence.
+// short names a run in a sentence.
 func short(run record.Record) string {
 	return fmt.Sprintf("%s (to %s)", run.ID, words.Line(run.Target.Version, maxLine))
 }

@@ -16,22 +16,23 @@ func newStatus(client *client) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show what a run has found, and whether its verdict still holds",
-		Long: `Show a run: the one in progress, the newest where there is none, or RUN, the ID of
-one or the beginning of it.
+		Short: "Show the findings of a run, and whether its verdict still holds",
+		Long: `Show a run: RUN, an ID or a prefix of one; without RUN, the run in progress, or the
+newest run.
 
-Of a run that has ended this is its report. Its verdict is about the cluster as it
-was: where it is too old, or a node, an operator, the cluster's version or a
-CustomResourceDefinition has changed since, the report says that it does not hold
-any more, and the exit code is 4.
+For a run that has ended, this is its report. A verdict is about the cluster at the
+time of the run. It no longer holds when it has expired, when a node, an operator, the
+version of the cluster or a CustomResourceDefinition has changed, or when a newer run
+of the same target has ended; the exit code is 4 then.
 
-Of a run in progress this is what has been found so far, what is awaited, and who
-has it. It is never Ready: the exit code is 3 when something blocks already, else 4.
+For a run in progress, these are the findings so far, the checks that have not reported
+and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
+otherwise 4.
 ` + exitHelp,
-		Example: `  # What is going on, or what was found last?
+		Example: `  # The run in progress or the newest run
   oc preflight status
 
-  # May the update begin now? 0 only for a verdict that is Ready and still holds
+  # Exit code 0 only for a verdict that is Ready and still holds
   oc preflight status 3b6f2c1e > /dev/null && echo yes`,
 		Args: atMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output) },
@@ -61,7 +62,7 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	if err != nil {
 		return err
 	}
-	told, err := standing.Of(c.Context(), store.Cluster, run)
+	stored, err := standing.Of(c.Context(), store.Cluster, run)
 	done()
 	if err != nil {
 		return err
@@ -69,13 +70,13 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	for _, other := range rest {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	if err := report.Write(client.streams.Out, format, told); err != nil {
+	if err := report.Write(client.streams.Out, format, stored); err != nil {
 		return err
 	}
-	return exitOf(told)
+	return exitOf(stored)
 }
 
-// find is the run that is named, or the current one.
+// find is the named run, or the current one.
 func (s runStore) find(ctx context.Context, args []string) (run record.Record, rest []record.Record, err error) {
 	if len(args) == 0 {
 		return s.current(ctx)
@@ -84,6 +85,5 @@ func (s runStore) find(ctx context.Context, args []string) (run record.Record, r
 	return run, nil, err
 }
 
-// statusNeeds is what "status" asks of the API server. Where it may not see what
-// a verdict rests on, the verdict does not hold.
+// statusNeeds are the permissions that "status" needs.
 func statusNeeds() access.Needs { return recordNeeds().And(standing.Needs()) }

@@ -12,21 +12,21 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// targetFlags name the release to ask about.
+// targetFlags select the target release.
 type targetFlags struct {
 	target runner.Target
 	force  bool
 }
 
 func (f *targetFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target, as the cluster's available or conditional updates or its history know it.")
-	c.Flags().BoolVar(&f.target.Latest, "to-latest", false, "Take the newest of the cluster's available updates.")
-	c.Flags().StringVar(&f.target.Image, "to-image", "", "Pull spec of the target's release image, by digest (by tag only with --force).")
-	c.Flags().BoolVar(&f.force, "force", false, "Go on with a release that cannot be verified, and past everything that blocks. The verdict says so.")
+	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
+	c.Flags().BoolVar(&f.target.Latest, "to-latest", false, "Select the newest available update.")
+	c.Flags().StringVar(&f.target.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
+	c.Flags().BoolVar(&f.force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
 }
 
-// validate recognizes a version that is written as a person would, and says how to
-// write it.
+// validate rejects a value of --to that is not a version, with the flag to use
+// instead.
 func (f *targetFlags) validate() error {
 	version := f.target.Version
 	if strings.EqualFold(version, "latest") {
@@ -44,8 +44,8 @@ func (f *targetFlags) validate() error {
 // looksLikeImage is true for text that can only be meant as a pull spec.
 func looksLikeImage(text string) bool { return strings.ContainsAny(text, "/@") }
 
-// noArgument refuses arguments as wrong usage. A version or a pull spec is meant
-// as the target.
+// noArgument rejects arguments. For a version or a pull spec, the error names the flag
+// to use.
 func (f *targetFlags) noArgument(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -74,12 +74,13 @@ type trustFlags struct {
 }
 
 func (f *trustFlags) add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with the public keys that may sign a release; each file given must have signed. Default: the keys that the cluster trusts.")
-	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the stores that the cluster names.")
-	c.Flags().StringSliceVar(&f.repositories, "repository", nil, "Repository that a release may be signed as an image of, wherever the copy is. Default: quay.io/openshift-release-dev/ocp-release.")
+	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
+	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
+	c.Flags().StringSliceVar(&f.repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
 }
 
-// read opens what the flags name. A file that cannot be read is bad input.
+// read reads the keyrings and makes the stores. A file that cannot be read is bad
+// input.
 func (f *trustFlags) read() ([]signature.Keyring, []signature.Store, error) {
 	var keyrings []signature.Keyring
 	for _, path := range f.keyrings {

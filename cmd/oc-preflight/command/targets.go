@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// targetsFlags is everything that "targets" can be told.
+// targetsFlags are the flags of "targets".
 type targetsFlags struct {
 	judgeFlags
 
@@ -23,34 +23,34 @@ func newTargets(client *client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
-		Short: "List the updates that the cluster knows, each with what stands in its way",
-		Long: `List every available and every conditional update that this cluster knows, newest
-first, each with the decision from gates, risks and health, and with all causes
-of it. No release is read and none of its checks is run, so "run" may still find
-more. The cluster is read once for all targets, and nothing is created in it.
+		Short: "List the updates of the cluster with the findings that block each of them",
+		Long: `List every available and conditional update of this cluster, newest first, with the
+findings of gates, risks and health that block it. No signature is verified, no release
+is read and none of its checks is run, so "run" may still find more: a target without
+such a finding is Clear, not Ready. The cluster is read once for all targets, and
+nothing is created in it.
 
-With --to, one update is explained: every finding, and what to do about it.
+With --to, one update is shown with every finding and its remedy.
 
-Exit codes: without --to 0 when the updates were listed, whatever their
-decisions; with --to that of the decision: 0 Ready, 3 Blocked, 4 Undecided.
-1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
-		Example: `  # Where can this cluster go, and what keeps it from going elsewhere?
+Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked,
+4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # Which updates are there, and what blocks each of them?
   oc preflight targets
 
-  # Why not there?
+  # What blocks this update?
   oc preflight targets --to 4.19.3
 
-  # The newest version that is Ready
+  # The newest version that is not blocked
   oc preflight targets -o json | jq -r '[.targets[] | select(.verdict.decision == "Ready")][0].version'
 
-  # As judged by the risks that the fleet accepts
+  # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.to, "to", "", "Explain the update to this version only.")
+	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
 	flags.add(c)
-	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "How long it may take.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output = "text"
 	outputFlag(c, &flags.output, report.Targets{})
 	return c
@@ -70,23 +70,22 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	}
 	display := client.display()
 	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
-	told, err := runner.Targets(c.Context(), reached, flags.to, options)
+	judged, err := runner.Targets(c.Context(), reached, flags.to, options)
 	display.close()
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, told); err != nil {
+	if err := report.Write(client.streams.Out, flags.output, judged); err != nil {
 		return err
 	}
 	if flags.to == "" {
 		return nil
 	}
-	return decidedAll(told.Targets)
+	return exitOfAll(judged.Targets)
 }
 
-// decidedAll is the exit code for one version, of which there may be more than
-// one image: then none of them may be worse.
-func decidedAll(targets []report.Candidate) error {
+// exitOfAll is the exit code for one version: the worst of its images.
+func exitOfAll(targets []report.Candidate) error {
 	var worst error
 	for _, decision := range []verdict.Decision{verdict.Undecided, verdict.Blocked} {
 		for _, target := range targets {

@@ -18,13 +18,13 @@ func newVerify(client *client) *cobra.Command {
 		Use:   "verify PULLSPEC@sha256:DIGEST",
 		Short: "Verify the signature of a release image",
 		Long: `Verify that a release image is signed by the keys that this cluster trusts. With
---keyring and --signature-store no cluster is asked. The image itself is not
-pulled: what is signed is its digest.
+--keyring and --signature-store no cluster is used. The image is not pulled: the
+signature is of its digest.
 ` + exitHelp,
 		Example: `  # With the keys and stores of the cluster
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:...
 
-  # With a key and signatures of your own
+  # With another key and other signatures
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:... --keyring key.asc --signature-store ./signatures`,
 		Args: oneArgument("one pull spec"),
 		RunE: func(c *cobra.Command, args []string) error { return verify(c, client, flags, args[0]) },
@@ -52,7 +52,7 @@ func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string)
 	return nil
 }
 
-// trust is what the flags name, and for the rest what the cluster trusts.
+// trust are the keyrings and stores of the flags, or else those of the cluster.
 func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, error) {
 	keyrings, stores, err := f.read()
 	if err != nil {
@@ -74,8 +74,8 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	return trust, err
 }
 
-// unverified tells why, and chooses the exit code: a signature that is wrong
-// blocks, one that could not be judged leaves it undecided.
+// unverified prints the failure and returns its exit code: a wrong signature blocks,
+// an inconclusive verification is undecided.
 func unverified(client *client, err error) error {
 	var failure *signature.Error
 	if !errors.As(err, &failure) {

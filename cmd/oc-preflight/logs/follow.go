@@ -22,9 +22,9 @@ import (
 // retryInterval is the time between two tries to go on with a log.
 const retryInterval = time.Second
 
-// Follow writes what the pods of a Job print, those that come too, until the Job
-// has ended or is gone. A log that is cut off is gone on with. It returns how
-// many logs there were.
+// Follow writes the output of the pods of a Job, also of those that are created
+// later, until the Job has ended or was deleted. An interrupted log is continued. It
+// returns the number of logs.
 func Follow(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink Sink) (int, error) {
 	f := &follower{
 		client: client, job: job, sink: sink, readings: map[string]*reading{}, changed: make(chan struct{}, 1),
@@ -55,7 +55,7 @@ type follower struct {
 	job        *batchv1.Job
 	sink       Sink
 	pods, jobs cache.Store
-	// changed has a value when there is something new.
+	// changed has a value when a pod or the Job has changed.
 	changed chan struct{}
 
 	mutex sync.Mutex
@@ -63,18 +63,18 @@ type follower struct {
 	readings map[string]*reading
 }
 
-// reading is how far one log was read.
+// reading is the progress of reading one log.
 type reading struct {
 	out *output
-	// waiting is what was last noted of a container that has not started.
+	// waiting is the last note about a container that has not started.
 	waiting string
 	active  bool
-	// done is true when there is nothing more to read.
+	// done is true when the log was read to its end.
 	done bool
 }
 
-// watch has the pods and the Job watched until ctx is done, through restarts of
-// the API server too.
+// watch watches the pods and the Job until ctx is done, also across restarts of the
+// API server.
 func (f *follower) watch(ctx context.Context, background *sync.WaitGroup) error {
 	narrowed := func(narrow func(*metav1.ListOptions)) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(f.job.Namespace), informers.WithTweakListOptions(narrow))
@@ -108,7 +108,7 @@ func (f *follower) wake() {
 	}
 }
 
-// containers are those of all pods there are, the oldest first.
+// containers are those of all pods, the oldest first.
 func (f *follower) containers() []container {
 	var pods []*corev1.Pod
 	for _, item := range f.pods.List() {
@@ -128,7 +128,7 @@ func oldestFirst(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// read begins to read what can be read, and is not.
+// read begins to read the logs that have become readable.
 func (f *follower) read(ctx context.Context, background *sync.WaitGroup) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -155,8 +155,8 @@ func (f *follower) begin(c container) *reading {
 	return begun
 }
 
-// follow reads one log, and sees to it that it is gone on with unless the
-// container has ended.
+// follow reads one log; unless the container has ended, reading continues at the next
+// change.
 func (f *follower) follow(ctx context.Context, c container, reading *reading) {
 	err := c.stream(ctx, f.client, &corev1.PodLogOptions{Follow: true}, reading.out)
 	ended := c.status.State.Terminated != nil
@@ -177,7 +177,7 @@ func (f *follower) follow(ctx context.Context, c container, reading *reading) {
 	f.wake()
 }
 
-// over is true when all there is was read, and the Job has ended.
+// over is true when the Job has ended and all logs were read.
 func (f *follower) over() bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -194,7 +194,7 @@ func (f *follower) over() bool {
 	return true
 }
 
-// flush writes what the logs ended with.
+// flush writes the unterminated last lines.
 func (f *follower) flush() error {
 	var failures []error
 	for _, key := range slices.Sorted(maps.Keys(f.readings)) {

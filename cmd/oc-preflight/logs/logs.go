@@ -1,5 +1,6 @@
-// Package logs answers: what has a check printed? It reads the containers of the
-// pods that Kubernetes made of the Job, for as long as they are there.
+// Package logs answers: what has a check printed?
+//
+// It reads the logs of the containers of the Job's pods while they exist.
 package logs
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// Needs is what it takes to find the Job of a check, and to read and follow what
-// its pods print. It is not known beforehand in which namespace that is.
+// Needs are the permissions to find the Job of a check and to read and follow the
+// logs of its pods. The namespace is not known beforehand.
 func Needs() access.Needs {
 	return access.Needs{Required: slices.Concat(
 		access.Verbs(access.Request{Group: batchv1.GroupName, Resource: "jobs"}, "list", "watch"),
@@ -44,8 +45,8 @@ func Find(ctx context.Context, client kubernetes.Interface, runID, check string)
 	return nil, nil
 }
 
-// Copy writes what the pods of a Job have printed so far, the oldest first. It
-// returns how many pods there are; where there is none, nothing is written.
+// Copy writes the output of the pods of a Job so far, the oldest first. It returns
+// the number of pods; without pods nothing is written.
 func Copy(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink Sink) (int, error) {
 	listed, err := client.CoreV1().Pods(job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: ofJob(job)})
 	if err != nil {
@@ -91,19 +92,18 @@ func containersOf(pod *corev1.Pod) []container {
 	return all
 }
 
-// started is true when there may be something to read.
+// started is true when the container has a log.
 func (c container) started() bool {
 	return c.status.State.Running != nil || c.status.State.Terminated != nil
 }
 
-// copy writes what a container has printed, that of the start before this one
-// too.
+// copy writes the log of a container, after that of its previous start.
 func (c container) copy(ctx context.Context, client kubernetes.Interface, out *output) error {
 	if c.status.LastTerminationState.Terminated != nil {
-		out.note("this is what it printed before it was started again")
-		before := *out // another log than the one of now
+		out.note("output of the previous start:")
+		before := *out // another log than the current one
 		if err := errors.Join(c.stream(ctx, client, &corev1.PodLogOptions{Previous: true}, &before), before.flush()); err != nil {
-			out.note("that cannot be read any more: " + err.Error())
+			out.note("the output of the previous start is no longer available: " + err.Error())
 		}
 	}
 	if !c.started() {
@@ -113,19 +113,19 @@ func (c container) copy(ctx context.Context, client kubernetes.Interface, out *o
 	return errors.Join(c.stream(ctx, client, &corev1.PodLogOptions{}, out), out.flush())
 }
 
-// waiting says why a container has not started.
+// waiting is why a container has not started.
 func (c container) waiting() string {
 	why := c.status.State.Waiting
 	if why == nil {
-		return "it has not started"
+		return "the container has not started"
 	}
 	if why.Message == "" {
-		return "it has not started: " + why.Reason
+		return "the container has not started: " + why.Reason
 	}
-	return fmt.Sprintf("it has not started: %s: %s", why.Reason, why.Message)
+	return fmt.Sprintf("the container has not started: %s: %s", why.Reason, why.Message)
 }
 
-// stream writes one log, from behind what was written of it.
+// stream writes one log, without what was written of it before.
 func (c container) stream(ctx context.Context, client kubernetes.Interface, options *corev1.PodLogOptions, out *output) error {
 	options.Container = c.name
 	body, err := client.CoreV1().Pods(c.namespace).GetLogs(c.pod, options).Stream(ctx)

@@ -12,20 +12,19 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Sink is where logs go, one line at a time whoever writes.
+// Sink writes logs, one line at a time from any number of goroutines.
 type Sink struct {
 	lines, notes io.Writer
 	turn         *sync.Mutex
 }
 
-// To is a Sink: lines takes what was printed, notes what there is to say about
-// it.
+// To makes a Sink: the output is written to lines, remarks about it to notes.
 func To(lines, notes io.Writer) Sink { return Sink{lines: lines, notes: notes, turn: &sync.Mutex{}} }
 
-// only is the sink of a container whose lines can be nobody else's.
+// only is the output for the only container: its lines are not labeled.
 func (s Sink) only(c container) *output { return &output{sink: s, label: "[" + c.key() + "] "} }
 
-// one is the sink of one container among others: its lines are labeled.
+// one is the output for one of several containers: its lines are labeled.
 func (s Sink) one(c container) *output {
 	out := s.only(c)
 	out.prefix = out.label
@@ -38,7 +37,7 @@ type output struct {
 	label, prefix string
 	// taken counts the bytes of the log that were written.
 	taken int64
-	// rest is a last line without an end.
+	// rest is an unterminated last line.
 	rest []byte
 }
 
@@ -48,17 +47,16 @@ func (o *output) note(text string) {
 	fmt.Fprintf(o.sink.notes, "%s%s\n", o.label, words.Printable(text))
 }
 
-// maxLine bounds what is written at once of a line.
+// maxLine bounds the part of a line that is written at once, in bytes.
 const maxLine = 64 << 10
 
-// copy writes the lines of a log, but for what was written of it before. A last
-// one without an end is kept for flush: an API server that goes away ends a log
-// anywhere.
+// copy writes the lines of a log that were not written before. An unterminated last
+// line is kept for flush: an API server that stops ends a log anywhere.
 func (o *output) copy(log io.Reader) error {
 	o.rest = nil
 	switch _, err := io.CopyN(io.Discard, log, o.taken); {
 	case errors.Is(err, io.EOF):
-		return nil // it was cut at its beginning meanwhile
+		return nil // the log was rotated meanwhile
 	case err != nil:
 		return err
 	}
@@ -78,7 +76,7 @@ func (o *output) copy(log io.Reader) error {
 	}
 }
 
-// flush writes what the log ended with.
+// flush writes the unterminated last line.
 func (o *output) flush() error {
 	if len(o.rest) == 0 {
 		return nil
@@ -88,7 +86,7 @@ func (o *output) flush() error {
 	return o.write(line)
 }
 
-// write writes a line, or what fits of it, without what could drive a terminal.
+// write writes a line, or as much of it as fits, without control characters.
 func (o *output) write(line []byte) error {
 	o.sink.turn.Lock()
 	defer o.sink.turn.Unlock()
