@@ -51,21 +51,21 @@ func TestAcceptancesOfClusterVersion(t *testing.T) {
 	w.apply(t)
 	w.options.Accept = nil
 	if told := w.run(t); told.Verdict.Decision != verdict.Ready || find(t, told, check).Bypass.Detail != acceptance.Origin {
-		t.Errorf("%+v, bypass %+v; want it accepted as ClusterVersion says", told.Verdict, find(t, told, check).Bypass)
+		t.Errorf("%+v, bypass %+v; want it accepted by ClusterVersion", told.Verdict, find(t, told, check).Bypass)
 	}
 }
 
-func TestAcceptingAGateSaysWhatWorks(t *testing.T) {
+func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	w := newWorld(t, map[string]string{"ack-4.18-x": "Read https://example.com/x first."})
 	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
 	told := w.run(t)
 	f := find(t, told, "AcceptanceWithoutEffect")
-	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "still blocks") {
+	if told.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "itself blocks the update") {
 		t.Errorf("decision %s, %+v; want Blocked and a warning", told.Verdict.Decision, f)
 	}
 	for _, f := range told.Findings {
 		if f.Name == "AcceptanceUnused" {
-			t.Errorf("it is told of twice: %+v", f)
+			t.Errorf("it is reported twice: %+v", f)
 		}
 	}
 }

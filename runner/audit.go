@@ -19,7 +19,8 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// nameAudit names the audit, and begins the names of its findings.
+// nameAudit names the findings about the write access of the ServiceAccounts of
+// checks, each with the ServiceAccount appended.
 const nameAudit = "ReadOnlyAccess"
 
 // reasonReadOnly is reported for a ServiceAccount of checks that has no write

@@ -184,10 +184,14 @@ func (v view) builtin(version string) []collector.Source {
 // Remedy: name the target by its version, or fix the verification of its signature.
 const reasonUnknownUpdateKind finding.Reason = "UnknownUpdateKind"
 
+// nameUpdate names the finding in place of all gates where the versions cannot be
+// compared.
+const nameUpdate = "Update"
+
 // notComparable stands for all built-in checks: which of them apply depends on
 // the versions.
 func notComparable(cause error) collector.Source {
-	return collector.Known("Update", finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates cannot be evaluated: %v", cause).
-		Named("Update").
+	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates cannot be evaluated: %v", cause).
+		Named(nameUpdate).
 		Remedy("Name the target by its version, or fix the verification of its signature, from which the version is read."))
 }

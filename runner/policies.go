@@ -16,7 +16,11 @@ import (
 )
 
 const (
-	nameReleasePolicy    = "ReleaseImagePolicy"
+	// nameReleasePolicy names the findings about the image policies that cover the
+	// release image.
+	nameReleasePolicy = "ReleaseImagePolicy"
+	// nameComponentsPolicy names the findings about the image policies that cover
+	// component images of the release.
 	nameComponentsPolicy = "ComponentImagePolicy"
 )
 

@@ -30,7 +30,10 @@ const reasonVersionMismatch finding.Reason = "VersionMismatch"
 const reasonRead finding.Reason = "Read"
 
 const (
-	namePayload  = "ReleasePayload"
+	// namePayload names the findings about the content of the release image.
+	namePayload = "ReleasePayload"
+	// nameIdentity names the finding about a release image that contains another
+	// version than its signature names.
 	nameIdentity = "ReleaseIdentity"
 )
 

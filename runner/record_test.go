@@ -227,6 +227,65 @@ func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
 	}
 }
 
+// A run in progress comes before one that is done: a run, and attach, join it,
+// although the results of an earlier run still hold.
+func TestARunInProgressComesBeforeReuse(t *testing.T) {
+	for name, join := range map[string]func(context.Context, world, string) (report.Report, error){
+		"Run": func(ctx context.Context, w world, _ string) (report.Report, error) {
+			return runner.Run(ctx, w.cluster, w.target, w.options)
+		},
+		"Attach": func(ctx context.Context, w world, id string) (report.Report, error) {
+			return runner.Attach(ctx, w.cluster, id, w.options)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withJobs(t)
+			node := newKubelet(t, w, 0)
+			node.let()
+			if first := w.run(t); first.Verdict.Decision != verdict.Ready {
+				t.Fatalf("decision %s, want Ready", first.Verdict.Decision)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			rerun := w
+			rerun.options.Rerun = true
+			rerun.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+			whenJobIsThere(t, w, leave)
+			left, err := runner.Run(ctx, w.cluster, w.target, rerun.options)
+			if err != nil || left.Run.Phase != report.PhaseInterrupted {
+				t.Fatalf("phase %s, error %v; want Interrupted", left.Run.Phase, err)
+			}
+			joined, err := join(t.Context(), w, left.Run.ID)
+			if err != nil || joined.Run.ID != left.Run.ID || joined.Run.ChecksFrom != "" {
+				t.Errorf("run %s with the checks of %q, error %v; want run %s with its own", joined.Run.ID, joined.Run.ChecksFrom, err, left.Run.ID)
+			}
+			expectNothingButTheRecord(t, w, left.Run.ID, record.Complete)
+		})
+	}
+}
+
+// Every ID that is reported names a record with the verdict of that report.
+func TestEveryRunIsRecorded(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"Reused":      func(*world) {},
+		"WithoutJobs": func(w *world) { w.options.NoJobs = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := withJobs(t)
+			newKubelet(t, w, 0).let()
+			w.run(t)
+			w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
+			w.apply(t)
+			change(&w)
+			decided := w.run(t)
+			found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
+			if err != nil || decided.Verdict.Decision != verdict.Blocked || found.Decision != string(verdict.Blocked) {
+				t.Errorf("decision %s, recorded %q, error %v; want Blocked in both", decided.Verdict.Decision, found.Decision, err)
+			}
+		})
+	}
+}
+
 // What passed and still holds is not run again, and everything else is asked
 // anew: nobody is shown what was so yesterday.
 func TestChecksThatPassedAreNotRunAgain(t *testing.T) {

@@ -174,6 +174,9 @@ func (v view) judgeTarget(ctx context.Context, candidate *report.Candidate) (acc
 	return acceptance.Asked{Account: v.accounts(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
 }
 
+// nameNoUpdates names the finding about a cluster that knows no update.
+const nameNoUpdates = "NoUpdates"
+
 // noUpdates is the finding of a cluster that knows no update.
 func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 	f := finding.Warn(reasonNoUpdates, "the cluster knows no update in channel %q", clusterVersion.Spec.Channel)
@@ -183,7 +186,7 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 				clusterVersion.Spec.Channel, condition.Reason, condition.Message)
 		}
 	}
-	return f.Named("NoUpdates").From(finding.SourceRisk).
+	return f.Named(nameNoUpdates).From(finding.SourceRisk).
 		Remedy("Choose another channel, or ask for a release by its image.").Do(finding.Run("oc adm upgrade channel")).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

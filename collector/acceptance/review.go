@@ -129,6 +129,19 @@ func (r review) list(keep func(i int, acceptance Acceptance) bool) []Acceptance 
 	return kept
 }
 
+const (
+	// nameWithoutEffect names the findings about acceptances of findings that cannot
+	// be accepted, such as gates.
+	nameWithoutEffect = "AcceptanceWithoutEffect"
+	// nameExpired names the finding about acceptances that have expired.
+	nameExpired = "AcceptanceExpired"
+	// nameOutOfScope names the finding about acceptances for other versions or
+	// clusters.
+	nameOutOfScope = "AcceptanceOutOfScope"
+	// nameUnused names the finding about acceptances that no blocking finding needs.
+	nameUnused = "AcceptanceUnused"
+)
+
 // warning is a finding about acceptances.
 func warning(reason finding.Reason, name, format string, args ...any) finding.Finding {
 	return finding.Warn(reason, format, args...).Named(name).From(finding.SourceRisk)
@@ -144,7 +157,7 @@ func (r review) notAcceptable(asked []Asked) []finding.Finding {
 			continue
 		}
 		reported[acceptance.Risk] = true
-		findings = append(findings, warning(ReasonNotAcceptable, "AcceptanceWithoutEffect",
+		findings = append(findings, warning(ReasonNotAcceptable, nameWithoutEffect,
 			"the acceptance of %s has no effect: %s", acceptance, whyNot(unacceptable.Source)).
 			Remedy("Follow the remedy of the finding %s.", acceptance.Risk).
 			Do(finding.Force()).
@@ -166,7 +179,7 @@ func (r review) expired(asked []Asked) []finding.Finding {
 	if len(gone) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonExpired, "AcceptanceExpired", "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
+	return []finding.Finding{warning(ReasonExpired, nameExpired, "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
 		return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
 	})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
 }
@@ -178,7 +191,7 @@ func (r review) outOfScope() []finding.Finding {
 	if len(missed) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonOutOfScope, "AcceptanceOutOfScope",
+	return []finding.Finding{warning(ReasonOutOfScope, nameOutOfScope,
 		"these acceptances are not for this update: %s", enumerate(missed, Acceptance.scope)).
 		Remedy("Assess the risks for this update, then extend \"versions\" or \"clusters\" in the acceptance file.")}
 }
@@ -205,7 +218,7 @@ func (r review) unused(asked []Asked) []finding.Finding {
 	if len(unused) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(ReasonUnused, "AcceptanceUnused", "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
+	return []finding.Finding{warning(ReasonUnused, nameUnused, "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
 		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
 }
 

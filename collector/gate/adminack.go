@@ -99,7 +99,9 @@ const (
 	acksName  = "admin-acks"
 	// nameUnknown names the finding where the gates cannot be evaluated.
 	nameUnknown = "AdminAckUnknown"
-	reportGate  = "Report the gate as a defect of the installed release, which defines it."
+	// nameUnused names the finding about an acknowledgement of no gate.
+	nameUnused = "AdminAckUnused"
+	reportGate = "Report the gate as a defect of the installed release, which defines it."
 	// maxDescription bounds a gate's description in a message, in bytes.
 	maxDescription = 4096
 )
@@ -195,7 +197,7 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 		}
 		findings = append(findings, finding.Warn(ReasonUnknownAck,
 			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
-			Named("AdminAckUnused").
+			Named(nameUnused).
 			Remedy("Compare the acknowledgement with the names of the gates.").
 			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
 			About(configMap(pair.location.acks, acksName)))
@@ -243,7 +245,7 @@ func (g adminGate) finding(validName bool) finding.Finding {
 			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
 	case g.acked:
 		return g.required(finding.Fail(ReasonAdminAckWrongValue,
-			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Line(g.ack, maxDescription), g.description()))
+			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
 	}
 	return g.required(finding.Fail(ReasonAdminAckRequired, "%s", g.description()))
 }

@@ -89,6 +89,12 @@ const (
 	// kubeletSkewName is the condition that the cluster-kube-apiserver-operator
 	// (KASO) adds to Upgradeable. The findings of a pool append its name.
 	kubeletSkewName = "KubeletMinorVersionUpgradeable"
+	// kubeletVersionUnknownName names the finding about kubelets whose version cannot
+	// be read.
+	kubeletVersionUnknownName = "KubeletVersionUnknown"
+	// kubeletVersionAheadName names the finding about kubelets that are newer than the
+	// API server.
+	kubeletVersionAheadName = "KubeletMinorVersionAhead"
 	// maxKubeletVersion bounds a kubelet's version in a message, in bytes.
 	maxKubeletVersion = 40
 	// waitForPool is a command that ends when a pool is up to date.
@@ -225,7 +231,7 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	if len(unreadable) > 0 {
 		findings = append(findings, finding.Unknown(ReasonKubeletVersionUnknown,
 			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
-			Named("KubeletVersionUnknown").
+			Named(kubeletVersionUnknownName).
 			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
 			Do(finding.Run("oc describe node %s", strings.Join(unreadable[0].Nodes, " "))).
 			About(nodeObjects(unreadable)...))
@@ -233,7 +239,7 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	if len(ahead) > 0 {
 		findings = append(findings, finding.Unknown(ReasonKubeletMinorVersionAhead,
 			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.update.From), k.newest, listKubelets(ahead)).
-			Named("KubeletMinorVersionAhead").
+			Named(kubeletVersionAheadName).
 			Remedy("Check whether a rollback or another update left the nodes ahead.").
 			Do(finding.Run("oc get clusterversion version -o yaml"), finding.Run("oc get machineconfigpools")).
 			About(nodeObjects(ahead)...))

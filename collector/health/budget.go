@@ -67,7 +67,7 @@ const ReasonSyncFailed finding.Reason = "SyncFailed"
 const ReasonInvalidStatus finding.Reason = "InvalidStatus"
 
 // evictable is the state of a PodDisruptionBudget that allows an eviction now.
-const evictable finding.Reason = ""
+const evictable = finding.Reason("")
 
 // stateOf is the state of a PodDisruptionBudget: why no pod of it can be evicted, or
 // evictable. It judges as the API server does for an eviction (kubernetes

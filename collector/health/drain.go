@@ -35,6 +35,10 @@ const ReasonSingleNode finding.Reason = "SingleNode"
 // poddisruptionbudgets -o wide`.
 const ReasonSeveralBudgets finding.Reason = "SeveralBudgets"
 
+// unusedBudgetsName names the finding about PodDisruptionBudgets that select no
+// pods.
+const unusedBudgetsName = "PodDisruptionBudgetsUnused"
+
 // Drain is the check for what prevents a node from being drained, which every update
 // that reboots nodes requires, patch updates too: PodDisruptionBudgets that allow no
 // eviction, ever or now, a finding PodDisruptionBudget-<namespace>.<name> for each,
@@ -117,7 +121,7 @@ func describeUnused(unused []*policyv1.PodDisruptionBudget) finding.Finding {
 	}
 	return finding.Warn(ReasonSelectsNothing, "%d PodDisruptionBudgets select no pods, so they protect nothing, and do not block a drain: %s",
 		len(unused), words.ListOf(names, len(unused))).
-		Named("PodDisruptionBudgetsUnused").
+		Named(unusedBudgetsName).
 		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").
 		Do(finding.Run("oc get poddisruptionbudgets --all-namespaces")).
 		About(objects...)

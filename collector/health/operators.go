@@ -53,6 +53,13 @@ const ReasonNoConditions finding.Reason = "NoConditions"
 // Remedy: check that the operator runs: `oc describe clusteroperator NAME`.
 const ReasonNotReported finding.Reason = "NotReported"
 
+const (
+	// nameUnavailable names the findings about ClusterOperators that are not Available.
+	nameUnavailable = "ClusterOperatorUnavailable"
+	// nameDegraded names the findings about ClusterOperators that are Degraded.
+	nameDegraded = "ClusterOperatorDegraded"
+)
+
 // ClusterOperators is the check for ClusterOperators that are not Available, or
 // Degraded: a finding ClusterOperatorUnavailable-<name> for each or, where it is
 // available, ClusterOperatorDegraded-<name>, with the operator's own reason. An
@@ -94,7 +101,7 @@ func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
 // others too; false for a healthy one.
 func judgeOperator(operator *configv1.ClusterOperator) (finding.Finding, bool) {
 	available, degraded := operatorCondition(operator, configv1.OperatorAvailable), operatorCondition(operator, configv1.OperatorDegraded)
-	unavailableName, degradedName := "ClusterOperatorUnavailable-"+operator.Name, "ClusterOperatorDegraded-"+operator.Name
+	unavailableName, degradedName := nameUnavailable+"-"+operator.Name, nameDegraded+"-"+operator.Name
 	message := fmt.Sprintf("ClusterOperator %q is %s", operator.Name, describeCondition(available))
 	if available.Status == configv1.ConditionTrue {
 		message = fmt.Sprintf("ClusterOperator %q is %s", operator.Name, describeCondition(degraded))

@@ -128,6 +128,18 @@ func Ended(ctx context.Context, recorded record.Record, stored report.Report, pr
 	return causes
 }
 
+// Superseded is why the verdict of a recorded run no longer counts: of runs, another
+// one of the same target has a verdict and ended later. It is empty where there is
+// none.
+func Superseded(recorded record.Record, runs []record.Record) string {
+	for _, other := range runs {
+		if other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
+			return fmt.Sprintf("run %s of the same target is newer, with the decision %s", other.ID, other.Decision)
+		}
+	}
+	return ""
+}
+
 // Expired is why a verdict is too old to hold at that time; empty while it is not.
 // Where the report has no end of its validity, it is fingerprint.MaxAge after the
 // end of the run.

@@ -200,9 +200,9 @@ func TestAcceptKeepsWhatItSays(t *testing.T) {
 	}{
 		{reason: "they are appended", args: []string{dualStack + "," + leaked}, want: []string{dualStack, leaked}, says: "now accepts"},
 		{reason: "what is there stays", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, says: "now accepts"},
-		{reason: "a second time changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, says: "nothing was changed"},
+		{reason: "a second time changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, says: "ClusterVersion is unchanged"},
 		{reason: "a dash takes one back", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad}, says: "now accepts"},
-		{reason: "to take back what is not there is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, says: "nothing was changed"},
+		{reason: "to take back what is not there is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, says: "ClusterVersion is unchanged"},
 		{reason: "the API would not take the name", args: []string{"no_risk"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: `illegal risk "no_risk"`},
 		{reason: "both cannot be", args: []string{dualStack + "," + dualStack + "-"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: dualStack},
 		{reason: "no risk is not none", args: nil, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: "no risks given"},
@@ -313,7 +313,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 	s.catchUp()
 	s.run(blocked, "--to", "4.19.1").
 		because(names{blocking: []string{ack, etcd, "ClusterVersionUpgradeable"}}).
-		finds(etcd, preflight.Fail, "NoQuorum", "a member is missing", "Accepting risks does not get past it").
+		finds(etcd, preflight.Fail, "NoQuorum", "a member is missing", "--force").
 		finds(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
 		finds("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
 		cvoRefuses("PreconditionChecks", "a member is missing")

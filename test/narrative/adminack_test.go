@@ -103,7 +103,7 @@ func TestConfigMapsOfAcksAreMissing(t *testing.T) {
 	remove("openshift-config-managed", "admin-gates")
 	s.explain(blocked, "4.9.59").
 		because(names{blocking: []string{"AdminAckUnknown"}}).
-		finds("AdminAckUnknown", preflight.Fail, "AdminGatesMissing", "openshift-config-managed/admin-gates does not exist", "CVO brings it back")
+		finds("AdminAckUnknown", preflight.Fail, "AdminGatesMissing", "openshift-config-managed/admin-gates does not exist", "CVO creates the ConfigMap")
 
 	// The enhancement has them where CVO itself runs.
 	for name, data := range map[string]map[string]string{"admin-gates": {removals: removalsText}, "admin-acks": {removals: "True"}} {
@@ -128,7 +128,7 @@ func TestGatesThatAreWrong(t *testing.T) {
 	s.apply()
 	s.explain(blocked, "4.9.59").
 		because(names{blocking: []string{"AdminAck-ack-4.8-empty", "AdminAck-ack-4.x-typo"}}).
-		finds("AdminAck-ack-4.8-empty", preflight.Fail, "EmptyGate", "does not say what to acknowledge").
+		finds("AdminAck-ack-4.8-empty", preflight.Fail, "EmptyGate", "has no description").
 		finds("AdminAck-ack-4.x-typo", preflight.Fail, "InvalidGateName", "invalid name").
 		lacks("AdminAck-ack-4.9-later")
 }

@@ -166,6 +166,9 @@ func (o told) finds(name string, outcome preflight.Outcome, reason string, words
 			continue
 		}
 		text := f.Message + "\n" + f.Remediation + "\n" + f.URL
+		for _, action := range f.Actions {
+			text += "\n" + action.Command
+		}
 		missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(text, word) })
 		if len(missing) > 0 {
 			o.t.Errorf("%s does not say %q:\n%s", name, missing, text)

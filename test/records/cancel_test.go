@@ -56,23 +56,23 @@ func TestCancelAsksTheHolder(t *testing.T) {
 		defer release()
 		<-holding.Done()
 		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
-			t.Errorf("the holder was told %v", context.Cause(holding))
+			t.Errorf("the cause of the end is %v", context.Cause(holding))
 		}
 		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Decision: "Undecided"}); err != nil {
 			t.Error(err)
 		}
 	})
 	got := w.call(ready, "cancel", held.Record().ID[:8])
-	w.says(got.stdout, "run "+held.Record().ID+" was canceled, with 0 of 1 checks answered\n")
-	w.says(got.stderr, "was asked to end: waiting until it has\n")
+	w.says(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
+	w.says(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
 	w.canceled(held.Record().ID)
 	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended: it is Canceled; see: oc preflight status "+held.Record().ID)
-	// Its holder told no report: what the record has is the report.
+	// Its holder recorded no report: the report is made from the results.
 	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }
 
-// Whoever was killed or detached from leaves Jobs, which somebody has to delete.
-func TestCancelEndsWhatNobodyHolds(t *testing.T) {
+// A holder that was killed or has detached leaves Jobs, which cancel deletes.
+func TestCancelEndsAnAbandonedRun(t *testing.T) {
 	for name, leave := range map[string]func(world, *record.Held){
 		"Detached": func(w world, held *record.Held) {
 			if err := held.Detach(w.t.Context()); err != nil {
@@ -94,7 +94,7 @@ func TestCancelEndsWhatNobodyHolds(t *testing.T) {
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(ready, "cancel", held.Record().ID)
-			w.says(got.stderr, "nobody holds run "+held.Record().ID+" any more: ending it from here\n", " objects of run "+held.Record().ID+" were deleted\n")
+			w.says(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " objects of run "+held.Record().ID+" were deleted\n")
 			w.canceled(held.Record().ID)
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Error("its Job is still there")
@@ -104,11 +104,11 @@ func TestCancelEndsWhatNobodyHolds(t *testing.T) {
 	}
 }
 
-func TestCancelThatIsNotHeardOf(t *testing.T) {
+func TestCancelOfAHolderThatDoesNotEnd(t *testing.T) {
 	w := newWorld(t)
 	held := w.begin('1', "Etcd.Quorum")
 	_, release := held.Hold(t.Context())
 	defer release()
 	got := w.call(failed, "cancel", held.Record().ID, "--timeout", "2s")
-	w.says(got.stderr, "error: the run has not ended within 2s, but was asked to")
+	w.says(got.stderr, "error: the run did not end within 2s; the cancellation stays requested")
 }

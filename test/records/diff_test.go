@@ -28,5 +28,5 @@ func TestDiff(t *testing.T) {
 	w.says(w.call(ready, "diff", before).stdout, "Before     Blocked of run "+before)
 
 	left := w.left('2', []string{"Etcd.Quorum"})
-	w.says(w.call(failed, "diff", before, left).stderr, "run "+left+" has not ended, so what it will find is not known; see: oc preflight status "+left+"\n")
+	w.says(w.call(failed, "diff", before, left).stderr, "run "+left+" is in progress and cannot be compared; show it with: oc preflight status "+left+"\n")
 }

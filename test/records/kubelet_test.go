@@ -167,8 +167,8 @@ func TestLogsOfPods(t *testing.T) {
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
 	got := w.call(ready, "logs", id[:8], "Etcd.Quorum")
-	if want := "members: 3\n[2Jquorum: \tyes\nno newline\n"; got.stdout != want {
-		t.Errorf("%q, want %q: as it was printed, but for what drives a terminal", got.stdout, want)
+	if want := "members: 3\nquorum: \tyes\nno newline\n"; got.stdout != want {
+		t.Errorf("%q, want %q: the output without escape sequences", got.stdout, want)
 	}
 
 	restarted := terminated()
@@ -177,7 +177,7 @@ func TestLogsOfPods(t *testing.T) {
 	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
 	got = w.call(ready, "logs", id, "Etcd.Quorum")
 	w.says(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
-	w.says(got.stderr, "[two/check] this is what it printed before it was started again\n", "[two/helper] it has not started: ImagePullBackOff: 429 from mirror\n")
+	w.says(got.stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
 }
 
 func TestLogsAreFollowed(t *testing.T) {
@@ -222,11 +222,11 @@ func TestLogsThatAreGone(t *testing.T) {
 	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{named}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(ready, "logs", id, name)
-		w.says(got.stderr, "the pods of Etcd.Quorum are gone, and their logs with them: this is what the record of the run has\n")
+		w.says(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
 		w.says(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
 	}
-	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has no pods, and has not answered")
+	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
 	w.says(w.call(badInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
 	w.call(ready, "cancel", id)
-	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space are gone, and the run ended before it had answered\n")
+	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
 }

@@ -36,7 +36,7 @@ func TestCommandsUnderTheirRoles(t *testing.T) {
 		t.Run(tc.command, func(t *testing.T) {
 			w := world{t: t, client: w.client, records: w.records}
 			w.apply(w.call(ready, "auth", tc.command, "--bind", "user:"+tc.command).stdout)
-			w.says(w.call(failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr, "error: you may not do what a preflight needs: ")
+			w.says(w.call(failed, append([]string{tc.command, "--as", "stranger"}, tc.args...)...).stderr, "error: the user lacks permissions that a preflight requires: ")
 			w.call(tc.code, append([]string{tc.command, "--as", tc.command}, tc.args...)...)
 		})
 	}

@@ -29,7 +29,7 @@ func (w world) basis() map[string]string {
 func TestNothingIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	w.says(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
-	w.says(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; begin one: oc preflight run --to-latest\n")
+	w.says(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
 	w.says(w.call(badInput, "status", "3b6f2c1e").stderr, `there is no run whose ID is "3b6f2c1e" or begins so`, "oc preflight history")
 	w.says(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
 	w.call(badInput, "diff", "3b6f2c1e")
@@ -43,7 +43,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 
 	got := w.call(undecided, "status")
 	w.says(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
-		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    nobody", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided\n")
+		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided\n")
 
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
 	held.Put(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
@@ -65,7 +65,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	w.says(got.stdout, "Blocked so far: do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked\n")
 }
 
-// What is shown without being asked for is one of them.
+// Without an ID, status shows one of the runs in progress and names the others.
 func TestOtherRunsInProgressAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.left('1', []string{"Etcd.Quorum"})
@@ -87,7 +87,7 @@ func (w world) until(done func() bool) {
 	}
 }
 
-// A run whose checks have all passed is not Ready before it says so.
+// A run in progress whose checks have all passed is not Ready.
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
@@ -117,7 +117,23 @@ func TestStatusOfAVerdict(t *testing.T) {
 	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
 	unbased := w.ended('3', told(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
-	w.says(w.call(undecided, "status", unbased).stdout, "what it rests on was not recorded")
+	w.says(w.call(undecided, "status", unbased).stdout, "the state of the cluster was not recorded")
+}
+
+// A newer verdict on the same target counts, also where the older one has not
+// expired; a verdict on another target does not.
+func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
+	w := newWorld(t)
+	older := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.ended('2', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	w.call(ready, "status", older)
+
+	ended := time.Now().Unix() // records have the time to the second
+	w.until(func() bool { return time.Now().Unix() > ended })
+	newer := w.ended('1', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	w.says(w.call(blocked, "status").stdout, "Verdict: Blocked\n")
+	w.call(blocked, "status", newer)
+	w.says(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
 }
 
 func (w world) forget(node *corev1.Node) {

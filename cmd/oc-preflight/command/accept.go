@@ -70,6 +70,9 @@ func accept(c *cobra.Command, client *client, flags acceptFlags, args []string) 
 		return err
 	}
 	kept, err := acceptance.Write(c.Context(), reached.Dynamic, change)
+	if _, ok := errors.AsType[*acceptance.NotKeptError](err); ok {
+		return fmt.Errorf("%w: pass --accept RISK,... or --accept-file FILE to run and targets", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, newListing(found)); err != nil {
+	if err := report.Write(client.streams.Out, flags.output, newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag()})); err != nil {
 		return err
 	}
 	return exitOf(report.Report{Verdict: found.Verdict})
@@ -85,8 +85,8 @@ type listing struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-func newListing(found runner.Listing) listing {
-	document := listing{Checks: []listedCheck{}, Findings: found.Findings}
+func newListing(found runner.Listing, p phrase) listing {
+	document := listing{Checks: []listedCheck{}, Findings: p.findings(found.Findings)}
 	for _, check := range found.Checks {
 		document.Checks = append(document.Checks, listed(check))
 	}

@@ -88,7 +88,7 @@ combines the findings into one verdict.`,
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
-		newInit(streams), newConformance(client), newAuth(client),
+		newExplain(streams), newInit(streams), newConformance(client), newAuth(client),
 	)
 	return root
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -17,7 +18,9 @@ import (
 )
 
 // live shows one line for each unfinished check at the bottom of the terminal; results
-// scroll by above.
+// scroll by above. It is not one of the libraries for terminal programs: those that
+// were tried count lines, not rows, so that lines which a narrower terminal wraps stay
+// on the screen, and they take over the keyboard.
 type live struct {
 	file    *os.File
 	start   time.Time
@@ -28,8 +31,9 @@ type live struct {
 	active map[string]jobs.Status
 	// current is the current step of the run.
 	current string
-	drawn   int // lines at the bottom that are ours
-	done    int
+	// drawn are the widths of the lines at the bottom, in characters.
+	drawn []int
+	done  int
 }
 
 func newLive(file *os.File) *live {
@@ -80,19 +84,27 @@ func (l *live) redraw(scroll string) {
 	l.erase(&page)
 	page.WriteString(scroll)
 	width, height := l.size()
-	lines := l.lines(height - 1)
-	for _, line := range lines {
-		page.WriteString(cut(line, width-1) + "\n")
+	for _, line := range l.lines(height-1, width-1) {
+		shown := cut(line, width-1)
+		page.WriteString(shown + "\n")
+		l.drawn = append(l.drawn, utf8.RuneCountInString(shown))
 	}
-	l.drawn = len(lines)
 	fmt.Fprint(l.file, page.String())
 }
 
+// erase removes the lines at the bottom: as many rows as they take now, since the
+// terminal wraps them when it becomes narrower. The cursor need not be in the first
+// column: the terminal echoes Ctrl-C.
 func (l *live) erase(page *strings.Builder) {
-	if l.drawn > 0 {
-		fmt.Fprintf(page, "\x1b[%dA\x1b[J", l.drawn)
+	width, _ := l.size()
+	rows := 0
+	for _, drawn := range l.drawn {
+		rows += max(1, (drawn+width-1)/width)
 	}
-	l.drawn = 0
+	if rows > 0 {
+		fmt.Fprintf(page, "\r\x1b[%dA\x1b[J", rows)
+	}
+	l.drawn = l.drawn[:0]
 }
 
 func (l *live) size() (width, height int) {
@@ -103,15 +115,13 @@ func (l *live) size() (width, height int) {
 	return width, height
 }
 
-// lines are the current step and the active checks, at most as many as fit.
-func (l *live) lines(most int) []string {
+// lines are the current step and the active checks, at most as many as fit, for a
+// terminal of that many columns.
+func (l *live) lines(most, columns int) []string {
 	if l.current == "" {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%s  (%d running or waiting, %d done)  %s", words.Line(l.current, maxLine), len(l.active), l.done, since(l.start))}
-	if len(l.active) == 0 {
-		lines[0] = fmt.Sprintf("%s  %s", words.Line(l.current, maxLine), since(l.start))
-	}
+	lines := []string{fmt.Sprintf("%s%s  %s", words.Line(l.current, maxLine), l.counts(), since(l.start))}
 	statuses := make([]jobs.Status, 0, len(l.active))
 	for _, status := range l.active {
 		statuses = append(statuses, status)
@@ -119,17 +129,45 @@ func (l *live) lines(most int) []string {
 	slices.SortFunc(statuses, func(a, b jobs.Status) int {
 		return cmp.Or(cmp.Compare(order(a.State), order(b.State)), cmp.Compare(a.Check, b.Check))
 	})
-	widest := 0
-	for _, status := range statuses {
-		widest = max(widest, len(status.Check))
-	}
+	names := nameColumns(statuses, columns)
 	for i, status := range statuses {
 		if len(lines) == most-1 && i < len(statuses)-1 {
 			return append(lines, fmt.Sprintf("  and %d more", len(statuses)-i))
 		}
-		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, widest, status.Check, since(status.Since), words.Line(status.Detail, maxLine)))
+		lines = append(lines, fmt.Sprintf("  %-8s %-*s %5s  %s", status.State, names, cut(status.Check, names), since(status.Since), words.Line(status.Detail, maxLine)))
 	}
 	return lines
+}
+
+// counts are the numbers of checks in each state, for the first line.
+func (l *live) counts() string {
+	if len(l.active) == 0 {
+		return ""
+	}
+	states := map[jobs.State]int{jobs.Done: l.done}
+	for _, status := range l.active {
+		states[status.State]++
+	}
+	var counts []string
+	for _, state := range []jobs.State{jobs.Running, jobs.Waiting, jobs.Queued, jobs.Done} {
+		if states[state] > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
+		}
+	}
+	return "  (" + strings.Join(counts, ", ") + ")"
+}
+
+// nameColumns is the width of the names of checks. Where a line does not fit, the
+// name is cut before the detail, which is why the check has not finished, but not to
+// less than a third of the space.
+func nameColumns(statuses []jobs.Status, columns int) int {
+	const others = len("  Starting  00m00  ")
+	name, detail := 0, 0
+	for _, status := range statuses {
+		name, detail = max(name, utf8.RuneCountInString(status.Check)), max(detail, utf8.RuneCountInString(status.Detail))
+	}
+	space := max(0, columns-others)
+	return min(name, max(space-detail, space/3))
 }
 
 // order sorts the states that delay the run first.
@@ -151,10 +189,10 @@ func since(start time.Time) string {
 	return time.Since(start).Truncate(time.Second).String()
 }
 
-// cut keeps a line from wrapping, which would throw off the count of lines.
+// cut is the line in at most width columns.
 func cut(line string, width int) string {
 	runes := []rune(line)
-	if len(runes) <= width {
+	if len(runes) <= width || width < 1 {
 		return line
 	}
 	return string(runes[:width-1]) + "…"

@@ -11,12 +11,31 @@ import (
 // withCommands fills in the commands of the actions that are requests to this
 // program. program is how the user calls it, such as "oc preflight".
 func withCommands(decided report.Report, program string) report.Report {
-	p := phrase{program: program, target: targetFlag(decided.Target)}
-	decided.Findings = slices.Clone(decided.Findings)
-	for i := range decided.Findings {
-		decided.Findings[i].Actions = p.actions(decided.Findings[i].Actions)
-	}
+	decided.Findings = phrase{program: program, target: targetFlag(decided.Target)}.findings(decided.Findings)
 	return decided
+}
+
+// withTargetCommands is withCommands for a list of targets: the commands of a
+// finding about several targets have report.AnyTarget as the version.
+func withTargetCommands(judged report.Targets, program string) report.Targets {
+	judged.Findings = slices.Clone(judged.Findings)
+	for i, f := range judged.Findings {
+		version := report.AnyTarget
+		if len(f.Targets) == 1 {
+			version = f.Targets[0]
+		}
+		p := phrase{program: program, target: targetFlag(report.Target{Version: version})}
+		judged.Findings[i].Actions = p.actions(f.Actions)
+	}
+	return judged
+}
+
+func (p phrase) findings(findings []finding.Finding) []finding.Finding {
+	phrased := slices.Clone(findings)
+	for i := range phrased {
+		phrased[i].Actions = p.actions(phrased[i].Actions)
+	}
+	return phrased
 }
 
 // targetFlag selects the same release again.

@@ -33,7 +33,9 @@ only "status" reports.
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
-		RunE: func(_ *cobra.Command, args []string) error { return render(streams, args[0], output) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return render(streams, c.Root().CommandPath(), args[0], output)
+		},
 	}
 	outputFlag(c, &output, report.Report{})
 	return c
@@ -44,7 +46,7 @@ func outputFlag(c *cobra.Command, output *string, document any) {
 	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
 }
 
-func render(streams genericiooptions.IOStreams, file, format string) error {
+func render(streams genericiooptions.IOStreams, program, file, format string) error {
 	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
@@ -57,7 +59,7 @@ func render(streams genericiooptions.IOStreams, file, format string) error {
 			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
-	if err := report.Write(streams.Out, format, stored); err != nil {
+	if err := report.Write(streams.Out, format, withCommands(stored, program)); err != nil {
 		return err
 	}
 	return exitOf(stored)

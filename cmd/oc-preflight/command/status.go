@@ -62,7 +62,7 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	if err != nil {
 		return err
 	}
-	stored, err := standing.Of(c.Context(), store.Cluster, run)
+	stored, err := store.standing(c.Context(), run)
 	done()
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	for _, other := range rest {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	if err := report.Write(client.streams.Out, format, stored); err != nil {
+	if err := report.Write(client.streams.Out, format, withCommands(stored, c.Root().CommandPath())); err != nil {
 		return err
 	}
 	return exitOf(stored)
@@ -83,6 +83,23 @@ func (s runStore) find(ctx context.Context, args []string) (run record.Record, r
 	}
 	run, err = s.records.Get(ctx, args[0])
 	return run, nil, err
+}
+
+// standing is the report of a run with its standing. A newer verdict on the same
+// target ends that of an older run.
+func (s runStore) standing(ctx context.Context, run record.Record) (report.Report, error) {
+	stored, err := standing.Of(ctx, s.Cluster, run)
+	if err != nil || run.Phase == record.Running {
+		return stored, err
+	}
+	all, err := s.records.List(ctx)
+	if err != nil {
+		return report.Report{}, err
+	}
+	if cause := standing.Superseded(run, all); cause != "" {
+		stored.Standing.Ended = append(stored.Standing.Ended, cause)
+	}
+	return stored, nil
 }
 
 // statusNeeds are the permissions that "status" needs.

@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -23,6 +24,14 @@ func (f *targetFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.target.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
 	c.Flags().BoolVar(&f.force, "force", false, "Bypass the verification of the release and every finding that blocks. The verdict reports it.")
+}
+
+// flag selects the same release again.
+func (f *targetFlags) flag() string {
+	if f.target.Latest {
+		return "--to-latest"
+	}
+	return targetFlag(report.Target{Version: f.target.Version, Image: f.target.Image})
 }
 
 // validate rejects a value of --to that is not a version, with the flag to use

@@ -75,7 +75,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, judged); err != nil {
+	if err := report.Write(client.streams.Out, flags.output, withTargetCommands(judged, c.Root().CommandPath())); err != nil {
 		return err
 	}
 	if flags.to == "" {

@@ -1,0 +1,95 @@
+package explain_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+)
+
+// Every reason of the code is documented and used, and the entries are those of the
+// code.
+func TestEntriesAreThoseOfTheCode(t *testing.T) {
+	want, violations, err := source.Parse("../../..", explain.Directories()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, violation := range violations {
+		t.Error(violation)
+	}
+	got, err := explain.Entries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(source.Entry{})); diff != "" {
+		t.Errorf("entries.json is not current, run go generate ./cmd/oc-preflight/explain: -want +got\n%s", diff)
+	}
+	for _, entry := range got {
+		if entry.Kind == source.KindReason && (entry.Cause == "" || entry.Remedy == "") {
+			t.Errorf("%s of %s has no cause or no remedy", entry.Name, entry.Package)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	entries := []source.Entry{
+		{Kind: source.KindFinding, Name: "AdminAck"}, {Kind: source.KindReason, Name: "AdminAckRequired"},
+		{Kind: source.KindReason, Name: "Timeout", Package: "collector"}, {Kind: source.KindReason, Name: "Timeout", Package: "runner"},
+	}
+	for name, tc := range map[string]struct {
+		reason, word string
+		want         []source.Entry
+		similar      []string
+	}{
+		"Exact":   {reason: "a reason", word: "AdminAckRequired", want: entries[1:2]},
+		"Case":    {reason: "typed by hand", word: "adminackrequired", want: entries[1:2]},
+		"Suffix":  {reason: "findings about one gate of several", word: "AdminAck-ack-4.18-x", want: entries[:1]},
+		"Several": {reason: "two packages have the reason", word: "Timeout", want: entries[2:]},
+		"Similar": {reason: "only a part of the name", word: "ack", similar: []string{"AdminAck", "AdminAckRequired"}},
+		"Unknown": {reason: "the check of an operator", word: "Etcd.Quorum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := explain.Find(entries, tc.word)
+			unknown, isUnknown := errors.AsType[*explain.UnknownError](err)
+			if isUnknown != (tc.want == nil) {
+				t.Fatalf("%s: error %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got.Entries, cmpopts.IgnoreUnexported(source.Entry{})); diff != "" {
+				t.Errorf("%s: -want +got\n%s", tc.reason, diff)
+			}
+			if isUnknown && !slices.Equal(unknown.Similar, tc.similar) {
+				t.Errorf("%s: similar %q, want %q", tc.reason, unknown.Similar, tc.similar)
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	page := explain.Page{Entries: []source.Entry{
+		{Kind: source.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported " + strings.Repeat("word ", 20) + "end.", Cause: "It is slow.", Remedy: "Wait."},
+		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
+	}}
+	var got bytes.Buffer
+	if err := page.WriteText(&got); err != nil {
+		t.Fatal(err)
+	}
+	const want = `Timeout (reason of collector)
+  Reported word word word word word word word word word word word word word word
+  word word word word word word end.
+  Cause:  It is slow.
+  Remedy: Wait.
+
+AdminAck (finding of collector/gate)
+  The gate.
+`
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}

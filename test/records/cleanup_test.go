@@ -1,0 +1,45 @@
+package records_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// history prints a prefix of each ID, so cleanup must accept one, also of a run
+// that has objects and no record.
+func TestCleanupTakesAPrefix(t *testing.T) {
+	w := newWorld(t)
+	for name, id := range map[string]string{
+		"Recorded":    w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis()),
+		"NotRecorded": uuid.NewString(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := w.startJob(id, "Etcd.Quorum")
+			w.says(w.call(ready, "cleanup", id[:8]).stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
+			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
+				t.Errorf("Job %s still exists", job.Name)
+			}
+		})
+	}
+}
+
+// A mistyped ID must not be reported as a run without objects.
+func TestCleanupOfAnUnknownRunIsAnError(t *testing.T) {
+	w := newWorld(t)
+	id := uuid.NewString()
+	w.startJob(id, "Etcd.Quorum")
+	for name, unknown := range map[string]string{"Other": uuid.NewString(), "TooShort": id[:3], "NoID": "everything"} {
+		t.Run(name, func(t *testing.T) {
+			got := w.call(badInput, "cleanup", unknown)
+			w.says(got.stderr, unknown)
+			if got.stdout != "" {
+				t.Errorf("output %q of an unknown run", got.stdout)
+			}
+		})
+	}
+	w.call(ready, "cleanup", id)
+}
