@@ -39,6 +39,16 @@ func crdResources() map[string][]string {
 	}
 }
 
+// boundRules replaces the rule of the IBM Cloud endpoints in Infrastructure by one
+// on the URL itself, whose length is bounded. Kubernetes 1.37 assumes that the
+// result of getEscapedPath is not, and rejects the manifests of the feature sets
+// other than Default because of the estimated cost.
+func boundRules(manifest []byte) []byte {
+	return bytes.ReplaceAll(manifest,
+		[]byte(`matches((url(self).getEscapedPath()), '^/(api/)?v[0-9]+/{0,1}$')`),
+		[]byte(`self.matches('^[^:]+://[^/?#]*/(api/)?v[0-9]+/{0,1}([?#].*)?$')`))
+}
+
 // installCRDs creates the OpenShift resources and waits until they are served.
 func (p *plan) installCRDs(ctx context.Context) error {
 	start := time.Now()
@@ -70,7 +80,7 @@ func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file
 		return err
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(data, crd); err != nil {
+	if err := yaml.UnmarshalStrict(boundRules(data), crd); err != nil {
 		return err
 	}
 	crds := clients.ApiextensionsV1().CustomResourceDefinitions()
