@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// validity is longer than any test cluster lives.
+// validity exceeds the lifetime of a test cluster.
 const validity = 30 * 24 * time.Hour
 
 // authority signs the certificates of one cluster.
@@ -28,9 +28,9 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-// writeIdentities writes the keys, certificates and kubeconfigs of everybody
-// in the cluster. Who may do what follows from the names, as kubeadm gives
-// them (kubernetes.io/docs/setup/best-practices/certificates).
+// writeIdentities writes the keys, certificates and kubeconfigs of all
+// components. Their rights follow from the names in the certificates, which are
+// those of kubeadm (kubernetes.io/docs/setup/best-practices/certificates).
 func (p *plan) writeIdentities() error {
 	start := time.Now()
 	dir := filepath.Join(p.cluster.Dir, "tls")
@@ -39,7 +39,7 @@ func (p *plan) writeIdentities() error {
 	}
 	ca, err := newAuthority(dir)
 	if err != nil {
-		return fmt.Errorf("cannot make a certificate authority: %w", err)
+		return fmt.Errorf("create a certificate authority: %w", err)
 	}
 	p.identity = ca
 	names := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
@@ -64,12 +64,12 @@ func (p *plan) writeIdentities() error {
 	return ca.writeKey("service-account")
 }
 
-// writeKubeconfigs gives each client of the API its kubeconfig.
+// writeKubeconfigs writes a kubeconfig for each client of the API.
 func (a *authority) writeKubeconfigs(p *plan) error {
 	clients := map[string]pkix.Name{
 		"admin": {CommonName: "admin", Organization: []string{"system:masters"}},
-		// One identity for all controllers: one each takes four seconds more, in
-		// which the manager creates forty ServiceAccounts at its rate limit.
+		// All controllers share one identity. With one each, the manager first
+		// creates forty ServiceAccounts at its rate limit, which takes 4 s.
 		"controller-manager": {CommonName: "system:kube-controller-manager", Organization: []string{"system:masters"}},
 		"scheduler":          {CommonName: "system:kube-scheduler"},
 		"kubelet":            {CommonName: "system:node:" + p.node(), Organization: []string{"system:nodes"}},
@@ -128,7 +128,7 @@ func newAuthority(dir string) (*authority, error) {
 	return a, a.write("ca.crt", "CERTIFICATE", der)
 }
 
-// issue writes a key and its certificate, good for both ends of a connection.
+// issue writes a key and a certificate for both client and server.
 func (a *authority) issue(name string, request *x509.Certificate) error {
 	key, err := a.newKey(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *authority) issue(name string, request *x509.Certificate) error {
 	request.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
 	der, err := a.sign(request, &key.PublicKey)
 	if err != nil {
-		return fmt.Errorf("cannot sign a certificate for %q: %w", name, err)
+		return fmt.Errorf("sign a certificate for %q: %w", name, err)
 	}
 	return a.write(name+".crt", "CERTIFICATE", der)
 }
@@ -149,7 +149,7 @@ func (a *authority) sign(request *x509.Certificate, public *ecdsa.PublicKey) ([]
 		return nil, err
 	}
 	request.SerialNumber = serial
-	// A minute for clocks that were set back since.
+	// Tolerate a clock that is set back by up to a minute.
 	request.NotBefore, request.NotAfter = time.Now().Add(-time.Minute), time.Now().Add(validity)
 	return x509.CreateCertificate(rand.Reader, request, a.cert, public, a.key)
 }
@@ -184,7 +184,7 @@ func (a *authority) write(name, kind string, der []byte) error {
 
 func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
 
-// node is the name of the one node.
+// node returns the name of the node.
 func (p *plan) node() string {
 	if p.controlPlaneOnly {
 		return "none"

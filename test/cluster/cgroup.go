@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// makeCgroups makes the cgroup that the kubelet puts all pods below, in the one
-// hierarchy of cgroup v2, or in every one of v1.
+// makeCgroups creates the parent cgroup of all pods: in the hierarchy of cgroup
+// v2, or in each hierarchy of v1.
 func (c *claim) makeCgroups() error {
 	tops, err := filepath.Glob("/sys/fs/cgroup/cgroup.procs")
 	if err != nil {
@@ -24,21 +24,22 @@ func (c *claim) makeCgroups() error {
 		}
 	}
 	for _, top := range tops {
-		if err := os.MkdirAll(filepath.Join(filepath.Dir(top), c.name()), 0o755); err != nil { //nolint:gosec // as all cgroups
+		if err := os.MkdirAll(filepath.Join(filepath.Dir(top), c.name()), 0o755); err != nil { //nolint:gosec // the mode of all cgroups
 			return err
 		}
 	}
 	return nil
 }
 
-// processes finds those of the pods.
+// processes returns the IDs of the processes of the pods.
 func (c *claim) processes() ([]int, error) {
 	below := []byte(":/" + c.name() + "/")
 	return processesWith("cgroup", func(cgroups []byte) bool { return bytes.Contains(cgroups, below) })
 }
 
 // removeCgroups removes the cluster's cgroup from every hierarchy, the
-// innermost first. The kernel may need a moment after the last process.
+// innermost first. The kernel frees a cgroup some time after its last process
+// has ended, so a busy one is tried again.
 func (c *claim) removeCgroups(ctx context.Context) error {
 	return poll(ctx, func() (bool, error) {
 		err := c.tryRemoveCgroups()
@@ -64,7 +65,7 @@ func (c *claim) tryRemoveCgroups() error {
 	return nil
 }
 
-// removeTree removes directories only, as a cgroup wants it.
+// removeTree removes only directories: the files of a cgroup cannot be removed.
 func removeTree(top string) error {
 	var dirs []string
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// runDir holds one lock file and one directory per place. It is on every
-	// Linux (FHS 3.15) and short enough for the 107 bytes of a socket's path.
+	// runDir has a lock file and a directory per place. It exists on every Linux
+	// (FHS 3.15) and is short enough for the 107 bytes of a socket path.
 	runDir = "/run/preflight-cluster"
-	// places bounds how many clusters run side by side on one machine.
+	// places limits the number of clusters with a node on one machine.
 	places = 64
 )
 
-// claim is a place on this machine that is one cluster's alone. Everything that
-// has one namespace for the whole machine is named after its index: subnets,
-// bridge, nftables table, cgroup. The lock on its file is held by the process
-// that started the cluster, or by the components of a standing one, and so is
-// given up by the kernel when they die.
+// claim is a place on this machine that belongs to one cluster. Subnets, bridge,
+// nftables table and cgroup, whose names are global, are named after its index.
+// The lock on its file is held by the process that started the cluster, or by
+// the components of a standing cluster, so that the kernel releases it when they
+// end.
 type claim struct {
 	index uint8
 	file  *os.File
 }
 
-// newClaim takes the first free place for the cluster in dir.
+// newClaim claims the first free place for the cluster in dir.
 func newClaim(ctx context.Context, dir string) (*claim, error) {
-	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // a directory of /run, readable as all of it
+	if err := os.MkdirAll(runDir, 0o755); err != nil { //nolint:gosec // readable, like all of /run
 		return nil, err
 	}
 	if err := RemoveDead(ctx); err != nil {
@@ -46,10 +46,10 @@ func newClaim(ctx context.Context, dir string) (*claim, error) {
 			return claimed, nil
 		}
 	}
-	return nil, fmt.Errorf("%d clusters run on this machine already", places)
+	return nil, fmt.Errorf("all %d places for clusters on this machine are taken", places)
 }
 
-// tryClaim returns nothing when the place is taken.
+// tryClaim returns nil if the place is taken.
 func tryClaim(ctx context.Context, index uint8, dir string) (*claim, error) {
 	c := &claim{index: index}
 	if overlapping, err := c.subnets().used(c.bridge()); err != nil || overlapping {
@@ -68,8 +68,8 @@ func tryClaim(ctx context.Context, index uint8, dir string) (*claim, error) {
 	return c, nil
 }
 
-// RemoveDead clears away what crashed clusters left on this machine, whatever
-// their directories were. Their logs stay. Start does so by itself.
+// RemoveDead removes everything of crashed clusters from this machine except
+// their logs. Start calls it.
 func RemoveDead(ctx context.Context) error {
 	all, err := allClaims()
 	if err != nil {
@@ -81,7 +81,7 @@ func RemoveDead(ctx context.Context) error {
 			return err
 		}
 		if !locked {
-			continue // its owner lives
+			continue // its owner is running
 		}
 		if err := errors.Join(c.evict(ctx), c.file.Close()); err != nil {
 			return err
@@ -90,7 +90,7 @@ func RemoveDead(ctx context.Context) error {
 	return nil
 }
 
-// lock takes the place, unless its owner lives.
+// lock locks the place. It reports false if the owner is running.
 func (c *claim) lock() (bool, error) {
 	file, err := os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *claim) lock() (bool, error) {
 	return true, nil
 }
 
-// evict clears away the cluster that died in this place, if any did.
+// evict removes the crashed cluster of this place, if there is one.
 func (c *claim) evict(ctx context.Context) error {
 	owner, err := c.owner()
 	if err != nil {
@@ -111,19 +111,19 @@ func (c *claim) evict(ctx context.Context) error {
 	}
 	if owner != "" {
 		if err := sweep(ctx, owner, c); err != nil {
-			return fmt.Errorf("cannot clear away the crashed cluster in %q: %w", owner, err)
+			return fmt.Errorf("remove the crashed cluster in %q: %w", owner, err)
 		}
 	}
 	return c.file.Truncate(0)
 }
 
-// owner is the directory of the cluster that has the place, or had it last.
+// owner returns the directory of the cluster that has the place or had it last.
 func (c *claim) owner() (string, error) {
 	dir, err := os.ReadFile(c.path())
 	return string(dir), err
 }
 
-// release gives the place up; what was in it must have been cleared.
+// release releases the place, which must be empty.
 func (c *claim) release() error {
 	if c == nil || c.file == nil {
 		return nil
@@ -133,7 +133,7 @@ func (c *claim) release() error {
 	return err
 }
 
-// claimsOf finds the places of the cluster in dir, whether it lives or not.
+// claimsOf returns the places of the cluster in dir, running or not.
 func claimsOf(dir string) ([]*claim, error) {
 	all, err := allClaims()
 	if err != nil {
@@ -152,7 +152,7 @@ func claimsOf(dir string) ([]*claim, error) {
 	return found, nil
 }
 
-// allClaims finds every place that was ever taken since the machine booted.
+// allClaims returns every place that was taken since the machine booted.
 func allClaims() ([]*claim, error) {
 	files, err := filepath.Glob(filepath.Join(runDir, "*.lock"))
 	if err != nil {
@@ -172,13 +172,14 @@ func (c *claim) number() string { return strconv.FormatUint(uint64(c.index), 10)
 
 func (c *claim) path() string { return filepath.Join(runDir, c.number()+".lock") }
 
-// nodeDir is where the node sees its part of the cluster's directory.
+// nodeDir is the path at which the node's directory is mounted.
 func (c *claim) nodeDir() string { return filepath.Join(runDir, c.number()) }
 
-// name names the node, the cgroup, the nftables table and the pod network.
+// name is the name of the node, the cgroup, the nftables table and the pod
+// network.
 func (c *claim) name() string { return "preflight-" + c.number() }
 
-// bridge is an interface's name: at most 15 bytes.
+// bridge is the name of an interface, which has at most 15 bytes.
 func (c *claim) bridge() string { return "preflight" + c.number() }
 
 func (c *claim) subnets() subnets {

@@ -35,7 +35,7 @@ func clients(t *testing.T, c *cluster.Cluster) kubernetes.Interface {
 	return made
 }
 
-// allowReading lets the pods of the default namespace read what is in it.
+// allowReading grants the pods of the default namespace read access to it.
 func allowReading(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	_, err := clients(t, c).RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{
@@ -48,8 +48,8 @@ func allowReading(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// runPod runs the reader, and returns when it has ended, or runs and is to
-// hold.
+// runPod runs the reader, and returns when it has ended or, if it is to hold, when
+// it is running.
 func runPod(t *testing.T, c *cluster.Cluster, name string, args ...string) {
 	t.Helper()
 	pods := clients(t, c).CoreV1().Pods("default")
@@ -78,7 +78,7 @@ func runPod(t *testing.T, c *cluster.Cluster, name string, args ...string) {
 			return
 		}
 	}
-	t.Fatalf("pod %s never was %s", name, wanted)
+	t.Fatalf("pod %s did not become %s", name, wanted)
 }
 
 func podLog(t *testing.T, c *cluster.Cluster, name string) string {
@@ -90,7 +90,7 @@ func podLog(t *testing.T, c *cluster.Cluster, name string) string {
 	return string(log)
 }
 
-// pushReader makes an image of the reader alone.
+// pushReader pushes an image that has only the reader.
 func pushReader(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "reader")
@@ -141,7 +141,7 @@ func archive(program string) (io.ReadCloser, error) {
 	return io.NopCloser(&files), writer.Close()
 }
 
-// createsClusterVersion wants the object kept as it is sent.
+// createsClusterVersion expects that the object is stored as sent.
 func createsClusterVersion(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	config, err := configclient.NewForConfig(c.Config)
@@ -157,20 +157,20 @@ func createsClusterVersion(t *testing.T, c *cluster.Cluster) {
 		t.Fatal(err)
 	}
 	if created.Spec.Channel != version.Spec.Channel {
-		t.Errorf("want the channel %q kept, got %q", version.Spec.Channel, created.Spec.Channel)
+		t.Errorf("stored channel: want %q, got %q", version.Spec.Channel, created.Spec.Channel)
 	}
 }
 
-// forbidsByDefault wants a ServiceAccount that nobody gave a right to have none.
+// forbidsByDefault expects that a ServiceAccount without bindings has no rights.
 func forbidsByDefault(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
 	config.Impersonate.UserName = "system:serviceaccount:default:default"
-	nobody, err := kubernetes.NewForConfig(config)
+	stranger, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nobody.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := stranger.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("want secrets forbidden to a ServiceAccount without rights, got %v", err)
 	}
 }

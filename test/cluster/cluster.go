@@ -1,16 +1,16 @@
 // Package cluster answers: how does a test get a real Kubernetes on this
-// machine, now, and how does it get rid of all of it?
+// machine, and how is all of it removed?
 //
 // Start runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler
-// as child processes, and, unless ControlPlaneOnly is given, a node of them
-// all: containerd, kubelet, a CNI bridge and a registry on the loopback
-// interface. The OpenShift resources a preflight reads are installed from the
-// CRD manifests of the github.com/openshift/api module. Nothing is imitated:
-// pods run, log and reach the API with the in-cluster configuration. Left out
-// are kube-proxy (no Service but kubernetes is reachable), DNS (nobody answers)
-// and a way from the pods to other machines.
+// as child processes and, unless ControlPlaneOnly is given, a node: containerd,
+// kubelet, a CNI bridge and a registry on the loopback interface. The OpenShift
+// resources that a preflight reads are installed from the CRD manifests of the
+// github.com/openshift/api module. Nothing is imitated: pods run, log and reach
+// the API with the in-cluster configuration. Missing are kube-proxy (only the
+// Service kubernetes is reachable), DNS, and a route from the pods to other
+// machines.
 //
-// The binaries are those that `make tools` leaves in bin/.
+// The programs are those that `make tools` builds in bin/.
 package cluster
 
 import (
@@ -25,46 +25,48 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/openshift/update-preflight/test/build"
 )
 
 const (
-	// startTimeout bounds a start on a slow, busy machine.
+	// startTimeout bounds a start; a busy machine needs most of it.
 	startTimeout = 3 * time.Minute
-	// stopTimeout bounds a clean-up whose caller has given up already.
+	// stopTimeout bounds a clean-up, also after the end of its context.
 	stopTimeout = 30 * time.Second
 )
 
-// Cluster is a running Kubernetes of one node, or of none with
-// ControlPlaneOnly. Its fields are set by Start and Open and are not to be
-// changed.
+// Cluster is a running Kubernetes with one node, or without nodes if it was
+// started with ControlPlaneOnly. Its fields are read-only.
 type Cluster struct {
-	// Dir is the absolute path of everything the cluster keeps on disk.
+	// Dir is the absolute path of the cluster's files.
 	Dir string `json:"dir"`
 	// Kubeconfig is the path of a kubeconfig of a cluster administrator.
 	Kubeconfig string `json:"kubeconfig"`
 	// Registry is the host:port of a registry without TLS that the node pulls
-	// from; empty with ControlPlaneOnly.
+	// from. It is empty with ControlPlaneOnly.
 	Registry string `json:"registry,omitempty"`
-	// Config is what Kubeconfig says.
+	// Config is the parsed Kubeconfig, without rate limits.
 	Config *rest.Config `json:"-"`
-	// Starter is the process that the cluster ends with; 0 for a standing one.
+	// Starter is the ID of the process with which the cluster ends; 0 for a
+	// standing cluster.
 	Starter int `json:"starter,omitempty"`
 
 	claim *claim
-	// started is how the cluster came up, where this process has started it.
+	// started is nil if another process has started the cluster.
 	started *plan
 }
 
 // Start runs a cluster whose files are in dir, and returns when its API serves
-// the OpenShift resources and, unless ControlPlaneOnly is given, its node takes
-// pods. Dir is made when it is not there, must be empty otherwise, or hold what
-// a crashed cluster left, which is cleared away first. Several clusters run
-// side by side: each has its own ports, subnets and names.
+// the OpenShift resources and, unless ControlPlaneOnly is given, its node is
+// ready for pods. Dir is created if it does not exist. Otherwise it must be
+// empty or that of a crashed cluster, which is removed first. Several clusters
+// can run at the same time: each has its own ports, subnets and names.
 //
-// A cluster with a node needs root on Linux. The error is one line and says
-// what to do; that of a component which did not come up ends with the last
-// lines of its log. The cluster ends with this process, even when it is killed,
-// unless Standing is given.
+// A cluster with a node needs root on Linux. The error is a single line; if a
+// component does not start, it ends with the last lines of the component's log.
+// The cluster ends with this process, even if that is killed, unless Standing is
+// given.
 func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error) {
 	p, err := newPlan(ctx, dir, options)
 	if err != nil {
@@ -82,8 +84,8 @@ func Start(ctx context.Context, dir string, options ...Option) (*Cluster, error)
 	return p.cluster, p.cluster.save()
 }
 
-// run brings the components up, in parallel where they do not need each other.
-// When a component dies, all waiting ends with its last words.
+// run starts the components, in parallel where they do not depend on each other.
+// If a component ends, run fails with the end of its log.
 func (p *plan) run(ctx context.Context) error {
 	ctx, p.fail = context.WithCancelCause(ctx)
 	before, beforeCtx := errgroup.WithContext(ctx)
@@ -113,7 +115,7 @@ func (p *plan) run(ctx context.Context) error {
 	return causeOf(ctx, after.Wait())
 }
 
-// causeOf prefers why ctx ended to the error that its end led to.
+// causeOf returns the cause of the end of ctx, or err if ctx has not ended.
 func causeOf(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -121,11 +123,11 @@ func causeOf(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// Stop ends the cluster and removes everything it made but its logs: its
-// processes and those of its pods, mounts, interfaces, nftables table, cgroups
-// and files. It may be called again, and works on whatever a crash left. It
-// goes on for at most half a minute, also when ctx has ended already. A cluster
-// that was there before is left as it is.
+// Stop ends the cluster and removes everything that it has created except its
+// logs: its processes and those of its pods, mounts, interfaces, nftables table,
+// cgroups and files. It can be called again, also after a crash. It takes at most
+// 30 s, even if ctx has ended already. It does not change an existing cluster
+// (see Existing).
 func (c *Cluster) Stop(ctx context.Context) error {
 	if c.Dir == "" {
 		return nil
@@ -133,21 +135,22 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	if err := sweep(ctx, c.Dir, c.claim); err != nil {
-		return fmt.Errorf("cannot clear away the cluster in %q: %w", c.Dir, err)
+		return fmt.Errorf("remove the cluster in %q: %w", c.Dir, err)
 	}
 	return c.claim.release()
 }
 
-// Existing is a cluster that is there already, Kubernetes 1.30 or newer, with
-// the OpenShift resources installed where it lacks them. Registry is the
-// host:port of one that this process may push to and its nodes pull from.
+// Existing returns a cluster that this package has not started, Kubernetes 1.30
+// or newer, and installs the OpenShift resources that it lacks. Registry is the
+// host:port of a registry to which this process can push, and from which the
+// nodes can pull.
 func Existing(ctx context.Context, kubeconfig, registry string) (*Cluster, error) {
 	config, err := clientConfig(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{featureSet: defaultFeatureSet, cluster: &Cluster{Kubeconfig: kubeconfig, Registry: registry, Config: config}}
-	if p.root, err = sourceRoot(); err != nil {
+	if p.root, err = build.Root(); err != nil {
 		return nil, err
 	}
 	if p.crds, err = p.crdFiles(ctx); err != nil {
@@ -156,8 +159,8 @@ func Existing(ctx context.Context, kubeconfig, registry string) (*Cluster, error
 	return p.cluster, p.installCRDs(ctx)
 }
 
-// Open finds the cluster that runs in dir, or reports os.ErrNotExist when none
-// does.
+// Open returns the cluster that runs in dir. The error is os.ErrNotExist if there
+// is none.
 func Open(dir string) (*Cluster, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -172,13 +175,13 @@ func Open(dir string) (*Cluster, error) {
 		return nil, err
 	}
 	if len(alive) == 0 || c.Kubeconfig == "" {
-		return nil, fmt.Errorf("the cluster in %q has died: %w", dir, os.ErrNotExist)
+		return nil, fmt.Errorf("the cluster in %q has ended: %w", dir, os.ErrNotExist)
 	}
 	c.Config, err = clientConfig(c.Kubeconfig)
 	return c, err
 }
 
-// load reads what save wrote.
+// load reads the state that save has written.
 func load(dir string) (*Cluster, error) {
 	path := filepath.Join(dir, stateFile)
 	data, err := os.ReadFile(path) //nolint:gosec // the caller's own directory
@@ -187,23 +190,23 @@ func load(dir string) (*Cluster, error) {
 	}
 	c := &Cluster{}
 	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", path, err)
+		return nil, fmt.Errorf("read %q: %w", path, err)
 	}
 	return c, nil
 }
 
-// clientConfig is that of a client which tests a server of their own: it asks
-// as fast as it can.
+// clientConfig returns the configuration in a kubeconfig with rate limits that
+// a test does not reach.
 func clientConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the kubeconfig %q: %w", kubeconfig, err)
+		return nil, fmt.Errorf("kubeconfig %q: %w", kubeconfig, err)
 	}
 	config.QPS, config.Burst = 1000, 2000
 	return config, nil
 }
 
-// save writes what load reads.
+// save writes the state of the cluster to its directory.
 func (c *Cluster) save() error {
 	data, err := json.Marshal(c)
 	if err != nil {

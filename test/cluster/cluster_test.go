@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// starterDir names the variable that makes this test binary start a cluster in
-// the directory it holds, and wait to be killed.
+// starterDir is the name of the variable that makes this test binary start a
+// cluster in the directory that is its value, and wait to be killed.
 const starterDir = "PREFLIGHT_TEST_STARTER_DIR"
 
 func TestMain(m *testing.M) {
@@ -39,22 +39,22 @@ func startAndWait(dir string) {
 	select {}
 }
 
-// TestStart proves that two clusters side by side are real and apart, and that
-// nothing is left of them.
+// TestStart proves that two clusters can run at the same time, are real and
+// separate, and leave nothing behind.
 func TestStart(t *testing.T) {
 	full, bare := start(t), start(t, cluster.ControlPlaneOnly(), cluster.FeatureSet("TechPreviewNoUpgrade"))
 	if full.Config.Host == bare.Config.Host {
-		t.Fatalf("two clusters must have an address each, and both have %s", full.Config.Host)
+		t.Fatalf("two clusters have the same address %s", full.Config.Host)
 	}
 	if diff := cmp.Diff("", bare.Registry); diff != "" {
-		t.Errorf("a control plane alone has no registry, since nobody pulls: -want, +got:\n%s", diff)
+		t.Errorf("registry of a control plane without nodes: -want, +got:\n%s", diff)
 	}
 	t.Run("pods read the API with the in-cluster configuration, and kubectl logs works", func(t *testing.T) {
 		allowReading(t, full)
 		runPod(t, full, "reader", "read", "/api/v1/namespaces/default")
 		log := podLog(t, full, "reader")
 		if !strings.HasPrefix(log, "200 OK") || !strings.Contains(log, `"name":"default"`) {
-			t.Errorf("want the namespace that the pod reads in its log, got %q", log)
+			t.Errorf("want the namespace in the log of the pod that reads it, got %q", log)
 		}
 	})
 	for _, c := range []*cluster.Cluster{full, bare} {
@@ -63,12 +63,12 @@ func TestStart(t *testing.T) {
 			forbidsByDefault(t, c)
 		})
 	}
-	t.Run("a directory belongs to one cluster, and a cluster to who started it", func(t *testing.T) {
+	t.Run("a directory has one cluster, which only its starter stops", func(t *testing.T) {
 		if _, err := cluster.Start(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), "is running in") {
-			t.Errorf("want an error that says a cluster is running, got %v", err)
+			t.Errorf("want an error about the running cluster, got %v", err)
 		}
 		if err := cluster.Remove(t.Context(), full.Dir); err == nil || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
-			t.Errorf("want an error that names the process to end, got %v", err)
+			t.Errorf("want an error that names the process to stop, got %v", err)
 		}
 	})
 	for _, c := range []*cluster.Cluster{full, bare} {
@@ -81,7 +81,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("a stopped cluster must leave nothing: -want, +got:\n%s", diff)
 		}
 		if _, err := cluster.Open(c.Dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("Open of a stopped cluster must report that there is none, got %v", err)
+			t.Errorf("Open of a stopped cluster: want os.ErrNotExist, got %v", err)
 		}
 	}
 }
@@ -92,15 +92,15 @@ func TestRemoveAfterCrash(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("longer-than-a-socket-may-be-", 4))
 	starter := exec.CommandContext(t.Context(), os.Args[0])
 	starter.Env = append(os.Environ(), starterDir+"="+dir)
-	said, err := starter.StdoutPipe()
+	output, err := starter.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}
-	removeInTheEnd(t, dir)
-	line, err := bufio.NewReader(said).ReadString('\n')
+	removeAtEnd(t, dir)
+	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil || line != "started\n" {
 		t.Fatalf("want a started cluster, got %q, %v", line, err)
 	}
@@ -113,7 +113,7 @@ func TestRemoveAfterCrash(t *testing.T) {
 	things := o.things(t)
 	for kind, list := range things {
 		if len(list) == 0 {
-			t.Errorf("the cluster has no %s, so nothing would be proved about it", kind)
+			t.Errorf("the cluster has no %s, so their removal cannot be tested", kind)
 		}
 	}
 
@@ -121,9 +121,9 @@ func TestRemoveAfterCrash(t *testing.T) {
 	if err := starter.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = starter.Wait() // it says that it was killed
+	_ = starter.Wait() // an error, since it was killed
 	if len(o.still(t, things)) == 0 {
-		t.Fatal("the crash left nothing, so nothing is proved")
+		t.Fatal("the crash left nothing, so the removal cannot be tested")
 	}
 	if err := cluster.Remove(t.Context(), dir); err != nil {
 		t.Fatal(err)
@@ -132,12 +132,12 @@ func TestRemoveAfterCrash(t *testing.T) {
 		t.Errorf("a removed cluster must leave nothing: -want, +got:\n%s", diff)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Remove must take the directory with it, got %v", err)
+		t.Errorf("Remove must remove the directory, got %v", err)
 	}
 }
 
-// TestStartRefuses holds that a start which cannot work says why in one line,
-// and touches nothing.
+// TestStartRefuses holds that a start which cannot succeed reports the cause in
+// one line, and changes nothing.
 func TestStartRefuses(t *testing.T) {
 	foreign := t.TempDir()
 	precious := filepath.Join(foreign, "precious")
@@ -151,7 +151,7 @@ func TestStartRefuses(t *testing.T) {
 		want    string
 	}{
 		"ForeignDirectory": {
-			reason: "a directory with somebody's files must not be cleared",
+			reason: "a directory with other files must not be cleared",
 			dir:    foreign,
 			want:   "is not empty",
 		},
@@ -174,15 +174,15 @@ func TestStartRefuses(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(precious); err != nil {
-		t.Errorf("somebody's file is gone: %v", err)
+		t.Errorf("a file that is not of a cluster was removed: %v", err)
 	}
 }
 
-// TestStartQuotesTheLog holds that a component which does not come up is named
-// with its last words.
+// TestStartQuotesTheLog holds that the error names a component that does not
+// start, and its log.
 func TestStartQuotesTheLog(t *testing.T) {
 	dir := t.TempDir()
-	removeInTheEnd(t, dir)
+	removeAtEnd(t, dir)
 	_, err := cluster.Start(t.Context(), dir, cluster.ControlPlaneOnly(), cluster.Progress(func(step string, _ time.Duration) {
 		if step == "etcd" {
 			kill(t, dir, "server --data-dir")
@@ -209,8 +209,8 @@ func start(t *testing.T, options ...cluster.Option) *cluster.Cluster {
 	return c
 }
 
-// removeInTheEnd is for tests that fail half-way.
-func removeInTheEnd(t *testing.T, dir string) {
+// removeAtEnd removes the cluster in dir if the test fails before it does so.
+func removeAtEnd(t *testing.T, dir string) {
 	t.Helper()
 	t.Cleanup(func() {
 		err := cluster.Remove(context.WithoutCancel(t.Context()), dir)
@@ -220,7 +220,7 @@ func removeInTheEnd(t *testing.T, dir string) {
 	})
 }
 
-// kill ends the process of the cluster in dir whose command line has that text.
+// kill kills the process of the cluster in dir whose command line has that text.
 func kill(t *testing.T, dir, command string) {
 	t.Helper()
 	for _, process := range (owner{dir: dir, node: "none"}).processes(t) {

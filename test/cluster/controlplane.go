@@ -21,7 +21,7 @@ func (p *plan) startEtcd(ctx context.Context) error {
 		"--data-dir", filepath.Join(p.cluster.Dir, "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", "http://127.0.0.1:0",
-		"--unsafe-no-fsync", // nothing here has to survive a power cut
+		"--unsafe-no-fsync", // no data has to survive a power failure
 		"--logger", "zap", "--log-level", "warn")
 	if err != nil {
 		return err
@@ -65,19 +65,19 @@ func (p *plan) apiFlags() []string {
 		"--kubelet-client-certificate=" + p.identity.path("apiserver-kubelet.crt"),
 		"--kubelet-client-key=" + p.identity.path("apiserver-kubelet.key"),
 		"--kubelet-preferred-address-types=InternalIP",
-		// Tests send a container nothing but SIGKILL.
+		// Tests end containers with SIGKILL only.
 		"--feature-gates=ContainerStopSignals=true",
 		"--profiling=false",
 	}
 	if p.controlPlaneOnly {
-		// Without a node there is nobody to give an endpoint to.
+		// No pod uses the endpoint of the Service kubernetes.
 		return append(flags, "--service-cluster-ip-range=10.204.255.0/24", "--endpoint-reconciler-type=none", "--advertise-address=127.0.0.1")
 	}
 	return append(flags, "--service-cluster-ip-range="+p.network.services.String(), "--advertise-address="+p.network.gateway().String())
 }
 
-// startControllerManager returns when what a pod in the default namespace needs
-// before it can be created is there.
+// startControllerManager returns when the ServiceAccount and the ConfigMap exist
+// without which no pod can be created in the default namespace.
 func (p *plan) startControllerManager(ctx context.Context) error {
 	start := time.Now()
 	flags := []string{
@@ -87,7 +87,7 @@ func (p *plan) startControllerManager(ctx context.Context) error {
 		"--service-account-private-key-file=" + p.identity.path("service-account.key"),
 	}
 	if p.controlPlaneOnly {
-		// The nodes of a test have no kubelet, and are to stay as they are.
+		// The nodes of a test have no kubelet, and must not be changed.
 		flags = append(flags, "--controllers=*,-node-lifecycle-controller")
 	}
 	if p.controllerRate > 0 {
@@ -113,8 +113,8 @@ func (p *plan) startControllerManager(ctx context.Context) error {
 	return nil
 }
 
-// startScheduler does not wait: a scheduler tells nobody when it is ready, and
-// what it is late for it does later.
+// startScheduler does not wait for the scheduler, which has no readiness check
+// here. Pods stay pending until it is ready.
 func (p *plan) startScheduler(context.Context) error {
 	return p.spawn("kube-scheduler", "kube-scheduler",
 		"--kubeconfig="+p.identity.path("scheduler.kubeconfig"), "--leader-elect=false", "--secure-port=0")
@@ -126,8 +126,8 @@ func present(event watch.Event) bool {
 	return event.Type == watch.Added || event.Type == watch.Modified
 }
 
-// see watches the object of that name until it is as wanted. A watch that ends
-// early is begun again.
+// see watches the object of that name until an event is as wanted. A watch that
+// ends early is restarted.
 func (p *plan) see(ctx context.Context, component, name string, watcher watcher, wanted func(watch.Event) bool) error {
 	selector := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	return p.await(ctx, component, func(ctx context.Context) error {
@@ -139,7 +139,7 @@ func (p *plan) see(ctx context.Context, component, name string, watcher watcher,
 		for {
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("%q is not there, or not ready", name)
+				return fmt.Errorf("%q does not exist or is not ready", name)
 			case event, open := <-events.ResultChan():
 				if !open {
 					return fmt.Errorf("the watch for %q ended", name)

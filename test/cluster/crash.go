@@ -9,16 +9,14 @@ import (
 	"syscall"
 )
 
-// errForeign is for clusters of which this process did not start the
-// components.
-var errForeign = errors.New("only the process that started a cluster can crash and revive its components")
+// errForeign is returned for clusters that another process has started.
+var errForeign = errors.New("only the process that has started a cluster can crash and revive its components")
 
 // Crash kills a component with SIGKILL: "etcd", "kube-apiserver",
 // "kube-controller-manager", "kube-scheduler" and, on the node, "kubelet" and
-// "containerd". It returns when the component is dead. What the component had
-// written stays, since it is the process that dies and not the machine, and what
-// it had started goes on: the pods outlive containerd and the kubelet. The
-// cluster must have been started by this process.
+// "containerd". It returns when the process has ended. The files of the component
+// stay, and so do processes that it has started: pods survive the end of
+// containerd and kubelet. The cluster must have been started by this process.
 func (c *Cluster) Crash(ctx context.Context, component string) error {
 	if c.started == nil {
 		return errForeign
@@ -33,19 +31,20 @@ func (c *Cluster) Crash(ctx context.Context, component string) error {
 	default:
 	}
 	if err := syscall.Kill(running.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("cannot kill %s: %w", component, err)
+		return fmt.Errorf("kill %s: %w", component, err)
 	}
 	select {
 	case <-running.ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s was killed, and is not dead yet: %w", component, context.Cause(ctx))
+		return fmt.Errorf("%s was killed but has not ended: %w", component, context.Cause(ctx))
 	}
 }
 
-// Revive starts a component that has crashed, with the same command as before,
-// and returns when it is ready as Start wants it. One is revived at a time. What
-// a component needs must be there: etcd is revived before the API server.
+// Revive starts a component that was crashed with the same command as before, and
+// returns when it is as ready as after Start. Concurrent calls run one after the
+// other. The components that it depends on must be running: etcd is revived before
+// the API server.
 func (c *Cluster) Revive(ctx context.Context, component string) error {
 	p := c.started
 	if p == nil {
@@ -60,7 +59,7 @@ func (c *Cluster) Revive(ctx context.Context, component string) error {
 	select {
 	case <-crashed.ended:
 	default:
-		return fmt.Errorf("%s is alive", component)
+		return fmt.Errorf("%s is running", component)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("%s was not ready again after %s", component, startTimeout))
 	defer cancel()
@@ -69,8 +68,8 @@ func (c *Cluster) Revive(ctx context.Context, component string) error {
 	return causeOf(ctx, p.starters()[component](ctx))
 }
 
-// starters are how each component starts that loses nothing when it dies. The
-// registry is not among them: it keeps its manifests in memory.
+// starters returns the start function of each component that loses no data when
+// it ends. The registry is none: it keeps its manifests in memory.
 func (p *plan) starters() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"etcd":                    p.startEtcd,
@@ -82,7 +81,7 @@ func (p *plan) starters() map[string]func(context.Context) error {
 	}
 }
 
-// running is a component that was started, and may have ended since.
+// running returns a component that was started. It may have ended.
 func (p *plan) running(component string) (process, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -97,5 +96,5 @@ func (p *plan) running(component string) (process, error) {
 		}
 	}
 	slices.Sort(names)
-	return process{}, fmt.Errorf("%q is no component that can crash; this cluster has: %s", component, strings.Join(names, ", "))
+	return process{}, fmt.Errorf("%q is not a component that can be crashed; this cluster has: %s", component, strings.Join(names, ", "))
 }

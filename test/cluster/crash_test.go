@@ -15,9 +15,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// TestCrashAndRevive kills every component in turn while a pod runs. After each
-// revival the cluster does all that it is for, which is to bring a Job to its
-// end, and has forgotten nothing; and it can still be removed as a whole.
+// TestCrashAndRevive kills each component while a pod runs. After each revival the
+// cluster has its objects and completes a Job, and it can still be removed.
 func TestCrashAndRevive(t *testing.T) {
 	c := start(t)
 	image := pushReader(t, c)
@@ -29,7 +28,7 @@ func TestCrashAndRevive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.Crash(t.Context(), component); err == nil || !strings.Contains(err.Error(), "has ended already") {
-			t.Errorf("%s: want an error that says it has ended already, since nothing was killed, got %v", component, err)
+			t.Errorf("%s: want an error because it has ended already, got %v", component, err)
 		}
 		if err := c.Revive(t.Context(), component); err != nil {
 			t.Fatal(err)
@@ -37,7 +36,7 @@ func TestCrashAndRevive(t *testing.T) {
 		runJob(t, c, "after-"+component, image)
 	}
 	if diff := cmp.Diff(bystander, podUID(t, c, "bystander")); diff != "" {
-		t.Errorf("a pod that runs must not notice: -before, +after:\n%s", diff)
+		t.Errorf("the running pod has changed: -before, +after:\n%s", diff)
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -45,15 +44,15 @@ func TestCrashAndRevive(t *testing.T) {
 		want   string
 	}{
 		"Alive": {
-			reason: "a second process on the same port and directory would only do harm",
+			reason: "a second process must not use the same port and directory",
 			got:    c.Revive(t.Context(), "etcd"), want: "etcd is alive",
 		},
 		"Unknown": {
-			reason: "a slip of the pen must not look like a crash that was survived",
+			reason: "a misspelled component must not count as a survived crash",
 			got:    c.Crash(t.Context(), "apiserver"), want: "this cluster has: containerd, etcd, kube-apiserver,",
 		},
 		"Foreign": {
-			reason: "the command of a component is known only where it was started",
+			reason: "only the starter has the command of a component",
 			got:    opened(t, c).Crash(t.Context(), "etcd"), want: "only the process that started",
 		},
 	} {
@@ -67,12 +66,12 @@ func TestCrashAndRevive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string(nil), o.still(t, things)); diff != "" {
-		t.Errorf("a stopped cluster must leave nothing, whatever was revived: -want, +got:\n%s", diff)
+		t.Errorf("a stopped cluster with revived components must leave nothing: -want, +got:\n%s", diff)
 	}
 }
 
-// TestReviveQuotesTheLog holds that a component which cannot come up again is
-// named with its last words.
+// TestReviveQuotesTheLog holds that the error names a component that does not
+// start again, and its log.
 func TestReviveQuotesTheLog(t *testing.T) {
 	c := start(t, cluster.ControlPlaneOnly())
 	if err := c.Crash(t.Context(), "etcd"); err != nil {
@@ -88,7 +87,7 @@ func TestReviveQuotesTheLog(t *testing.T) {
 	err := c.Revive(t.Context(), "etcd")
 	for _, want := range []string{"etcd ended (exit status 1)", filepath.Join(c.Dir, "logs", "etcd.log")} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("etcd without a directory gives up: want an error with %q, got %v", want, err)
+			t.Errorf("etcd without its directory: want an error with %q, got %v", want, err)
 		}
 	}
 }
@@ -111,8 +110,8 @@ func podUID(t *testing.T, c *cluster.Cluster, name string) string {
 	return string(pod.UID)
 }
 
-// runJob returns when a Job of one pod is complete, to which every component of
-// the cluster contributes.
+// runJob returns when a Job with one pod is complete, which needs every component
+// of the cluster.
 func runJob(t *testing.T, c *cluster.Cluster, name, image string) {
 	t.Helper()
 	jobs := clients(t, c).BatchV1().Jobs("default")
@@ -129,7 +128,7 @@ func runJob(t *testing.T, c *cluster.Cluster, name, image string) {
 		t.Fatal(err)
 	}
 	events, err := jobs.Watch(t.Context(), metav1.ListOptions{
-		FieldSelector: "metadata.name=" + name, TimeoutSeconds: new(int64(120)), // or a broken cluster is waited for
+		FieldSelector: "metadata.name=" + name, TimeoutSeconds: new(int64(120)), // bounds the wait for a broken cluster
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,10 +139,10 @@ func runJob(t *testing.T, c *cluster.Cluster, name, image string) {
 			return
 		}
 	}
-	t.Fatalf("Job %s never was complete", name)
+	t.Fatalf("Job %s did not complete", name)
 }
 
-// ended is true once a Job is complete.
+// ended reports whether a Job is complete.
 func ended(t *testing.T, event watch.Event) bool {
 	t.Helper()
 	job, ok := event.Object.(*batchv1.Job)

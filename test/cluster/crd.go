@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crdResources are the OpenShift resources that a preflight may read, by the
-// directory of the openshift/api module that has their manifests.
+// crdResources are the OpenShift resources that a preflight can read, by the
+// directory of their manifests in the openshift/api module.
 func crdResources() map[string][]string {
 	return map[string][]string{
 		"config/v1": {
@@ -39,6 +39,16 @@ func crdResources() map[string][]string {
 	}
 }
 
+// boundRules replaces the rule of the IBM Cloud endpoints in Infrastructure by one
+// on the URL itself, whose length is bounded. Kubernetes 1.37 assumes that the
+// result of getEscapedPath is not, and rejects the manifests of the feature sets
+// other than Default because of the estimated cost.
+func boundRules(manifest []byte) []byte {
+	return bytes.ReplaceAll(manifest,
+		[]byte(`matches((url(self).getEscapedPath()), '^/(api/)?v[0-9]+/{0,1}$')`),
+		[]byte(`self.matches('^[^:]+://[^/?#]*/(api/)?v[0-9]+/{0,1}([?#].*)?$')`))
+}
+
 // installCRDs creates the OpenShift resources and waits until they are served.
 func (p *plan) installCRDs(ctx context.Context) error {
 	start := time.Now()
@@ -52,7 +62,7 @@ func (p *plan) installCRDs(ctx context.Context) error {
 	for _, file := range p.crds {
 		group.Go(func() error {
 			if err := p.installCRD(ctx, clients, file); err != nil {
-				return fmt.Errorf("cannot install %s: %w", filepath.Base(file), err)
+				return fmt.Errorf("install %s: %w", filepath.Base(file), err)
 			}
 			return nil
 		})
@@ -70,7 +80,7 @@ func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file
 		return err
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(data, crd); err != nil {
+	if err := yaml.UnmarshalStrict(boundRules(data), crd); err != nil {
 		return err
 	}
 	crds := clients.ApiextensionsV1().CustomResourceDefinitions()
@@ -93,11 +103,11 @@ func established(event watch.Event) bool {
 	return false
 }
 
-// crdFiles finds the manifest of each resource for the feature set.
+// crdFiles returns the manifest of each resource for the feature set.
 func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
 	module, err := p.moduleDir(ctx, "github.com/openshift/api")
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the OpenShift CRDs: %w", err)
+		return nil, fmt.Errorf("OpenShift CRDs: %w", err)
 	}
 	files := slices.Clone(p.furtherCRDs)
 	for api, resources := range crdResources() {
@@ -112,11 +122,11 @@ func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// crdFile picks the manifest of one resource: that of the feature set on a
-// cluster that manages itself, and the only one where there is but one.
+// crdFile selects the manifest of one resource: that of the feature set for a
+// self-managed cluster, or the only one.
 func (p *plan) crdFile(dir, resource string) (string, error) {
 	for _, variant := range []string{"-SelfManagedHA-" + p.featureSet, "-" + p.featureSet, "-SelfManagedHA", ""} {
-		// Those that no release manifest is made of have no number before the name.
+		// Manifests that are not part of a release have no numeric prefix.
 		for _, prefix := range []string{"*_", ""} {
 			found, err := filepath.Glob(filepath.Join(dir, prefix+resource+variant+".crd.yaml"))
 			if err != nil {
@@ -130,7 +140,7 @@ func (p *plan) crdFile(dir, resource string) (string, error) {
 	return "", fmt.Errorf("no manifest of %s for feature set %q in %q", resource, p.featureSet, dir)
 }
 
-// moduleDir asks the Go tool where the source of a module is.
+// moduleDir returns the directory of the source of a module.
 func (p *plan) moduleDir(ctx context.Context, module string) (string, error) {
 	var complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module) //nolint:gosec // a module of ours

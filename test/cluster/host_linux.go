@@ -6,23 +6,24 @@ import (
 	"syscall"
 )
 
-// lock takes the file for as long as it, or a copy in a child, is open.
+// lock locks the file until it and its copies in child processes are closed.
 func lock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// dyingWithParent makes the kernel kill a child when the thread that started
-// it ends, however it ends.
+// dyingWithParent makes the kernel kill a child when the thread that started it
+// ends for any reason.
 func dyingWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
-// outlivingParent detaches a child from terminal and signals of the parent.
+// outlivingParent detaches a child from the terminal and the signals of its
+// parent.
 func outlivingParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 
-// bind makes the directory from visible at to, with mounts of its own.
+// bind mounts the directory from at to, without propagation of mounts.
 func bind(from, to string) error {
 	if err := syscall.Mount(from, to, "", syscall.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mount %q at %q: %w", from, to, err)
@@ -30,8 +31,8 @@ func bind(from, to string) error {
 	return syscall.Mount("", to, "", syscall.MS_PRIVATE, "")
 }
 
-// unmount takes a mount away from the tree now, and frees it when the last
-// process that uses it has ended.
+// unmount detaches a mount immediately. The kernel frees it when no process uses
+// it any more.
 func unmount(path string) error {
 	return syscall.Unmount(path, syscall.MNT_DETACH)
 }

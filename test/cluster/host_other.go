@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// The functions of this file are never reached: newPlan wants Linux.
+// The functions of this file are never called: newPlan fails on other systems.
 
 func lock(*os.File) bool { return false }
 

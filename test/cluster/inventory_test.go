@@ -15,9 +15,9 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// owner is by what a cluster's things on this machine are known. Other clusters
-// come and go meanwhile, and may take over a name: things are compared with the
-// number that the kernel gave them.
+// owner identifies what belongs to a cluster on this machine. Other clusters may
+// reuse a name meanwhile, so everything is compared together with the number that
+// the kernel has assigned to it.
 type owner struct {
 	dir  string
 	node string // names the cgroup, the nftables table and, without the dash, the bridge
@@ -36,7 +36,7 @@ func ownerOf(t *testing.T, c *cluster.Cluster) owner {
 	return o
 }
 
-// things lists what the cluster has on this machine, by kind.
+// things returns everything of the cluster on this machine, by kind.
 func (o owner) things(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
@@ -50,7 +50,7 @@ func (o owner) things(t *testing.T) map[string][]string {
 	}
 }
 
-// still lists those of the things that are there now as well.
+// still returns the things that still exist.
 func (o owner) still(t *testing.T, things map[string][]string) []string {
 	t.Helper()
 	now := make(map[string]bool)
@@ -74,7 +74,7 @@ func (o owner) processes(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, dir := range glob(t, "/proc/[0-9]*") {
-		environ, _ := os.ReadFile(filepath.Join(dir, "environ")) // of a process that may have ended
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ")) // empty if the process has ended
 		cgroup, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 		mine := bytes.Contains(environ, []byte("="+o.dir+"\x00")) && !bytes.Contains(environ, []byte(starterDir))
@@ -87,7 +87,7 @@ func (o owner) processes(t *testing.T) []string {
 }
 
 func commandLine(proc string) string {
-	line, _ := os.ReadFile(filepath.Join(proc, "cmdline")) // for people, and empty for a zombie
+	line, _ := os.ReadFile(filepath.Join(proc, "cmdline")) // for messages; empty for a zombie
 	return filepath.Base(proc) + " " + strings.ReplaceAll(string(line), "\x00", " ")
 }
 
@@ -142,7 +142,7 @@ func (o owner) cgroups(t *testing.T) []string {
 	for _, dir := range append(glob(t, "/sys/fs/cgroup/*/"+o.node), glob(t, "/sys/fs/cgroup/"+o.node)...) {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // gone since
+			continue // removed meanwhile
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			found = append(found, fmt.Sprintf("%s inode %d", dir, stat.Ino))
@@ -151,7 +151,7 @@ func (o owner) cgroups(t *testing.T) []string {
 	return found
 }
 
-// logs lists the kubelet's links to the logs of this cluster's pods.
+// logs returns the kubelet's links to the logs of this cluster's pods.
 func (o owner) logs(t *testing.T) []string {
 	t.Helper()
 	place := "/run/preflight-cluster/" + strings.TrimPrefix(o.node, "preflight-") + "/"

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Main is the TestMain of a package that needs a cluster: it starts one, hands
-// it to use, runs the tests, ends the cluster whatever happened, interrupts
-// included, and exits. The components' logs are kept when a test failed. Fuzz
-// targets get no cluster when they run alone (-run '^$').
+// Main is the TestMain of a package that needs a cluster: it starts one, passes
+// it to use, runs the tests, stops the cluster, also after a failure or an
+// interrupt, and exits. The components' logs are kept if a test failed. No
+// cluster is started if only fuzz targets run (-run '^$').
 //
-// Where none with a node can be started, PREFLIGHT_TEST_KUBECONFIG and
-// PREFLIGHT_TEST_REGISTRY name one to use instead, as Existing wants them.
+// If no cluster with a node can be started, PREFLIGHT_TEST_KUBECONFIG and
+// PREFLIGHT_TEST_REGISTRY can name one, see Existing.
 //
 //	func TestMain(m *testing.M) {
 //		cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
@@ -31,12 +31,12 @@ func Main(m *testing.M, use func(*Cluster), options ...Option) {
 
 // Wanted is one cluster of a package that needs several.
 type Wanted struct {
-	// Use is handed the cluster before the tests run.
+	// Use is called with the cluster before the tests run.
 	Use     func(*Cluster)
 	Options []Option
 }
 
-// MainWith is Main for several clusters, which start side by side.
+// MainWith is Main for several clusters, which are started in parallel.
 func MainWith(m *testing.M, wanted ...Wanted) { os.Exit(testOn(m, wanted)) }
 
 func testOn(m *testing.M, wanted []Wanted) int {
@@ -68,8 +68,8 @@ func testOn(m *testing.M, wanted []Wanted) int {
 	return code
 }
 
-// onlyFuzzing says that no test runs. Fuzz targets read text, and their workers
-// would all start clusters of their own.
+// onlyFuzzing reports whether only a fuzz target runs. Fuzz targets need no
+// cluster, and each of their workers would start one.
 func onlyFuzzing() bool {
 	if flag.Lookup("test.fuzzworker").Value.String() == "true" {
 		return true
@@ -77,7 +77,7 @@ func onlyFuzzing() bool {
 	return flag.Lookup("test.fuzz").Value.String() != "" && flag.Lookup("test.run").Value.String() == "^$"
 }
 
-// run runs the tests until they end, or somebody interrupts them.
+// run runs the tests until they end or ctx does.
 func run(ctx context.Context, m *testing.M) int {
 	ended := make(chan int, 1)
 	go func() { ended <- m.Run() }()
@@ -85,11 +85,11 @@ func run(ctx context.Context, m *testing.M) int {
 	case code := <-ended:
 		return code
 	case <-ctx.Done():
-		return 130 // as a shell reports an interrupt
+		return 130 // the exit code that a shell reports for an interrupt
 	}
 }
 
-// home is where a cluster lives while tests run.
+// home is the directory of a cluster during the tests.
 type home struct {
 	dir     string
 	cluster *Cluster
@@ -101,12 +101,12 @@ func (h *home) settle(ctx context.Context, options []Option) error {
 		return err
 	}
 	if h.cluster, err = startOrUse(ctx, h.dir, options); err != nil {
-		return fmt.Errorf("cannot have a cluster: %w", err)
+		return fmt.Errorf("test cluster: %w", err)
 	}
 	return nil
 }
 
-// leave ends the cluster, if it was ever there.
+// leave stops the cluster if it was started.
 func (h *home) leave(ctx context.Context, code int) error {
 	var err error
 	if h.cluster != nil {
@@ -118,8 +118,9 @@ func (h *home) leave(ctx context.Context, code int) error {
 	return errors.Join(err, tidy(h.dir, code))
 }
 
-// startOrUse does not give a test that wants a control plane alone a cluster
-// whose node would run its pods.
+// startOrUse starts a cluster or uses an existing one. It never uses an existing
+// one for tests that want only a control plane, since its nodes would run their
+// pods.
 func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, error) {
 	wanted := &plan{}
 	for _, option := range options {
@@ -137,7 +138,7 @@ func startOrUse(ctx context.Context, dir string, options []Option) (*Cluster, er
 	return c, err
 }
 
-// tidy removes the logs of the cluster, or says where they are.
+// tidy removes the logs of the cluster, or prints their path if a test failed.
 func tidy(dir string, code int) error {
 	logs, err := os.ReadDir(filepath.Join(dir, "logs"))
 	if code == 0 || err != nil || len(logs) == 0 {

@@ -25,10 +25,10 @@ func (s subnets) gateway() netip.Addr { return s.pods.Addr().Next() }
 // api is the address of the kubernetes Service: the first of its range.
 func (s subnets) api() netip.Addr { return s.services.Addr().Next() }
 
-// dns is what pods are told to ask for names. Nothing answers there.
+// dns is the name server of the pods. No server listens there.
 func (s subnets) dns() netip.Addr { return s.services.Addr().Next().Next() }
 
-// used tells whether an interface other than own has an address that overlaps.
+// used reports whether an interface other than own has an overlapping address.
 func (s subnets) used(own string) (bool, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -37,7 +37,7 @@ func (s subnets) used(own string) (bool, error) {
 	for _, link := range interfaces {
 		addresses, err := link.Addrs()
 		if err != nil || link.Name == own {
-			continue // a link that is gone since holds no address
+			continue // the interface was removed meanwhile
 		}
 		for _, address := range addresses {
 			prefix, err := netip.ParsePrefix(address.String())
@@ -49,10 +49,10 @@ func (s subnets) used(own string) (bool, error) {
 	return false, nil
 }
 
-// connect makes the bridge, and the way from the pods to the API server: the
-// address of the kubernetes Service, which kube-proxy serves elsewhere, and the
-// endpoint behind it lead to the loopback interface. Everything else in the
-// service range is refused, not lost.
+// connect creates the bridge and the route from the pods to the API server: the
+// address of the Service kubernetes, which kube-proxy serves on other clusters,
+// and its endpoint lead to the loopback interface. Connections to all other
+// addresses of the service range are refused.
 func (p *plan) connect(ctx context.Context) error {
 	start := time.Now()
 	bridge, gateway := p.cluster.claim.bridge(), p.network.gateway().String()
@@ -65,7 +65,7 @@ func (p *plan) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	// Without it the kernel drops what arrives on the bridge for 127.0.0.1.
+	// Without it the kernel drops packets from the bridge to 127.0.0.1.
 	localnet := filepath.Join("/proc/sys/net/ipv4/conf", bridge, "route_localnet")
 	if err := os.WriteFile(localnet, []byte("1"), 0o600); err != nil {
 		return err
@@ -100,17 +100,17 @@ table ip TABLE {
 }
 `
 
-// disconnect removes what connect and the CNI plugins made.
+// disconnect removes everything that connect and the CNI plugins have created.
 func disconnect(ctx context.Context, c *claim) error {
 	if err := removeLinks(ctx, c.bridge()); err != nil {
 		return err
 	}
-	// "destroy" does not mind a missing table, but nftables learnt it in 1.0.7.
+	// "destroy" accepts a missing table, but only since nftables 1.0.7.
 	rules := fmt.Sprintf("table ip %[1]s\ndelete table ip %[1]s\n", c.name())
 	if err := execute(ctx, rules, "nft", "-f", "-"); err != nil {
 		return err
 	}
-	// The CNI library caches results in a directory that cannot be chosen.
+	// The directory of the CNI library's cache cannot be configured.
 	cached, err := filepath.Glob("/var/lib/cni/results/" + c.name() + "-*")
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func disconnect(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// removeLinks removes the bridge and the pods' ends on it.
+// removeLinks removes the bridge and the pods' interfaces on it.
 func removeLinks(ctx context.Context, bridge string) error {
 	ports, err := filepath.Glob(filepath.Join("/sys/class/net", bridge, "brif", "*"))
 	if err != nil {
@@ -134,7 +134,7 @@ func removeLinks(ctx context.Context, bridge string) error {
 		links = append(links, filepath.Base(port))
 	}
 	for _, link := range links {
-		// A pod's end goes by itself when its network namespace does.
+		// The kernel removes a pod's interface with its network namespace.
 		err := execute(ctx, "", "ip", "link", "delete", link)
 		if _, gone := os.Stat(filepath.Join("/sys/class/net", link)); err != nil && gone == nil {
 			return err

@@ -25,14 +25,14 @@ var (
 	bridgeConflist string
 )
 
-// nodeConfig is what the three files above are filled with.
+// nodeConfig has the values for the templates above.
 type nodeConfig struct {
 	Dir, Bin, Name, Bridge, PauseImage, TLS string
 	Pods, Gateway, DNS, KubeletPort         string
 }
 
-// makeNodeDir makes the node's directory visible under a path that is short
-// enough for sockets, however long that of the cluster is.
+// makeNodeDir mounts the node's directory at a path that is short enough for
+// sockets, whatever the length of the cluster's path.
 func (p *plan) makeNodeDir() error {
 	real := filepath.Join(p.cluster.Dir, "node")
 	visible := p.cluster.claim.nodeDir()
@@ -97,7 +97,7 @@ func (p *plan) startContainerd(ctx context.Context) error {
 	return nil
 }
 
-// startKubelet returns when the scheduler may give the node pods.
+// startKubelet returns when pods can be scheduled to the node.
 func (p *plan) startKubelet(ctx context.Context) error {
 	start := time.Now()
 	dir := p.cluster.claim.nodeDir()
@@ -112,7 +112,7 @@ func (p *plan) startKubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	since := start.Truncate(time.Second) // as precise as a heartbeat
+	since := start.Truncate(time.Second) // the precision of a heartbeat
 	takesPods := func(event watch.Event) bool { return takesPods(event, since) }
 	if err := p.see(ctx, "kubelet", p.node(), clients.CoreV1().Nodes().Watch, takesPods); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (p *plan) startKubelet(ctx context.Context) error {
 	return nil
 }
 
-// takesPods holds once the node has said since then that it is ready, and the
-// node lifecycle controller has taken away the taint that new nodes have.
+// takesPods reports whether the node has reported after since that it is ready,
+// and the node lifecycle controller has removed the taint of new nodes.
 func takesPods(event watch.Event, since time.Time) bool {
 	node, ok := event.Object.(*corev1.Node)
 	if !ok || len(node.Spec.Taints) > 0 {

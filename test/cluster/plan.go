@@ -14,17 +14,20 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/openshift/update-preflight/test/build"
 )
 
-// stateFile marks a directory as a cluster's, from before anything is started.
+// stateFile marks the directory of a cluster. It is written before anything is
+// started.
 const stateFile = "cluster.json"
 
 const defaultFeatureSet = "Default"
 
-// errUnsupported is for machines and users that cannot run a cluster's node.
+// errUnsupported is returned if the machine or the user cannot run a node.
 var errUnsupported = errors.New("a local cluster needs root on Linux")
 
-// plan is what one cluster is made of, decided before anything is started.
+// plan has everything that is decided before a cluster is started.
 type plan struct {
 	cluster *Cluster
 
@@ -48,9 +51,9 @@ type plan struct {
 	kwok     string // host:port
 	identity *authority
 
-	// fail ends the start, or the revival, that is under way.
+	// fail ends the current start or revival.
 	fail context.CancelCauseFunc
-	// reviving is held by the one revival that is under way.
+	// reviving is held during a revival.
 	reviving  sync.Mutex
 	mutex     sync.Mutex
 	processes map[string]process // by the name of the component
@@ -74,10 +77,10 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if !p.controlPlaneOnly && os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: not root", errUnsupported)
 	}
-	if p.root, err = sourceRoot(); err != nil {
+	if p.root, err = build.Root(); err != nil {
 		return nil, err
 	}
-	p.bin = filepath.Join(p.root, "bin")
+	p.bin = build.Bin(p.root)
 	if err := p.checkPrograms(); err != nil {
 		return nil, err
 	}
@@ -87,8 +90,8 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	return p, nil
 }
 
-// prepare clears what a crashed predecessor left, claims what must be this
-// cluster's alone, and writes all files that the components read.
+// prepare removes a crashed predecessor, claims a place on the machine, and writes
+// the files that the components read.
 func (p *plan) prepare(ctx context.Context) error {
 	if err := p.takeDir(ctx); err != nil {
 		return err
@@ -96,7 +99,7 @@ func (p *plan) prepare(ctx context.Context) error {
 	if !p.controlPlaneOnly {
 		claim, err := newClaim(ctx, p.cluster.Dir)
 		if err != nil {
-			return fmt.Errorf("cannot claim a place for the cluster: %w", err)
+			return fmt.Errorf("claim a place for the cluster: %w", err)
 		}
 		p.cluster.claim = claim
 		p.network = claim.subnets()
@@ -124,11 +127,11 @@ func (p *plan) furnish(ctx context.Context) error {
 	return p.connect(ctx)
 }
 
-// takeDir makes the directory this cluster's, or says why it cannot be.
+// takeDir creates and marks the directory of the cluster.
 func (p *plan) takeDir(ctx context.Context) error {
 	dir := p.cluster.Dir
 	if _, err := Open(dir); err == nil {
-		return fmt.Errorf("a cluster is running in %q already", dir)
+		return fmt.Errorf("a cluster is running in %q", dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -136,7 +139,7 @@ func (p *plan) takeDir(ctx context.Context) error {
 	}
 	if len(entries) > 0 {
 		if err := Remove(ctx, dir); errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%q is not empty: a cluster wants a directory of its own", dir)
+			return fmt.Errorf("%q is not empty: a cluster needs its own directory", dir)
 		} else if err != nil {
 			return err
 		}
@@ -147,29 +150,29 @@ func (p *plan) takeDir(ctx context.Context) error {
 	return p.cluster.save()
 }
 
-// Ports are chosen from those below what Linux gives to outgoing connections
-// unless told otherwise (net.ipv4.ip_local_port_range): of those there are many,
-// and one of them may take the port before its component listens.
+// Ports are chosen below the default range of outgoing connections
+// (net.ipv4.ip_local_port_range), which could take a port before its component
+// listens.
 const (
 	firstPort = 10000
 	lastPort  = 29999
 	portTries = 1000
 )
 
-// choosePorts finds ports that nobody listens on. Where another process takes one
-// all the same, the component says so and Start fails.
+// choosePorts chooses ports that are free at the moment. If another process takes
+// one before its component listens, Start fails.
 func (p *plan) choosePorts() error {
 	var listeners []net.Listener
 	defer func() {
 		for _, listener := range listeners {
-			_ = listener.Close() // the port is all that was wanted
+			_ = listener.Close() // only its port is needed
 		}
 	}()
 	var addresses []string
 	for range 5 {
 		listener, err := listen()
 		if err != nil {
-			return fmt.Errorf("cannot find a free port: %w", err)
+			return fmt.Errorf("choose a free port: %w", err)
 		}
 		listeners = append(listeners, listener)
 		addresses = append(addresses, listener.Addr().String())
@@ -182,10 +185,10 @@ func (p *plan) choosePorts() error {
 	return nil
 }
 
-// listen listens on any free port there is for a component.
+// listen listens on a free port of the range for components.
 func listen() (listener net.Listener, err error) {
 	for range portTries {
-		port := firstPort + rand.IntN(lastPort-firstPort+1)                                  //nolint:gosec // it is no secret
+		port := firstPort + rand.IntN(lastPort-firstPort+1)                                  //nolint:gosec // not a secret
 		listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))) //nolint:noctx // a loopback port does not block
 		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			return listener, err
@@ -194,7 +197,7 @@ func listen() (listener net.Listener, err error) {
 	return nil, err
 }
 
-// done reports a step that began at start.
+// done reports the end of a step that began at start.
 func (p *plan) done(step string, start time.Time) {
 	p.reporting.Lock()
 	defer p.reporting.Unlock()
@@ -203,7 +206,7 @@ func (p *plan) done(step string, start time.Time) {
 	}
 }
 
-// portOf is for the addresses that choosePorts made.
+// portOf returns the port of an address that choosePorts has chosen.
 func portOf(address string) string {
 	return address[strings.LastIndex(address, ":")+1:]
 }

@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	// markName names the variable in the environment of every process of a
-	// cluster that holds the cluster's directory.
+	// markName is the name of an environment variable of every process of a
+	// cluster. Its value is the cluster's directory.
 	markName = "PREFLIGHT_TEST_CLUSTER"
-	// lastWords bounds how much of a log an error quotes, in bytes.
+	// lastWords limits how much of a log an error quotes, in bytes.
 	lastWords = 1200
-	// pollInterval is for the components that can only be asked.
+	// pollInterval is for conditions that cannot be watched.
 	pollInterval = 20 * time.Millisecond
 )
 
-// process is a component that runs, or has run.
+// process is a component that was started.
 type process struct {
 	pid int
-	// ended is closed when it has ended.
+	// ended is closed when the process has ended.
 	ended chan struct{}
 }
 
-// spawn starts a component in the background, its output going to a log of its
-// own. When the component ends before Start or Revive is done, that fails.
+// spawn starts a component in the background, with its output in its own log. If
+// the component ends before Start or Revive is done, that fails.
 func (p *plan) spawn(name, binary string, args ...string) error {
 	path := filepath.Join(p.cluster.Dir, "logs", name+".log")
-	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // the cluster's own directory
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // the directory of the cluster
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(filepath.Join(p.bin, binary), args...) //nolint:gosec,noctx // a binary of ours, which outlives ctx
+	cmd := exec.Command(filepath.Join(p.bin, binary), args...) //nolint:gosec,noctx // a pinned program, which outlives ctx
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.cluster.Dir, log, log
 	cmd.Env = p.childEnv()
 	cmd.SysProcAttr = dyingWithParent()
 	if p.standing {
 		cmd.SysProcAttr = outlivingParent()
-		// Containerd would hand the lock on to the shims.
+		// The shims would inherit the lock from containerd.
 		if p.cluster.claim != nil && name != "containerd" {
 			cmd.ExtraFiles = []*os.File{p.cluster.claim.file}
 		}
@@ -53,8 +53,8 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 	started, ended, fail := make(chan error, 1), make(chan struct{}), p.fail
 	go func() {
 		defer close(ended)
-		defer func() { _ = log.Close() }() // only the child wrote to it
-		// The child dies with its parent's thread, so the thread is kept.
+		defer func() { _ = log.Close() }() // only the child writes to it
+		// The kernel kills the child at the end of this thread.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -72,19 +72,19 @@ func (p *plan) spawn(name, binary string, args ...string) error {
 	return nil
 }
 
-// quoteLog is the end of a log, on one line, and where the rest is.
+// quoteLog returns the end of a log on one line, and its path.
 func quoteLog(path string) string {
-	data, err := os.ReadFile(path) //nolint:gosec // a log of ours
+	data, err := os.ReadFile(path) //nolint:gosec // a log of the cluster
 	if err != nil {
 		return err.Error()
 	}
 	data = data[max(0, len(data)-lastWords):]
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return fmt.Sprintf("the end of %s says: %s", path, strings.Join(lines, " | "))
+	return fmt.Sprintf("the log %s ends with: %s", path, strings.Join(lines, " | "))
 }
 
-// await asks until the answer is yes. When it never is, the error is what was
-// last in the way, and the component's log.
+// await calls ask until it succeeds. If ctx ends first, the error has the last
+// error of ask and the end of the component's log.
 func (p *plan) await(ctx context.Context, name string, ask func(context.Context) error) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -102,7 +102,7 @@ func (p *plan) await(ctx context.Context, name string, ask func(context.Context)
 	}
 }
 
-// get is an ask for a URL that answers 200 once its server is ready.
+// get returns a function that succeeds if the URL responds with status 200.
 func get(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

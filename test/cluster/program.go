@@ -7,24 +7,8 @@ import (
 	"strings"
 )
 
-// sourceRoot finds this module's tree from the working directory, which is
-// below it in every test.
-func sourceRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "test", "tools", "kubernetes", "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%q is not inside the source tree of update-preflight", start)
-		}
-	}
-}
-
-// checkPrograms names everything that is missing at once, and who brings it.
+// checkPrograms returns an error with all missing programs, and the command that
+// installs them.
 func (p *plan) checkPrograms() error {
 	binaries := []string{"server", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 	var system []string
@@ -45,7 +29,7 @@ func (p *plan) checkPrograms() error {
 	return nil
 }
 
-// absent lists the programs that are in none of the directories.
+// absent returns the programs that are in none of the directories.
 func absent(programs, dirs []string) []string {
 	var missing []string
 	for _, program := range programs {
@@ -56,7 +40,7 @@ func absent(programs, dirs []string) []string {
 	return missing
 }
 
-// locate is the path of a program in the first directory that has it.
+// locate returns the path of a program in the first directory that has it.
 func locate(program string, dirs []string) string {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, program)
@@ -67,14 +51,14 @@ func locate(program string, dirs []string) string {
 	return ""
 }
 
-// searchPath is where programs of the system are looked for: also where only
-// root looks, which is where they are.
+// searchPath is the search path for programs of the system, including the
+// directories that only root has in its path.
 func searchPath() string {
 	return os.Getenv("PATH") + ":/usr/local/sbin:/usr/sbin:/sbin"
 }
 
-// childEnv is all that components and system commands see of the environment:
-// no proxy stands between the parts of one machine.
+// childEnv is the whole environment of components and system commands. It has no
+// proxy, since all connections stay on the machine.
 func (p *plan) childEnv() []string {
 	return []string{"PATH=" + p.bin + ":" + searchPath(), "HOME=/", markName + "=" + p.cluster.Dir}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// startRegistry starts the registry, and gives it the one image that every pod
+// startRegistry starts the registry and pushes the pause image, which every pod
 // needs.
 func (p *plan) startRegistry(ctx context.Context) error {
 	start := time.Now()
@@ -35,7 +35,7 @@ func (p *plan) startRegistry(ctx context.Context) error {
 		return err
 	}
 	if err := p.pushPause(ctx); err != nil {
-		return fmt.Errorf("cannot push the pause image: %w", err)
+		return fmt.Errorf("push the pause image: %w", err)
 	}
 	p.done("registry", start)
 	return nil
@@ -43,7 +43,7 @@ func (p *plan) startRegistry(ctx context.Context) error {
 
 func (p *plan) pauseImage() string { return p.cluster.Registry + "/pause:1" }
 
-// pushPause makes an image of nothing but the pause program.
+// pushPause pushes an image that has only the pause program.
 func (p *plan) pushPause(ctx context.Context) error {
 	program, err := os.ReadFile(filepath.Join(p.bin, "pause"))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Remove ends the cluster in dir, standing or crashed, and removes all of it,
-// with its logs. A cluster whose starter lives is that one's to stop. Without a
-// cluster in dir the error is os.ErrNotExist.
+// Remove stops the standing or crashed cluster in dir and removes all of it,
+// including its logs. It fails if the process that has started the cluster, and
+// will stop it, is running. The error is os.ErrNotExist if dir has no cluster.
 func Remove(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -25,10 +25,10 @@ func Remove(ctx context.Context, dir string) error {
 	}
 	c, err := load(dir)
 	if err != nil {
-		return fmt.Errorf("%q holds no cluster: %w", dir, err)
+		return fmt.Errorf("%q has no cluster: %w", dir, err)
 	}
 	if owned, err := c.hasStarter(); err != nil || owned {
-		return errors.Join(err, fmt.Errorf("the cluster in %q is that of process %d: end that", dir, c.Starter))
+		return errors.Join(err, fmt.Errorf("the cluster in %q belongs to process %d, which is running: stop that process", dir, c.Starter))
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -38,8 +38,7 @@ func Remove(ctx context.Context, dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// hasStarter tells whether the process that started the cluster lives and is
-// to stop it.
+// hasStarter reports whether the process that will stop the cluster is running.
 func (c *Cluster) hasStarter() (bool, error) {
 	claims, err := claimsOf(c.Dir)
 	if err != nil || c.Starter == 0 {
@@ -57,10 +56,10 @@ func (c *Cluster) hasStarter() (bool, error) {
 	return false, nil
 }
 
-// sweep removes all that the cluster in dir has on this machine but its logs.
-// It knows nothing but the directory: processes are found by the mark in their
-// environment, and everything that is named after a place by its lock file.
-// Held is the place whose lock the caller has, if any.
+// sweep removes everything of the cluster in dir from this machine except its
+// logs. Processes are found by the mark in their environment, and everything that
+// is named after a place by the place's lock file. Held is the place that the
+// caller has locked, or nil.
 func sweep(ctx context.Context, dir string, held *claim) error {
 	claims, err := claimsOf(dir)
 	if err != nil {
@@ -85,8 +84,8 @@ func sweep(ctx context.Context, dir string, held *claim) error {
 	return removeFiles(dir)
 }
 
-// sweepLocked sweeps the place while nobody else can take it, unless somebody
-// has done both already.
+// sweepLocked locks, sweeps and releases the place. It does nothing if the place
+// does not belong to the cluster in dir any more.
 func (c *claim) sweepLocked(ctx context.Context, dir string) error {
 	return poll(ctx, func() (bool, error) {
 		if owner, err := c.owner(); err != nil || owner != dir {
@@ -103,7 +102,7 @@ func (c *claim) sweepLocked(ctx context.Context, dir string) error {
 	})
 }
 
-// sweep removes what is named after the place.
+// sweep removes everything that is named after the place.
 func (c *claim) sweep(ctx context.Context) error {
 	if err := unmountBelow(c.nodeDir()); err != nil {
 		return err
@@ -120,8 +119,8 @@ func (c *claim) sweep(ctx context.Context) error {
 	return c.removeCgroups(ctx)
 }
 
-// killAll kills until nobody is left: containerd may start another shim while
-// it is being killed itself.
+// killAll kills the processes of a cluster until none is left: containerd may
+// start another shim while it is being killed.
 func killAll(ctx context.Context, dir string, claims []*claim) error {
 	return poll(ctx, func() (bool, error) {
 		pids, err := marked(dir)
@@ -136,14 +135,14 @@ func killAll(ctx context.Context, dir string, claims []*claim) error {
 			pids = append(pids, inside...)
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // who is gone already is gone
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended already
 		}
 		return len(pids) == 0, nil
 	})
 }
 
-// poll tries until it is done or cannot be. The kernel tells nobody when a
-// process of somebody else's has ended or a cgroup is free.
+// poll calls try until it is done or fails. The kernel does not report the end of
+// processes that are not children, nor that a cgroup is free.
 func poll(ctx context.Context, try func() (done bool, err error)) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -160,7 +159,7 @@ func poll(ctx context.Context, try func() (done bool, err error)) error {
 	}
 }
 
-// marked finds the processes of the cluster in dir that are not a pod's.
+// marked returns the processes of the cluster in dir except those of pods.
 func marked(dir string) ([]int, error) {
 	mark := []byte(markName + "=" + dir)
 	return processesWith("environ", func(environ []byte) bool {
@@ -170,9 +169,9 @@ func marked(dir string) ([]int, error) {
 	})
 }
 
-// processesWith finds the processes of whom that file under /proc fits. Those
-// that end meanwhile, and those of other users, do not count.
-func processesWith(file string, fits func([]byte) bool) ([]int, error) {
+// processesWith returns the processes whose file of that name under /proc matches.
+// Processes that end meanwhile, and those of other users, are left out.
+func processesWith(file string, matches func([]byte) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -183,15 +182,15 @@ func processesWith(file string, fits func([]byte) bool) ([]int, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), file)) //nolint:gosec // of the kernel
-		if err == nil && fits(data) {
+		data, err := os.ReadFile(filepath.Join("/proc", entry.Name(), file)) //nolint:gosec // a file of the kernel
+		if err == nil && matches(data) {
 			found = append(found, pid)
 		}
 	}
 	return found, nil
 }
 
-// unmountBelow unmounts dir and all below it, the last mounted first.
+// unmountBelow unmounts dir and everything below it, the last mount first.
 func unmountBelow(dir string) error {
 	mounts, err := mountsBelow(dir)
 	if err != nil {
@@ -212,7 +211,7 @@ func unmountBelow(dir string) error {
 	return nil
 }
 
-// mountsBelow lists mount points in the order they were mounted in
+// mountsBelow returns mount points in the order in which they were mounted
 // (proc_pid_mountinfo(5): the fifth field, with octal escapes).
 func mountsBelow(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
@@ -235,8 +234,8 @@ func mountsBelow(dir string) ([]string, error) {
 	return found, lines.Err()
 }
 
-// removeLogLinks removes the links to the containers' logs that the kubelet
-// puts into a directory which cannot be chosen.
+// removeLogLinks removes the kubelet's links to the containers' logs, whose
+// directory cannot be configured.
 func (c *claim) removeLogLinks() error {
 	links, err := filepath.Glob("/var/log/containers/*.log")
 	if err != nil {
@@ -245,7 +244,7 @@ func (c *claim) removeLogLinks() error {
 	for _, link := range links {
 		target, err := os.Readlink(link)
 		if err != nil || !strings.HasPrefix(target, c.nodeDir()+"/") {
-			continue // not a link, or not ours
+			continue // not a link, or not of this cluster
 		}
 		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -254,8 +253,8 @@ func (c *claim) removeLogLinks() error {
 	return nil
 }
 
-// removeFiles removes everything but the logs, and the mark last: as long as
-// it is there, sweep can be called again.
+// removeFiles removes everything but the logs and the state file, which makes it
+// possible to call sweep again.
 func removeFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

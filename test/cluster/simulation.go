@@ -16,24 +16,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The annotations of a pod that a simulated node obeys, if it is a Job's. They
-// have no domain, since a preflight may have few.
+// Annotations that control the pods of Jobs on simulated nodes. They have no
+// domain, since the policy for preflights allows few domains.
 const (
-	// AnnotationTakes is how long the pod runs, as time.ParseDuration has it;
-	// without it a second.
+	// AnnotationTakes is how long the pod runs, in the format of
+	// time.ParseDuration. The default is one second.
 	AnnotationTakes = "simulation-takes"
-	// AnnotationSays is the termination message of its containers.
-	AnnotationSays = "simulation-says"
+	// AnnotationMessage is the termination message of its containers.
+	AnnotationMessage = "simulation-message"
 )
 
-// podsPerNode is the most that OpenShift lets a node have unless it is told
-// otherwise.
+// podsPerNode is the default limit of OpenShift.
 const podsPerNode = 250
 
 //go:embed kwok.yaml
 var kwokYAML string
 
-// startSimulation makes the nodes, and starts kwok, which plays their kubelets.
+// startSimulation creates the nodes and starts kwok, which simulates their
+// kubelets.
 func (p *plan) startSimulation(ctx context.Context) error {
 	start := time.Now()
 	clients, err := kubernetes.NewForConfig(p.cluster.Config)
@@ -42,7 +42,7 @@ func (p *plan) startSimulation(ctx context.Context) error {
 	}
 	for i := range p.simulated {
 		if err := createNode(ctx, clients, fmt.Sprintf("simulated-%03d", i)); err != nil {
-			return fmt.Errorf("cannot create a simulated node: %w", err)
+			return fmt.Errorf("create a simulated node: %w", err)
 		}
 	}
 	config := filepath.Join(p.cluster.Dir, "kwok.yaml")
@@ -61,8 +61,8 @@ func (p *plan) startSimulation(ctx context.Context) error {
 	return nil
 }
 
-// createNode makes a node that takes pods. Admission gives every new node a
-// taint, which a controller takes away that is not there without kubelets.
+// createNode creates a node that is ready for pods. It removes the taint of new
+// nodes, since the controller that does so is not running.
 func createNode(ctx context.Context, clients kubernetes.Interface, name string) error {
 	version, err := clients.Discovery().ServerVersion()
 	if err != nil {
@@ -80,7 +80,7 @@ func createNode(ctx context.Context, clients kubernetes.Interface, name string) 
 			Capacity: room, Allocatable: room,
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 			NodeInfo:   corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: version.GitVersion},
-			Conditions: conditionsOfAReadyNode(),
+			Conditions: readyConditions(),
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -90,7 +90,7 @@ func createNode(ctx context.Context, clients kubernetes.Interface, name string) 
 	return err
 }
 
-func conditionsOfAReadyNode() []corev1.NodeCondition {
+func readyConditions() []corev1.NodeCondition {
 	now := metav1.Now()
 	var conditions []corev1.NodeCondition
 	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure} {

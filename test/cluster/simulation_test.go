@@ -17,15 +17,15 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// A Job on simulated nodes completes by the hands of the real controllers, and
-// its pod says what it was told to.
+// The real controllers complete a Job on simulated nodes, whose pod has the
+// termination message of its annotation.
 func TestSimulatedNodesRunJobs(t *testing.T) {
 	c := clients(t, start(t, cluster.KWOK(2), cluster.ControllerRate(150, 300)))
-	const says = "line \"one\"\nline two\n"
+	const message = "line \"one\"\nline two\n"
 	_, err := c.BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "told"},
+		ObjectMeta: metav1.ObjectMeta{Name: "annotated"},
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{cluster.AnnotationTakes: "10ms", cluster.AnnotationSays: says}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{cluster.AnnotationTakes: "10ms", cluster.AnnotationMessage: message}},
 			Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
 				Containers:    []corev1.Container{{Name: "check", Image: "registry.example.com/nothing"}},
@@ -55,15 +55,15 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	}
 	end := status.ContainerStatuses[0].State.Terminated
 	if end.ExitCode != 0 || end.FinishedAt.IsZero() {
-		t.Errorf("want an end with code 0 and its time, got %+v", end)
+		t.Errorf("want exit code 0 and the time of the end, got %+v", end)
 	}
-	if diff := cmp.Diff(says, end.Message); diff != "" {
-		t.Errorf("the pod does not say what it was told to: -want, +got:\n%s", diff)
+	if diff := cmp.Diff(message, end.Message); diff != "" {
+		t.Errorf("termination message: -want, +got:\n%s", diff)
 	}
 	for _, condition := range status.Conditions {
 		if condition.Type == corev1.PodReady {
 			if _, err := time.Parse(time.RFC3339Nano, condition.Message); err != nil {
-				t.Errorf("the condition Ready must tell the exact end: %v", err)
+				t.Errorf("the condition Ready must have the exact time of the end: %v", err)
 			}
 		}
 	}

@@ -22,11 +22,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
 // viewer binds the captive to a role that every cluster has.
 const viewer = `---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + marked + `},
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + zoo.Marked + `},
  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view},
  subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
 `
@@ -35,7 +36,7 @@ const viewer = `---
 // With any rule of them taken away, it names what is missing before it does
 // anything, or does without, as "auth" says.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
-	captive := animal{Ending: "pass", Change: asCaptive, Beside: access("get, list", marked) + viewer}
+	captive := animal{Ending: "pass", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked) + viewer}
 	w := publish(t, map[string]animal{"captive": captive})
 	for name, tc := range map[string]struct {
 		reason        string
@@ -68,13 +69,13 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 				tc.prepare()
 			}
 			o := appoint(t, tc.auth...)
-			if got := o.call(t, tc.command...); got.code != 0 {
-				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.code, got.stderr, got.stdout)
+			if got := o.call(t, tc.command...); got.Code != 0 {
+				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.Code, got.Stderr, got.Stdout)
 			}
 			for _, rule := range o.rules() {
 				t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, tc.command) })
 			}
-			expectNoResidue(t)
+			house.ExpectNothingLeft(t)
 		})
 	}
 }
@@ -84,37 +85,37 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 func TestRolesForAnyRelease(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	o := appoint(t, "run")
-	if got := o.call(t, "run", "--to", to); got.code != 0 {
-		t.Errorf("exit code %d under the roles for any release\n%s%s", got.code, got.stderr, got.stdout)
+	if got := o.call(t, "run", "--to", to); got.Code != 0 {
+		t.Errorf("exit code %d under the roles for any release\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
-	beside := strings.ReplaceAll(access("get, list", marked), "configmaps", "limitranges")
-	publish(t, map[string]animal{"captive": {Ending: "pass", Change: asCaptive, Beside: beside}})
+	beside := strings.ReplaceAll(zoo.Access("get, list", zoo.Marked), "configmaps", "limitranges")
+	publish(t, map[string]animal{"captive": {Ending: "pass", Change: zoo.AsCaptive, Beside: beside}})
 	got := o.call(t, "run", "--to", to)
-	complaint := errorLine(got.stderr)
-	if got.code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
-		t.Errorf("exit code %d, %q; want 1, and which rights nobody can give who has them not", got.code, complaint)
+	complaint := errorLine(got.Stderr)
+	if got.Code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
+		t.Errorf("exit code %d, %q; want 1, and which rights nobody can give who has them not", got.Code, complaint)
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // Conformance is held to its roles too; it is too slow to do without each rule
 // in turn.
 func TestConformanceUnderItsRoles(t *testing.T) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: cage(t)}}
-	if _, err := client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.Cage(t)}}
+	if _, err := house.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	o := appoint(t, "conformance")
-	command := append([]string{"conformance"}, captive{animal: animal{Ending: "pass"}}.manifest(t)...)
-	if got := o.call(t, command...); got.code != 0 {
-		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
+	command := append([]string{"conformance"}, house.Manifest(t, zoo.Captive{Animal: animal{Ending: "pass"}})...)
+	if got := o.call(t, command...); got.Code != 0 {
+		t.Fatalf("exit code %d under the roles for it\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
 	for _, rule := range o.rules() {
 		if slices.Contains([]string{"pods", "jobs", "subjectaccessreviews"}, rule.Resources[0]) {
 			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
 		}
 	}
-	kubectl(t, "delete", "namespace", cage(t), "--wait")
+	house.Kubectl(t, "delete", "namespace", zoo.Cage(t), "--wait")
 }
 
 // Nodes that pull images take what "auth" prints for that, too.
@@ -123,15 +124,15 @@ func TestPullUnderItsRoles(t *testing.T) {
 	command := []string{"run", "--to", to, "--images", "pull"}
 	o := appoint(t, command...)
 	got := o.call(t, command...)
-	if got.code != 0 || !strings.Contains(got.stderr, "ImagePull: Pass") {
-		t.Fatalf("exit code %d under the roles for it\n%s%s", got.code, got.stderr, got.stdout)
+	if got.Code != 0 || !strings.Contains(got.Stderr, "ImagePull: Pass") {
+		t.Fatalf("exit code %d under the roles for it\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
 	for _, rule := range o.rules() {
 		if rule.Resources[0] == "nodes/proxy" || rule.Resources[0] == "jobs" {
 			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
 		}
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // A run without the optional rights goes on, and tells.
@@ -149,7 +150,7 @@ func TestRunWithoutWhatIsOptional(t *testing.T) {
 			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, f, reason)
 		}
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // officer is somebody who has the roles that "auth" prints, and no other.
@@ -176,17 +177,17 @@ func appoint(t *testing.T, args ...string) officer {
 	t.Helper()
 	o := officer{user: "officer-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
 	got := call(t, append([]string{"auth", "--bind", "user:" + o.user}, args...)...)
-	if got.code != 0 {
-		t.Fatalf("auth %v: exit code %d\n%s", args, got.code, got.stderr)
+	if got.Code != 0 {
+		t.Fatalf("auth %v: exit code %d\n%s", args, got.Code, got.Stderr)
 	}
-	o.text = got.stdout
+	o.text = got.Stdout
 	file := filepath.Join(t.TempDir(), "roles.yaml")
-	if err := os.WriteFile(file, []byte(got.stdout), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(got.Stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, "apply", "-f", file)
+	house.Kubectl(t, "apply", "-f", file)
 	cleanUp(t, "delete", "-f", file, "--wait=false")
-	for document := range strings.SplitSeq(got.stdout, "---\n") {
+	for document := range strings.SplitSeq(got.Stdout, "---\n") {
 		var role rbacv1.Role // a ClusterRole has nothing else in it
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
@@ -213,7 +214,7 @@ func cleanUp(t *testing.T, args ...string) {
 	})
 }
 
-func (o officer) call(t *testing.T, args ...string) ended {
+func (o officer) call(t *testing.T, args ...string) zoo.Ended {
 	t.Helper()
 	return call(t, append(slices.Clone(args), "--as", o.user)...)
 }
@@ -234,22 +235,22 @@ func (o officer) goWithout(t *testing.T, missing rule, command []string) {
 	o.take(t, missing)
 	defer o.give(t, missing)
 	got := o.call(t, command...)
-	complaint := errorLine(got.stderr)
+	complaint := errorLine(got.Stderr)
 	optional := strings.Join(strings.Fields(strings.ReplaceAll(o.text, "\n#", " ")), " ")
 	optional, _, _ = strings.Cut(optional, "apiVersion:")
 	named := func(text string) bool {
 		return slices.ContainsFunc(missing.Resources, func(resource string) bool { return strings.Contains(text, resource) })
 	}
 	switch {
-	case got.code == 0 && named(optional):
-	case got.code == 4 && named(optional) && strings.Contains(got.stdout, "(Forbidden)"):
+	case got.Code == 0 && named(optional):
+	case got.Code == 4 && named(optional) && strings.Contains(got.Stdout, "(Forbidden)"):
 		// The check that reads it could not tell, and says so.
-	case got.code == 1 && (named(complaint) || missing.Verbs[0] == "bind" && strings.Contains(complaint, "RBAC permissions not currently held")):
-		if strings.Contains(got.stderr, "running the checks") || strings.Contains(got.stderr, "running the check ") {
-			t.Errorf("something was started all the same:\n%s", got.stderr)
+	case got.Code == 1 && (named(complaint) || missing.Verbs[0] == "bind" && strings.Contains(complaint, "RBAC permissions not currently held")):
+		if strings.Contains(got.Stderr, "running the checks") || strings.Contains(got.Stderr, "running the check ") {
+			t.Errorf("something was started all the same:\n%s", got.Stderr)
 		}
 	default:
-		t.Errorf("exit code %d, %q; want what is missing, or that it is not needed", got.code, got.stderr)
+		t.Errorf("exit code %d, %q; want what is missing, or that it is not needed", got.Code, got.Stderr)
 	}
 }
 
@@ -271,7 +272,7 @@ func (o officer) take(t *testing.T, of rule) {
 
 func (officer) change(t *testing.T, role *rbacv1.Role, change func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) {
 	t.Helper()
-	api, ctx := client(t).RbacV1(), t.Context()
+	api, ctx := house.Client(t).RbacV1(), t.Context()
 	if role.Namespace == "" {
 		found, err := api.ClusterRoles().Get(ctx, role.Name, metav1.GetOptions{})
 		if err != nil {
@@ -307,7 +308,7 @@ func (o officer) settle(t *testing.T, of rule, given bool) {
 		review.Spec.ResourceAttributes.Name = of.ResourceNames[0]
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		answer, err := client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := house.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed == given, err
 	})
 	if err != nil {
@@ -320,12 +321,12 @@ func (o officer) settle(t *testing.T, of rule, given bool) {
 func TestIdentitiesAreAudited(t *testing.T) {
 	writing := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
 	publish(t, map[string]animal{
-		"captive": {Ending: "pass", Change: asCaptive, Beside: access("get, list", marked)},
+		"captive": {Ending: "pass", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked)},
 		"writer":  {Ending: "plain-pass", Plain: true, Change: writing},
 		"healthy": {Ending: "plain-pass", Plain: true},
 	})
-	createAccount(t, client(t), "auditor")
-	kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
+	createAccount(t, house.Client(t), "auditor")
+	house.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
 	cleanUp(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
 	told := byName(reported(t, 0, "--to", to))
 	for name, want := range map[string]struct {
@@ -344,7 +345,7 @@ func TestIdentitiesAreAudited(t *testing.T) {
 	if message := told["ReadOnlyAccess-"+zooNamespace+".auditor"].Message; !strings.Contains(message, "the read-only guard of the run denies that") {
 		t.Errorf("who denies what it may write is not in %q", message)
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 func createAccount(t *testing.T, api kubernetes.Interface, name string) {

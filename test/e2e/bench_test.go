@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,23 +118,12 @@ func writeJobs(b *testing.B, animals map[string]animal) string {
 func kubectlWait(b *testing.B, file string, n int) time.Duration {
 	b.Helper()
 	start := time.Now()
-	kubectl(b, "create", "-f", file)
-	out := kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
+	house.Kubectl(b, "create", "-f", file)
+	out := house.Kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
 	took := time.Since(start)
 	if got := strings.Count(out, "condition met"); got != n {
 		b.Fatalf("kubectl waited for %d Jobs, want %d:\n%s", got, n, out)
 	}
-	kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
+	house.Kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
 	return took
-}
-
-func kubectl(tb testing.TB, args ...string) string {
-	tb.Helper()
-	command := exec.CommandContext(tb.Context(), filepath.Join(root, "bin", "kubectl"), args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
-	out, err := command.CombinedOutput()
-	if err != nil {
-		tb.Fatalf("kubectl %s: %v\n%s", args[0], err, out)
-	}
-	return string(out)
 }

@@ -154,7 +154,7 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 	if all := told.Expected.Checks; told.Expected.Reported != all || all <= len(animals) {
 		t.Errorf("%d of %d reported, want all, and more than the release's %d", told.Expected.Reported, all, len(animals))
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 func expectEnding(t *testing.T, f finding.Finding, want ending) {
@@ -192,9 +192,9 @@ func restrict(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "none"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 	}
-	_, err := client(t).CoreV1().ResourceQuotas("openshift-quota").Create(t.Context(), quota, metav1.CreateOptions{})
+	_, err := house.Client(t).CoreV1().ResourceQuotas("openshift-quota").Create(t.Context(), quota, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	kubectl(t, "label", "--overwrite", "namespace", "openshift-restricted", "pod-security.kubernetes.io/enforce=restricted")
+	house.Kubectl(t, "label", "--overwrite", "namespace", "openshift-restricted", "pod-security.kubernetes.io/enforce=restricted")
 }

@@ -17,9 +17,9 @@ func TestChecksCannotWrite(t *testing.T) {
 	publish(t, map[string]animal{"writer": {Ending: "write", Change: func(job *batchv1.Job) {
 		job.Spec.Template.Spec.ServiceAccountName = "writer"
 	}}})
-	kubectl(t, "create", "serviceaccount", "writer", "-n", zooNamespace)
-	kubectl(t, "create", "rolebinding", "writer", "-n", zooNamespace, "--clusterrole=edit", "--serviceaccount="+zooNamespace+":writer")
-	allowed := kubectl(t, "auth", "can-i", "create", "configmaps", "-n", zooNamespace, "--as", "system:serviceaccount:"+zooNamespace+":writer")
+	house.Kubectl(t, "create", "serviceaccount", "writer", "-n", zooNamespace)
+	house.Kubectl(t, "create", "rolebinding", "writer", "-n", zooNamespace, "--clusterrole=edit", "--serviceaccount="+zooNamespace+":writer")
+	allowed := house.Kubectl(t, "auth", "can-i", "create", "configmaps", "-n", zooNamespace, "--as", "system:serviceaccount:"+zooNamespace+":writer")
 	if !strings.Contains(allowed, "yes") {
 		t.Fatalf("the account may not write anyway: %s", allowed)
 	}
@@ -36,9 +36,9 @@ func TestChecksCannotWrite(t *testing.T) {
 	if f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
 		t.Errorf("%s: %q; want Unknown, and what it tried", f.Outcome, f.Message)
 	}
-	_, err := client(t).CoreV1().ConfigMaps(zooNamespace).Get(t.Context(), "droppings", metav1.GetOptions{})
+	_, err := house.Client(t).CoreV1().ConfigMaps(zooNamespace).Get(t.Context(), "droppings", metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap: %v, want that it was never there", err)
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }

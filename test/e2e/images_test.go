@@ -47,7 +47,7 @@ func TestNodesPullImages(t *testing.T) {
 			if told.Verdict.Decision != tc.decision {
 				t.Errorf("%s: %s, want %s", tc.reason, told.Verdict.Decision, tc.decision)
 			}
-			expectNoResidue(t)
+			house.ExpectNothingLeft(t)
 		})
 	}
 }

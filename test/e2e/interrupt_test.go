@@ -61,31 +61,31 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	if f := byName(told)["Zoo.Animal"]; f.Outcome != "Pass" {
 		t.Errorf("what had been said before is lost: %+v", told.Findings)
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // --keep leaves the Jobs for whoever wants to look.
 func TestKeepLeavesTheJobs(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	told := reported(t, 0, "--to", to, "--keep")
-	out := kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+told.Run.ID, "-o", "name")
+	out := house.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+told.Run.ID, "-o", "name")
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job is gone:\n%s", out)
 	}
 	got := call(t, "cleanup", told.Run.ID)
-	if got.code != 0 || !strings.Contains(got.stdout, told.Run.ID) {
-		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	if got.Code != 0 || !strings.Contains(got.Stdout, told.Run.ID) {
+		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	// The report lists what there is to delete: Job and guard.
 	if len(told.Created) != 3 {
 		t.Errorf("created %+v, want a Job, a policy and its binding", told.Created)
 	}
 	for _, object := range told.Created {
-		if !strings.Contains(got.stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.stdout, object.Name+"\n") {
-			t.Errorf("%s %s was created, and is not said to be deleted:\n%s", object.Kind, object.Name, got.stdout)
+		if !strings.Contains(got.Stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.Stdout, object.Name+"\n") {
+			t.Errorf("%s %s was created, and is not said to be deleted:\n%s", object.Kind, object.Name, got.Stdout)
 		}
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // A run that was killed cannot clean up after itself: that is what the label
@@ -108,16 +108,16 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // it was killed
-	if out := kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
+	if out := house.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
 		t.Fatalf("the killed run left nothing, so this proves nothing:\n%s", out)
 	}
-	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "has nothing in the cluster any more") ||
-		!strings.Contains(got.stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
-		t.Errorf("cleanup: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "has nothing in the cluster any more") ||
+		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
+		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	expectNoResidue(t)
-	if got := call(t, "cleanup", "--all"); got.code != 0 || !strings.Contains(got.stdout, "no run has anything") {
-		t.Errorf("cleanup of nothing: exit code %d, %s%s", got.code, got.stdout, got.stderr)
+	house.ExpectNothingLeft(t)
+	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "no run has anything") {
+		t.Errorf("cleanup of nothing: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 }
 

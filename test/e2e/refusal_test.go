@@ -63,7 +63,7 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 			if animal.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
 				t.Errorf("%s: forced run has %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, animal, signature)
 			}
-			expectNoResidue(t)
+			house.ExpectNothingLeft(t)
 		})
 	}
 }
@@ -71,7 +71,7 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 // forget removes the signatures that the cluster keeps.
 func forget(t *testing.T) {
 	t.Helper()
-	err := client(t).CoreV1().ConfigMaps("openshift-config-managed").DeleteCollection(t.Context(), metav1.DeleteOptions{},
+	err := house.Client(t).CoreV1().ConfigMaps("openshift-config-managed").DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "release.openshift.io/verification-signatures"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +80,8 @@ func forget(t *testing.T) {
 
 func TestBadInputCreatesNothing(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
-	kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
+	house.Kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
+	house.Kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -140,19 +140,19 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, append([]string{"run"}, tc.args...)...)
-			if got.code != tc.code {
-				t.Errorf("%s: exit code %d, want %d\n%s", tc.reason, got.code, tc.code, got.stderr)
+			if got.Code != tc.code {
+				t.Errorf("%s: exit code %d, want %d\n%s", tc.reason, got.Code, tc.code, got.Stderr)
 			}
-			if got.stdout != "" {
-				t.Errorf("%s: there is a report, though there is no verdict:\n%s", tc.reason, got.stdout)
+			if got.Stdout != "" {
+				t.Errorf("%s: there is a report, though there is no verdict:\n%s", tc.reason, got.Stdout)
 			}
-			complaint := errorLine(got.stderr)
+			complaint := errorLine(got.Stderr)
 			for _, want := range tc.want {
 				if !strings.Contains(complaint, want) {
 					t.Errorf("%s: %q does not say %q", tc.reason, complaint, want)
 				}
 			}
-			expectNoResidue(t)
+			house.ExpectNothingLeft(t)
 		})
 	}
 	t.Run("NoClusterVersion", func(t *testing.T) {
@@ -164,8 +164,8 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := call(t, "run", "--to", to)
-		if got.code != 1 || !strings.Contains(errorLine(got.stderr), `no ClusterVersion "version"`) {
-			t.Errorf("exit code %d, %q; want 1, and that there is no ClusterVersion", got.code, got.stderr)
+		if got.Code != 1 || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
+			t.Errorf("exit code %d, %q; want 1, and that there is no ClusterVersion", got.Code, got.Stderr)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 // with one release, whose check fails, and one gate that is shut.
 func TestScripts(t *testing.T) {
 	w := publish(t, map[string]animal{"ill": {Ending: "fail"}})
-	w.State.Gates = map[string]string{"ack-5.0-zoo": "Feed all animals, see https://example.com/feeding."}
+	w.State.Gates = map[string]string{"ack-5.1-zoo": "Feed all animals, see https://example.com/feeding."}
 	w.Apply(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,

@@ -20,7 +20,7 @@ import (
 // missing; then the remedies, and it is Ready.
 func TestStory(t *testing.T) {
 	directory := t.TempDir()
-	if _, err := story.Tell(t.Context(), local, root, directory, func(string) {}); err != nil {
+	if _, err := story.Prepare(t.Context(), local, root, directory, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
 	before := reported(t, 3, "--to-latest")
@@ -53,7 +53,7 @@ func TestStory(t *testing.T) {
 	if diff := cmp.Diff([]string{gate, "ClusterIngressOperator.DefaultCertificate"}, before.Verdict.Blocking); diff != "" {
 		t.Errorf("blocking: -want +got:\n%s", diff)
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 
 	remedies, err := story.Remedies(directory)
 	if err != nil {
@@ -69,18 +69,18 @@ func TestStory(t *testing.T) {
 	if bypass := byName(after)[gate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {
 		t.Errorf("the acknowledged gate is not marked as such: %+v", byName(after)[gate])
 	}
-	expectNoResidue(t)
+	house.ExpectNothingLeft(t)
 }
 
 // follow types what a remedy says.
 func follow(t *testing.T, remedy story.Remedy) {
 	t.Helper()
 	if remedy.Command[0] == "kubectl" {
-		kubectl(t, remedy.Command[1:]...)
+		house.Kubectl(t, remedy.Command[1:]...)
 		return
 	}
-	if got := call(t, remedy.Command[1:]...); got.code != 0 {
-		t.Fatalf("%s: exit code %d: %s", strings.Join(remedy.Command, " "), got.code, got.stderr)
+	if got := call(t, remedy.Command[1:]...); got.Code != 0 {
+		t.Fatalf("%s: exit code %d: %s", strings.Join(remedy.Command, " "), got.Code, got.Stderr)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestReportHasItsShape(t *testing.T) {
 	publish(t, map[string]animal{"ill": {Ending: "fail"}})
 	got := call(t, "run", "--to", to, "-o", "json")
 	var told map[string]any
-	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {
+	if err := json.Unmarshal([]byte(got.Stdout), &told); err != nil {
 		t.Fatal(err)
 	}
 	shape := map[string][]string{

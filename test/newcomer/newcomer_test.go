@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/modules"
 )
 
 const (
@@ -36,7 +38,7 @@ type workspace struct {
 func newWorkspace(t *testing.T) workspace {
 	t.Helper()
 	proxy, home := t.TempDir(), t.TempDir()
-	publish(t, proxy, "../../preflight-sdk")
+	publish(t, proxy)
 	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +57,24 @@ func newWorkspace(t *testing.T) workspace {
 			"GOFLAGS=-modcacherw", // So that the test can remove the cache.
 			"GOCACHE=" + strings.TrimSpace(string(cache)),
 		},
+	}
+}
+
+// publish adds the SDK of the working tree to the module proxy in a directory.
+func publish(t *testing.T, proxy string) {
+	t.Helper()
+	const root = "../.."
+	published, err := modules.Published(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range published {
+		if module.Path != sdk {
+			continue
+		}
+		if err := module.Publish(t.Context(), root, proxy, version); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // include client-go, and the files of the README without those that require it.
 func newRepository(t *testing.T) workspace {
 	t.Helper()
-	w := workspace{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off")}
+	w := workspace{dir: t.TempDir(), environment: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")}
 	source, err := filepath.Abs("../../preflight-sdk")
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +35,9 @@ func newRepository(t *testing.T) workspace {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.write(t, file, strings.ReplaceAll(string(text), "=> ./preflight-sdk", "=> "+source))
+		w.write(t, file, string(text))
 	}
+	w.mustRun(t, "go mod edit -replace="+sdk+"="+source)
 	w.writeFiles(t, slices.DeleteFunc(readme(t), block.isInRepository))
 	return w
 }

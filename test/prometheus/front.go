@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Run is Start for the time of one test.
+// Run is Start for the duration of one test.
 func Run(tb testing.TB, rules ...Rule) *Prometheus {
 	tb.Helper()
 	started, err := Start(tb.Context(), tb.TempDir(), rules...)
@@ -22,38 +22,39 @@ func Run(tb testing.TB, rules ...Rule) *Prometheus {
 	return started
 }
 
-// Front stands in front of a Prometheus for the time of one test.
+// Front is a server in front of a Prometheus for the duration of one test.
 type Front struct {
 	URL string
-	// CA is the certificate of a front with TLS, in PEM.
+	// CA is the PEM-encoded certificate of a front with TLS.
 	CA []byte
 
 	mutex    sync.Mutex
 	requests []Request
 }
 
-// Request is one that came to a front.
+// Request is a request that a front has received.
 type Request struct {
 	Method, Path  string
 	Query         url.Values
 	Authorization string
 }
 
-// Requests are all that came so far.
+// Requests returns all requests so far.
 func (f *Front) Requests() []Request {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return append([]Request(nil), f.requests...)
 }
 
-// Open lets everything pass.
+// Open returns a front that forwards every request.
 func (p *Prometheus) Open(tb testing.TB) *Front {
 	tb.Helper()
 	return serve(tb, p.proxy(tb), (*httptest.Server).Start)
 }
 
-// Guarded speaks TLS, and lets only those pass who have the token. It answers
-// 401 to who has none, and 403 to who has another.
+// Guarded returns a front with TLS that forwards only requests with the token. It
+// responds with 401 to requests without a token, and with 403 to those with
+// another.
 func (p *Prometheus) Guarded(tb testing.TB, token string) *Front {
 	tb.Helper()
 	proxy := p.proxy(tb)
@@ -69,7 +70,7 @@ func (p *Prometheus) Guarded(tb testing.TB, token string) *Front {
 	}), (*httptest.Server).StartTLS)
 }
 
-// Silent takes requests and never answers.
+// Silent returns a front that accepts requests and never responds.
 func Silent(tb testing.TB) *Front {
 	tb.Helper()
 	ended, end := context.WithCancel(context.WithoutCancel(tb.Context()))
@@ -79,12 +80,12 @@ func Silent(tb testing.TB) *Front {
 		case <-ended.Done():
 		}
 	}), (*httptest.Server).Start)
-	tb.Cleanup(end) // before the server waits for its requests
+	tb.Cleanup(end) // the server waits for its requests when it closes
 	return front
 }
 
-// Saying answers everything with one status and body: what no Prometheus says,
-// but what stands in front of one may.
+// Saying returns a front that responds to every request with one status and body,
+// for responses of proxies that Prometheus itself does not give.
 func Saying(tb testing.TB, status int, body string) *Front {
 	tb.Helper()
 	return serve(tb, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -102,7 +103,7 @@ func (p *Prometheus) proxy(tb testing.TB) http.Handler {
 	return httputil.NewSingleHostReverseProxy(upstream)
 }
 
-// serve has the handler answer until the test ends, and keeps account.
+// serve runs the handler until the test ends, and records the requests.
 func serve(tb testing.TB, handler http.Handler, start func(*httptest.Server)) *Front {
 	tb.Helper()
 	front := &Front{}

@@ -3,7 +3,7 @@ package prometheus
 import "syscall"
 
 // dyingWithParent makes the kernel kill a child when the thread that started it
-// ends, however it ends.
+// ends for any reason.
 func dyingWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

@@ -4,5 +4,6 @@ package prometheus
 
 import "syscall"
 
-// dyingWithParent is Linux's; elsewhere a test that is killed leaves it behind.
+// dyingWithParent has an effect only on Linux; on other systems the child survives
+// a test that is killed.
 func dyingWithParent() *syscall.SysProcAttr { return nil }

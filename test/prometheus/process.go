@@ -3,21 +3,20 @@ package prometheus
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
+
+	"github.com/openshift/update-preflight/test/build"
 )
 
-// process is Prometheus, the program.
+// process is a running Prometheus.
 type process struct {
 	cmd *exec.Cmd
-	// listening gets the host:port once; ended is closed when the program has
-	// ended, and its last line is in last.
+	// listening receives the host:port once. ended is closed when the program has
+	// ended; then last is the last line of its log.
 	listening chan string
 	ended     chan struct{}
 	last      string
@@ -25,11 +24,11 @@ type process struct {
 
 // spawn starts the program on a port that the kernel chooses.
 func spawn(dir string) (*process, error) {
-	program, err := program()
+	program, err := build.Program("prometheus")
 	if err != nil {
 		return nil, err
 	}
-	//nolint:gosec,noctx // a program of ours, which outlives ctx
+	//nolint:gosec,noctx // a pinned program, which outlives ctx
 	cmd := exec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
 		"--web.listen-address=127.0.0.1:0", "--storage.tsdb.retention.time=1h")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, []string{"HOME=/"}, dyingWithParent()
@@ -40,7 +39,7 @@ func spawn(dir string) (*process, error) {
 	p := &process{cmd: cmd, listening: make(chan string, 1), ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The child dies with its parent's thread, so the thread is kept.
+		// The kernel kills the child at the end of this thread.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -51,7 +50,7 @@ func spawn(dir string) (*process, error) {
 	return p, <-started
 }
 
-// follow reads the log to its end, and waits for that of the program.
+// follow reads the log to its end, and waits for the end of the program.
 func (p *process) follow(log io.Reader) {
 	defer close(p.ended)
 	listening := regexp.MustCompile(`msg="Listening on".* address=(\S+)`)
@@ -61,14 +60,14 @@ func (p *process) follow(log io.Reader) {
 		if match := listening.FindStringSubmatch(p.last); match != nil {
 			select {
 			case p.listening <- match[1]:
-			default: // it says so once for each listener
+			default: // logged once for each listener
 			}
 		}
 	}
-	_ = p.cmd.Wait() // it was killed, or its last line says more
+	_ = p.cmd.Wait() // it was killed, or the last line has the cause
 }
 
-// address is the host:port that it listens on.
+// address returns the host:port that the program listens on.
 func (p *process) address(ctx context.Context) (string, error) {
 	select {
 	case address := <-p.listening:
@@ -83,25 +82,4 @@ func (p *process) address(ctx context.Context) (string, error) {
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.ended
-}
-
-// program finds the binary from the working directory, which is below the
-// module's root in every test.
-func program() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "test", "tools", "extras", "go.mod")); err == nil {
-			path := filepath.Join(dir, "bin", "prometheus")
-			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-				return "", fmt.Errorf("%q is not there: run `make tools`", path)
-			}
-			return path, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("%q is not inside the source tree of update-preflight", start)
-		}
-	}
 }

@@ -1,9 +1,9 @@
-// Package prometheus answers: how does a test get a real Prometheus, with
-// alerts that fire and series that have values, and how does it get rid of it?
+// Package prometheus answers: how does a test get a real Prometheus with firing
+// alerts and series with values?
 //
-// The program is the one that `make tools` leaves in bin/. What stands between
-// it and its clients on a real cluster, a proxy that wants a token, a network
-// that swallows requests, are the fronts of this package.
+// The program is the one that `make tools` builds in bin/. A Front takes the place
+// of what is between Prometheus and its clients on a real cluster, such as a proxy
+// that requires a token or a network that drops requests.
 package prometheus
 
 import (
@@ -19,41 +19,40 @@ import (
 )
 
 const (
-	// startTimeout bounds a start on a slow, busy machine.
+	// startTimeout bounds a start; a busy machine needs most of it.
 	startTimeout = time.Minute
-	// interval is how often rules are evaluated, and how often a start asks
-	// whether they were.
+	// interval is the time between two evaluations of the rules, and between two
+	// checks whether they were evaluated.
 	interval = 50 * time.Millisecond
 )
 
-// Rule is a rule as Prometheus has it in its files. Exactly one of Alert and
-// Record is set.
+// Rule is a rule in the format of Prometheus' rule files. Exactly one of Alert
+// and Record is set.
 type Rule struct {
-	// Alert names an alert that is active while Expr has a result.
+	// Alert is the name of an alert that is active while Expr has a result.
 	Alert string `json:"alert,omitempty"`
-	// Record names a series that has the values of Expr.
+	// Record is the name of a series with the values of Expr.
 	Record string `json:"record,omitempty"`
 	// Expr is PromQL; "vector(1)" always has a result.
 	Expr string `json:"expr"`
-	// For is how long an alert is pending before it fires, e.g. "1h"; empty
-	// means not at all.
+	// For is how long an alert is pending before it fires, e.g. "1h". If empty, the
+	// alert fires at once.
 	For         string            `json:"for,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Prometheus is a running one.
+// Prometheus is a running Prometheus.
 type Prometheus struct {
-	// URL is where it answers, on the loopback interface and without TLS.
+	// URL is its address, on the loopback interface and without TLS.
 	URL string
 
 	process *process
 }
 
-// Start runs a Prometheus that keeps its files in dir, and returns when it has
-// evaluated all rules: an alert without For is firing then. One rule that
-// cannot be evaluated is an error. It ends with this process, even when that is
-// killed.
+// Start runs a Prometheus with its files in dir, and returns when it has evaluated
+// all rules, so that alerts without For are firing. It fails if a rule cannot be
+// evaluated. Prometheus ends with this process, even if that is killed.
 func Start(ctx context.Context, dir string, rules ...Rule) (*Prometheus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("prometheus was not ready after %s", startTimeout))
 	defer cancel()
@@ -72,7 +71,7 @@ func Start(ctx context.Context, dir string, rules ...Rule) (*Prometheus, error) 
 	return started, nil
 }
 
-// Stop ends it, and returns when it has ended. It may be called again.
+// Stop returns when Prometheus has ended. It may be called again.
 func (p *Prometheus) Stop() { p.process.stop() }
 
 func configure(dir string, rules []Rule) error {
@@ -95,7 +94,7 @@ func configure(dir string, rules []Rule) error {
 	return nil
 }
 
-// await asks until all rules were evaluated.
+// await returns when all rules were evaluated.
 func (p *Prometheus) await(ctx context.Context, rules int) error {
 	address, err := p.process.address(ctx)
 	if err != nil {
@@ -120,10 +119,10 @@ func (p *Prometheus) await(ctx context.Context, rules int) error {
 	}
 }
 
-// starting is a count of rules that is never reached.
+// starting is the count of rules while Prometheus is not ready.
 const starting = -1
 
-// evaluated counts the rules that were.
+// evaluated returns the number of rules that were evaluated.
 func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL+"/api/v1/rules", nil)
 	if err != nil {
@@ -133,19 +132,19 @@ func (p *Prometheus) evaluated(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
+	defer func() { _ = response.Body.Close() }() // nothing was written to it
 	if response.StatusCode == http.StatusServiceUnavailable {
 		return starting, nil
 	}
-	var answer answer
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return 0, fmt.Errorf("prometheus answers %s: %w", response.Status, err)
+	var parsed ruleGroups
+	if err := json.NewDecoder(response.Body).Decode(&parsed); err != nil {
+		return 0, fmt.Errorf("prometheus responds with %s: %w", response.Status, err)
 	}
-	return answer.evaluated()
+	return parsed.evaluated()
 }
 
-// answer is that of /api/v1/rules.
-type answer struct {
+// ruleGroups is the response of /api/v1/rules.
+type ruleGroups struct {
 	Data struct {
 		Groups []struct {
 			Rules []struct {
@@ -157,9 +156,9 @@ type answer struct {
 	} `json:"data"`
 }
 
-func (a answer) evaluated() (int, error) {
+func (g ruleGroups) evaluated() (int, error) {
 	count := 0
-	for _, group := range a.Data.Groups {
+	for _, group := range g.Data.Groups {
 		for _, rule := range group.Rules {
 			if rule.LastError != "" {
 				return 0, fmt.Errorf("rule %q: %s", rule.Name, rule.LastError)

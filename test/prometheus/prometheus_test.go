@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// get is the status and the body that a URL answers with.
+// get returns the status and the body of the response of a URL.
 func get(t *testing.T, client *http.Client, url, token string) (int, []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -36,7 +36,7 @@ func get(t *testing.T, client *http.Client, url, token string) (int, []byte) {
 	return response.StatusCode, body
 }
 
-func TestAlertsAreAsTheirRulesSay(t *testing.T) {
+func TestAlertsFollowTheirRules(t *testing.T) {
 	p := prometheus.Run(t,
 		prometheus.Rule{Alert: "Now", Expr: "vector(1)"},
 		prometheus.Rule{Alert: "Later", Expr: "vector(1)", For: "1h"},
@@ -63,7 +63,7 @@ func TestAlertsAreAsTheirRulesSay(t *testing.T) {
 	}
 }
 
-func TestSeriesAreThereFromTheStart(t *testing.T) {
+func TestSeriesHaveValuesAfterStart(t *testing.T) {
 	p := prometheus.Run(t, prometheus.Rule{Record: "up", Expr: "vector(7)"})
 	_, body := get(t, http.DefaultClient, p.URL+"/api/v1/query?query=up", "")
 	if !strings.Contains(string(body), `"7"`) {
@@ -71,14 +71,14 @@ func TestSeriesAreThereFromTheStart(t *testing.T) {
 	}
 }
 
-func TestRuleThatCannotBeLoadedIsAnError(t *testing.T) {
+func TestStartFailsOnInvalidRule(t *testing.T) {
 	_, err := prometheus.Start(t.Context(), t.TempDir(), prometheus.Rule{Record: "up", Expr: "up{"})
 	if err == nil {
-		t.Fatal("a rule that is no PromQL was taken")
+		t.Fatal("want an error for a rule that is not PromQL")
 	}
 }
 
-func TestGuardedFrontWantsItsTokenAndItsCA(t *testing.T) {
+func TestGuardedFrontRequiresTokenAndCA(t *testing.T) {
 	front := prometheus.Run(t).Guarded(t, "secret")
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(front.CA)
@@ -89,6 +89,6 @@ func TestGuardedFrontWantsItsTokenAndItsCA(t *testing.T) {
 		}
 	}
 	if got := len(front.Requests()); got != 3 {
-		t.Errorf("the front counts %d requests, want 3", got)
+		t.Errorf("requests: got %d, want 3", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// namespaces are those of the operators in the story.
+// namespaces returns the namespaces of the operators in the story.
 func namespaces() []string {
 	return []string{
 		"openshift-cloud-credential-operator", "openshift-image-registry",
@@ -21,8 +21,8 @@ func namespaces() []string {
 	}
 }
 
-// applyScene gives the cluster the objects that the checks look at, and the
-// status that operators would.
+// applyScene creates the objects that the checks read, with the status that
+// operators would write.
 func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
 	steps := [][]string{
 		{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "scene.yaml")},
@@ -50,7 +50,7 @@ func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
 	return nil
 }
 
-// operators are those of the story's cluster, all of them well.
+// operators returns the ClusterOperators of the story, all of them healthy.
 func operators() []configv1.ClusterOperator {
 	now := metav1.Now()
 	var operators []configv1.ClusterOperator

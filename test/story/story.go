@@ -1,8 +1,9 @@
-// Package story answers: what does the demo show, and what do the tests prove
-// of it? A cluster at 5.0.3 is asked about 5.1.0. The certificate of its
-// ingress is too weak for that release, a machine config is left over, the
-// cloud credentials are in order, and one acknowledgement is missing: Blocked.
-// After the remedies it is Ready.
+// Package story answers: which scenario does the demo show and a test verify?
+//
+// The update of a cluster from 5.1.3 to 5.2.0 is Blocked: the certificate of the
+// ingress is too weak for that release, and an acknowledgement is missing. A
+// machine config is outdated, the cloud credentials are in order. After the
+// remedies the update is Ready.
 package story
 
 import (
@@ -27,28 +28,28 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// The versions of the story, and the gate that has to be acknowledged.
+// The versions of the story, and the gate that must be acknowledged.
 const (
-	From = "5.0.3"
-	To   = "5.1.0"
-	Gate = "ack-5.0-kube-1.37-api-removals-in-5.1"
+	From = "5.1.3"
+	To   = "5.2.0"
+	Gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
 )
 
-const gateText = `Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs which require admin
+const gateText = `Kubernetes 1.38 and therefore OpenShift 5.2 remove several APIs which require admin
 consideration. Please see https://access.redhat.com/articles/7112216 for details.`
 
-// Remedy is one thing that the administrator does.
+// Remedy is one action of the administrator.
 type Remedy struct {
-	// Why says what it puts right.
+	// Why is what the action fixes.
 	Why string
-	// Command is what to type; the programs are oc-preflight and kubectl.
+	// Command is the command line; its program is oc-preflight or kubectl.
 	Command []string
 }
 
-// Tell sets the scene in a fresh cluster, and returns the pull spec of the
-// release it is asked about. directory is for files; root is the root of the
-// repository. step is told what is being done.
-func Tell(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
+// Prepare creates the release and the objects of the story in a new cluster, and
+// returns the pull spec of the release. Files are written to directory. Root is
+// the root of the repository. Prepare calls step before each step.
+func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
 	step("building the release " + To + " with the checks of examples/")
 	pullSpec, err := push(ctx, c.Registry, root)
 	if err != nil {
@@ -63,14 +64,14 @@ func Tell(ctx context.Context, c *cluster.Cluster, root, directory string, step 
 	if err != nil {
 		return "", err
 	}
-	step("setting the scene in the cluster")
+	step("creating the objects of the story in the cluster")
 	if err := openshift.Apply(ctx, c.Config, state); err != nil {
 		return "", err
 	}
 	return pullSpec, applyScene(ctx, c, root)
 }
 
-// push builds the images of the examples, and the release.
+// push pushes the images of the examples and of the release.
 func push(ctx context.Context, registry, root string) (string, error) {
 	made := release.Release{
 		Version: To, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
@@ -120,7 +121,7 @@ func readManifests(directory string) (map[string]string, error) {
 	return manifests, nil
 }
 
-// state is what the cluster says of itself; the signature is in a store on disk.
+// state returns the state of the cluster. The signature is in a store on disk.
 func state(pullSpec string, signer *release.Signer, directory string) (openshift.State, error) {
 	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+To+"-x86_64")
 	if err != nil {
@@ -149,8 +150,8 @@ func state(pullSpec string, signer *release.Signer, directory string) (openshift
 	}, nil
 }
 
-// Remedies writes a new certificate to directory, and returns what the
-// administrator types to go from Blocked to Ready.
+// Remedies writes a new certificate to directory, and returns the actions that make
+// the update Ready.
 func Remedies(directory string) ([]Remedy, error) {
 	certificate, key, err := writeCertificate(directory)
 	if err != nil {
@@ -158,25 +159,25 @@ func Remedies(directory string) ([]Remedy, error) {
 	}
 	return []Remedy{
 		{
-			Why:     "a certificate that the target's OpenSSL takes",
+			Why:     "create a certificate that the OpenSSL of the target accepts",
 			Command: []string{"kubectl", "-n", "openshift-ingress", "create", "secret", "tls", "default-new", "--cert=" + certificate, "--key=" + key},
 		},
 		{
-			Why: "the ingress controller uses it",
+			Why: "let the ingress controller use it",
 			Command: []string{
 				"kubectl", "-n", "openshift-ingress-operator", "patch", "ingresscontroller", "default", "--type=merge",
 				"-p", `{"spec":{"defaultCertificate":{"name":"default-new"}}}`,
 			},
 		},
 		{
-			Why:     "what the admin gate asks for is done",
+			Why:     "acknowledge the admin gate, after doing what it requires",
 			Command: []string{"oc-preflight", "ack", Gate},
 		},
 	}, nil
 }
 
-// writeCertificate makes a certificate of today's kind, and returns the paths
-// of it and its key.
+// writeCertificate creates a certificate with an ECDSA key, and returns the paths
+// of both.
 func writeCertificate(directory string) (certificate, key string, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 
 const (
 	// From is the version of the cluster.
-	From = "5.0.3"
+	From = "5.1.3"
 	// To is the version of a published release.
-	To = "5.1.0"
+	To = "5.2.0"
 	// Namespace is where the checks run.
 	Namespace = "openshift-zoo"
 	// Source is what manifests call their image.

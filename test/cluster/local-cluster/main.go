@@ -1,5 +1,5 @@
-// Local-cluster keeps one real Kubernetes running on this machine, to try
-// things on.
+// Local-cluster starts and stops a real Kubernetes on this machine that keeps
+// running.
 package main
 
 import (
@@ -60,7 +60,7 @@ func up(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "the cluster is running\n\n  export KUBECONFIG=%s\n  registry: %s (no TLS)\n\nmake cluster-down ends it\n", running.Kubeconfig, running.Registry)
+	fmt.Fprintf(out, "the cluster is running\n\n  export KUBECONFIG=%s\n  registry: %s (no TLS)\n\nStop it with: make cluster-down\n", running.Kubeconfig, running.Registry)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func down(ctx context.Context, dir string, out io.Writer) error {
 	err := cluster.Remove(ctx, dir)
 	switch {
 	case err == nil:
-		fmt.Fprintln(out, "the cluster in", dir, "is gone")
+		fmt.Fprintln(out, "the cluster in", dir, "was removed")
 	case errors.Is(err, os.ErrNotExist):
 		fmt.Fprintln(out, "no cluster in", dir)
 	default:

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Pause is the process that holds a pod's namespaces open: it waits for the
-// signal that ends it, and reaps what the pod leaves behind.
+// Pause is the process that keeps a pod's namespaces open. It waits for the
+// signal that ends it, and reaps orphaned processes of the pod.
 package main
 
 import (

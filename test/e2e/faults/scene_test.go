@@ -93,7 +93,7 @@ func (s *stage) furnish(t *testing.T, endings ...string) {
 	pushing.SetLimit(workers)
 	for i, ending := range endings {
 		s.made++
-		made[i] = scene{stage: s, version: fmt.Sprintf("5.1.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
+		made[i] = scene{stage: s, version: fmt.Sprintf("5.2.%d", s.made), namespace: fmt.Sprintf("openshift-fault-%d", s.made)}
 		pushing.Go(func() (err error) {
 			made[i].pullSpec, err = house.Push(t.Context(), made[i].version, animals(made[i].namespace, ending))
 			return err

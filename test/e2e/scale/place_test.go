@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	from = "5.0.3"
-	to   = "5.1.0"
+	from = "5.1.3"
+	to   = "5.2.0"
 	// namespace is where the checks run, source what manifests call their image.
 	namespace = "openshift-scale"
 	source    = "quay.io/openshift/origin-scale"

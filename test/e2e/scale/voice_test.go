@@ -81,6 +81,6 @@ func sayInTheEnd(check string, pod corev1.Pod) ([]byte, error) {
 		return nil, err
 	}
 	annotations := pod.Annotations
-	annotations[cluster.AnnotationSays] = string(frame)
+	annotations[cluster.AnnotationMessage] = string(frame)
 	return json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": annotations}})
 }

@@ -1,5 +1,5 @@
-// Demo tells the story on a real cluster: a preflight that is Blocked, the
-// remedies it names, and the preflight that is Ready after them.
+// Demo shows a preflight on a real cluster that is Blocked, the remedies that its
+// report names, and the preflight that is Ready after them.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/openshift/update-preflight/test/story"
 )
 
-// The exit codes of oc-preflight that the story meets.
+// Exit codes of oc-preflight.
 const (
 	ready   = 0
 	blocked = 3
 )
 
 func main() {
-	keep := flag.String("keep", "", "leave the cluster running in this directory")
+	keep := flag.String("keep", "", "keep the cluster running in this directory")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *keep)
@@ -48,7 +48,7 @@ func run(ctx context.Context, keep string) (err error) {
 		if directory, err = os.MkdirTemp("", "preflight-demo-"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(directory) //nolint:errcheck // what is left is in the system's own temporary directory
+		defer os.RemoveAll(directory) //nolint:errcheck // a temporary directory
 		options = nil
 	}
 	d := demo{root: root, start: time.Now()}
@@ -60,7 +60,7 @@ func run(ctx context.Context, keep string) (err error) {
 	if keep == "" {
 		defer func() { err = errors.Join(err, d.cluster.Stop(ctx)) }()
 	}
-	if err := d.tell(ctx, directory); err != nil {
+	if err := d.show(ctx, directory); err != nil {
 		return err
 	}
 	if keep != "" {
@@ -69,7 +69,7 @@ func run(ctx context.Context, keep string) (err error) {
 	return nil
 }
 
-// demo is one telling.
+// demo is one run of the demo.
 type demo struct {
 	root    string
 	start   time.Time
@@ -82,11 +82,11 @@ func (d demo) step(text string) {
 
 func (d demo) clusterStep(step string, _ time.Duration) { d.step("  " + step) }
 
-func (d demo) tell(ctx context.Context, directory string) error {
-	if _, err := story.Tell(ctx, d.cluster, d.root, directory, d.step); err != nil {
+func (d demo) show(ctx context.Context, directory string) error {
+	if _, err := story.Prepare(ctx, d.cluster, d.root, directory, d.step); err != nil {
 		return err
 	}
-	d.step("starting a Prometheus, which is the cluster's monitoring")
+	d.step("starting a Prometheus as the cluster's monitoring")
 	files, err := os.MkdirTemp(directory, "prometheus-")
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (d demo) tell(ctx context.Context, directory string) error {
 	}
 	defer monitoring.Stop()
 	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring.URL}
-	d.title("Is it safe to go to the newest available update?")
+	d.title("Is it safe to update to the newest available release?")
 	if err := d.expect(ctx, blocked, ask); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (d demo) tell(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	d.title("The administrator puts right what the report names")
+	d.title("The administrator follows the remedies of the report")
 	for _, remedy := range remedies {
 		fmt.Println("# " + remedy.Why)
 		if err := d.expect(ctx, ready, remedy.Command); err != nil {
@@ -123,10 +123,10 @@ func (d demo) tell(ctx context.Context, directory string) error {
 
 func (demo) title(text string) { fmt.Printf("\n## %s\n\n", text) }
 
-// expect runs a program of bin/ on our own terminal, as somebody would type it.
+// expect runs a program of bin/ on the terminal of this process.
 func (d demo) expect(ctx context.Context, code int, command []string) error {
 	fmt.Println("$ " + quoted(command))
-	program := exec.CommandContext(ctx, filepath.Join(d.root, "bin", command[0]), command[1:]...) //nolint:gosec // our own programs
+	program := exec.CommandContext(ctx, filepath.Join(d.root, "bin", command[0]), command[1:]...) //nolint:gosec // a program of the repository
 	program.Env = append(os.Environ(), "KUBECONFIG="+d.cluster.Kubeconfig)
 	program.Stdout, program.Stderr = os.Stdout, os.Stderr
 	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
@@ -141,7 +141,7 @@ func (d demo) expect(ctx context.Context, code int, command []string) error {
 	return nil
 }
 
-// quoted is how a command is typed.
+// quoted returns a command line for a shell.
 func quoted(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {

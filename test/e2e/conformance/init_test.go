@@ -1,4 +1,4 @@
-package e2e_test
+package conformance_test
 
 import (
 	"os"
@@ -16,9 +16,9 @@ import (
 // what it made.
 func TestNewCheckConforms(t *testing.T) {
 	directory := t.TempDir()
-	made := call(t, "init", "storage-driver", "--component", "cluster-foo-operator", "--dir", directory)
-	if made.code != 0 {
-		t.Fatalf("init: exit code %d\n%s", made.code, made.stderr)
+	made := house.Call(t, "init", "storage-driver", "--component", "cluster-foo-operator", "--dir", directory)
+	if made.Code != 0 {
+		t.Fatalf("init: exit code %d\n%s", made.Code, made.Stderr)
 	}
 	binary := buildNewCheck(t, directory)
 	image, err := release.BuildImage(t.Context(), local.Registry, "cluster-foo-operator", release.Image{
@@ -30,10 +30,10 @@ func TestNewCheckConforms(t *testing.T) {
 	}
 
 	manifest := filepath.Join(directory, "manifests", "0000_50_cluster-foo-operator_11_preflight-job.yaml")
-	got := call(t, "conformance", manifest, "--image", image)
-	t.Logf("%s%s", got.stderr, got.stdout)
-	if got.code != 0 || !strings.Contains(got.stdout, "storage-driver") {
-		t.Errorf("a new check conforms as it is; exit code %d", got.code)
+	got := house.Call(t, "conformance", manifest, "--image", image)
+	t.Logf("%s%s", got.Stderr, got.Stdout)
+	if got.Code != 0 || !strings.Contains(got.Stdout, "storage-driver") {
+		t.Errorf("a new check conforms as it is; exit code %d", got.Code)
 	}
 }
 

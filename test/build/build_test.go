@@ -1,0 +1,222 @@
+package build_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/modfile"
+
+	"github.com/openshift/update-preflight/test/build"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+// repository has one module with two programs, and a third that does not
+// compile.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"tools/go.mod":          "module example.com/tools\n\ngo 1.26\n",
+		"tools/go.sum":          "",
+		"tools/one/main.go":     "package main\n\nvar version = \"none\"\n\nfunc main() { print(version) }\n",
+		"tools/two/v2/main.go":  "package main\n\nfunc main() {}\n",
+		"tools/broken/main.go":  "package main\n\nfunc main() { undefined() }\n",
+		"tools/tagged/main.go":  "//go:build !without\n\npackage main\n\nfunc main() { missing() }\n",
+		"tools/tagged/other.go": "//go:build without\n\npackage main\n\nfunc main() {}\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// step builds programs of the repository above.
+func step(name string, packages ...string) build.Step {
+	return build.Step{Name: name, Dir: "tools", Packages: packages, Pinned: true, About: time.Minute}
+}
+
+// run runs steps in a repository, and returns what is shown, with N for every
+// number of seconds.
+func run(t *testing.T, dir string, steps ...build.Step) (string, error) {
+	t.Helper()
+	var shown bytes.Buffer
+	builder := build.Builder{Root: dir, Bin: filepath.Join(dir, "bin"), Out: &shown, Interval: time.Hour}
+	err := builder.Run(t.Context(), steps...)
+	return regexp.MustCompile(`\d+m?\d*s`).ReplaceAllString(shown.String(), "N"), err
+}
+
+func mustRun(t *testing.T, dir string, steps ...build.Step) string {
+	t.Helper()
+	shown, err := run(t, dir, steps...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown
+}
+
+func TestStepsAreNumberedAndTimed(t *testing.T) {
+	dir := repository(t)
+	shown := mustRun(t, dir, step("the first", "./one"), step("the second", "./two/v2"))
+	const want = `[1/2] building the first (about N with an empty cache)
+      done in N
+[2/2] building the second (about N with an empty cache)
+      done in N
+`
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
+	for _, program := range []string{"one", "two"} {
+		if _, err := os.Stat(filepath.Join(dir, "bin", program)); err != nil {
+			t.Errorf("program %s: %v", program, err)
+		}
+	}
+}
+
+func TestOnlyWhatIsOutOfDateIsBuilt(t *testing.T) {
+	change := func(name, content string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(t *testing.T, dir string)
+		step   build.Step
+		want   bool // built again
+	}{
+		"Same": {
+			reason: "nothing has changed", step: step("it", "./one"),
+		},
+		"Module": {
+			reason: "other versions may be required", step: step("it", "./one"), want: true,
+			change: change("tools/go.mod", "module example.com/tools\n\ngo 1.26.0\n"),
+		},
+		"Flags": {
+			reason: "the program would report another version", want: true,
+			step: build.Step{Name: "it", Dir: "tools", Packages: []string{"./one"}, Pinned: true, Variables: []string{"main.version=v2"}},
+		},
+		"Missing": {
+			reason: "the program was deleted", step: step("it", "./one"), want: true,
+			change: func(t *testing.T, dir string) {
+				t.Helper()
+				if err := os.Remove(filepath.Join(dir, "bin", "one")); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"NotPinned": {
+			reason: "the Go tool decides on programs of the repository itself", want: true,
+			step: build.Step{Name: "it", Dir: "tools", Packages: []string{"./one"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t)
+			mustRun(t, dir, step("it", "./one"))
+			if tc.change != nil {
+				tc.change(t, dir)
+			}
+			if shown := mustRun(t, dir, tc.step); (shown != "") != tc.want {
+				t.Errorf("%s: want built again %t, shown:\n%s", tc.reason, tc.want, shown)
+			}
+		})
+	}
+}
+
+func TestProgressIsShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		terminal bool
+		want     string
+	}{
+		"Log":      {reason: "a log gets a line for each report", want: `^\[1/1\] building it .*\n(      \d+ .*packages compiled \(\d+s\)\n)+      done in \d+s\n$`},
+		"Terminal": {reason: "on a terminal a report replaces the one before", terminal: true, want: `^\[1/1\] building it .*\n(\r\x1b\[K      \d+ .*packages compiled \(\d+s\))+\r\x1b\[K      done in \d+s\n$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t)
+			var shown bytes.Buffer
+			builder := build.Builder{Root: dir, Bin: filepath.Join(dir, "bin"), Out: &shown, Terminal: tc.terminal, Interval: time.Millisecond}
+			if err := builder.Run(t.Context(), step("it", "./one")); err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(tc.want).MatchString(shown.String()) {
+				t.Errorf("%s: shown:\n%q", tc.reason, shown.String())
+			}
+		})
+	}
+}
+
+func TestTagsLeaveCodeOut(t *testing.T) {
+	tagged := step("it", "./tagged")
+	tagged.Tags = []string{"without"}
+	mustRun(t, repository(t), tagged)
+}
+
+func TestFailureNamesStepAndCause(t *testing.T) {
+	dir := repository(t)
+	broken := step("the broken program", "./broken")
+	for range 2 { // a failed step is out of date
+		_, err := run(t, dir, broken)
+		if err == nil {
+			t.Fatal("a program that does not compile was built")
+		}
+		for _, want := range []string{"building the broken program", "undefined: undefined"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("want an error with %q, got %v", want, err)
+			}
+		}
+	}
+}
+
+// TestEveryToolIsBuilt holds that the steps build exactly what test/tools pins.
+func TestEveryToolIsBuilt(t *testing.T) {
+	file := filepath.Join(root, "test", "tools", "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pinned, built []string
+	for _, tool := range parsed.Tool {
+		pinned = append(pinned, tool.Path)
+	}
+	steps, err := build.Demo(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range append(steps, build.Tests()...) {
+		if step.Pinned {
+			built = append(built, step.Packages...)
+		}
+	}
+	slices.Sort(pinned)
+	slices.Sort(built)
+	if diff := cmp.Diff(pinned, built); diff != "" {
+		t.Errorf("programs (-pinned +built):\n%s", diff)
+	}
+}
+
+func TestMissingProgramNamesTheRemedy(t *testing.T) {
+	if _, err := build.Program("no-such-program"); err == nil || !strings.Contains(err.Error(), "run `make tools`") {
+		t.Errorf("want an error with the command that builds it, got %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package suite
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Lane is one call of "go test". Lanes run at the same time.
+type Lane struct {
+	// Flags are those of "go test" besides -json, -p and -race.
+	Flags []string
+	// Packages are import paths, in the order in which they start.
+	Packages []string
+	// Processes is how many packages are tested at a time.
+	Processes int
+	// Race turns the race detector on.
+	Race bool
+	// Verbose also shows the output of tests that pass.
+	Verbose bool
+	// Next, if not nil, runs after this lane.
+	Next *Lane
+}
+
+// arguments are those of the Go tool.
+func (l Lane) arguments() []string {
+	arguments := []string{"test", "-json", "-timeout", "45m", "-p", strconv.Itoa(l.Processes)}
+	if l.Race {
+		arguments = append(arguments, "-race")
+	}
+	return append(append(arguments, l.Flags...), l.Packages...)
+}
+
+// environment returns the variables of the Go tool that differ from those of
+// this process. The race detector needs cgo.
+func (l Lane) environment() []string {
+	if !l.Race {
+		return nil
+	}
+	// By default a program under the race detector sleeps for a second at its end.
+	return []string{"CGO_ENABLED=1", "GORACE=atexit_sleep_ms=50"}
+}
+
+// slowest are packages that take minutes, those that take longest first. They
+// start before the others, so that none of them runs alone at the end.
+func slowest() []string {
+	return []string{
+		module + "/test/e2e",
+		module + "/test/e2e/conformance",
+		module + "/test/e2e/scale",
+		module + "/runner/record",
+		module + "/test/narrative",
+		module + "/runner",
+		module + "/test/newcomer",
+		module + "/test/cluster",
+	}
+}
+
+// Unit returns the lanes with the tests that need no cluster.
+func Unit(all []Package) []Lane {
+	return []Lane{
+		{Packages: pick(all, func(p Package) bool { return !p.Cluster && p.Concurrent }), Processes: 2, Race: true},
+		{Packages: pick(all, func(p Package) bool { return !p.Cluster && !p.Concurrent }), Processes: 2},
+	}
+}
+
+// Cluster returns the lanes with the tests that start clusters. The tests of
+// faults come last, since they depend most on the speed of the machine.
+func Cluster(all []Package) []Lane {
+	faults := Faults()
+	return []Lane{
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent }), Processes: 2},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 1, Race: true, Next: &faults},
+	}
+}
+
+// Faults returns the lane with the tests of faults, which have a build tag.
+func Faults() Lane {
+	return Lane{
+		Flags: []string{"-count=1", "-tags", "faults", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults"},
+		Processes: 1, Verbose: true,
+	}
+}
+
+// pick returns the import paths of the packages that are wanted, the slowest
+// first.
+func pick(all []Package, wanted func(Package) bool) []string {
+	var picked []string
+	for _, p := range all {
+		if wanted(p) {
+			picked = append(picked, p.Path)
+		}
+	}
+	rank := func(path string) int {
+		if i := slices.Index(slowest(), path); i >= 0 {
+			return i
+		}
+		return len(slowest())
+	}
+	slices.SortStableFunc(picked, func(a, b string) int {
+		if byRank := rank(a) - rank(b); byRank != 0 {
+			return byRank
+		}
+		return strings.Compare(a, b)
+	})
+	return picked
+}

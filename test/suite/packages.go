@@ -1,0 +1,99 @@
+// Package suite answers: in which order, with which flags and how many at a time
+// do the tests run, so that the first results come early and no core is idle?
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// module is the path of the root module.
+const module = "github.com/openshift/update-preflight"
+
+// Package is a package that has tests.
+type Package struct {
+	// Path is the import path.
+	Path string
+	// Cluster reports whether its tests start a cluster.
+	Cluster bool
+	// Concurrent reports whether its own code uses goroutines, so that its tests
+	// run under the race detector.
+	Concurrent bool
+}
+
+// listed is a package in the output of "go list -json -test". The package for
+// which a test variant was compiled is ForTest.
+type listed struct {
+	ImportPath string   `json:"ImportPath"`
+	ForTest    string   `json:"ForTest"`
+	Imports    []string `json:"Imports"`
+	Deps       []string `json:"Deps"`
+}
+
+// List returns the packages with tests of the modules of the workspace in root,
+// by import path.
+func List(ctx context.Context, root string) ([]Package, error) {
+	patterns, err := goTool(ctx, root, "list", "-m", "-f", "{{.Dir}}/...")
+	if err != nil {
+		return nil, err
+	}
+	output, err := goTool(ctx, root, append([]string{"list", "-test", "-json=ImportPath,ForTest,Imports,Deps"}, strings.Fields(string(patterns))...)...)
+	if err != nil {
+		return nil, err
+	}
+	return parse(bytes.NewReader(output))
+}
+
+// parse reads the output of "go list -json -test".
+func parse(output io.Reader) ([]Package, error) {
+	imports, packages := map[string][]string{}, map[string]*Package{}
+	for decoder := json.NewDecoder(output); ; {
+		var found listed
+		if err := decoder.Decode(&found); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		if found.ForTest == "" {
+			imports[found.ImportPath] = found.Imports
+			continue
+		}
+		tested := packages[found.ForTest]
+		if tested == nil {
+			tested = &Package{Path: found.ForTest}
+			packages[found.ForTest] = tested
+		}
+		tested.Cluster = tested.Cluster || tested.Path == clusterPackage || slices.Contains(found.Deps, clusterPackage)
+	}
+	var all []Package
+	for _, tested := range packages {
+		tested.Concurrent = slices.ContainsFunc(imports[tested.Path], func(imported string) bool {
+			return imported == "sync" || imported == "golang.org/x/sync/errgroup"
+		})
+		all = append(all, *tested)
+	}
+	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
+}
+
+// clusterPackage starts clusters.
+const clusterPackage = module + "/test/cluster"
+
+func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
+	command.Dir = dir
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s: %w: %s", args[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return output, nil
+}

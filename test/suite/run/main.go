@@ -1,0 +1,51 @@
+// Run runs the tests of the repository: with -only unit those that need no
+// cluster, with -only faults those of faults, otherwise all. It runs in the root of
+// the repository.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/openshift/update-preflight/test/suite"
+)
+
+func main() {
+	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster) or \"faults\"")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	start := time.Now()
+	err := run(ctx, *only)
+	stop()
+	fmt.Printf("took %s\n", time.Since(start).Round(time.Second))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only string) error {
+	runner := suite.NewRunner(".", os.Stdout)
+	switch only {
+	case "", "unit":
+	case "faults":
+		return runner.Run(ctx, suite.Faults())
+	default:
+		return fmt.Errorf("-only %q: want unit or faults", only)
+	}
+	all, err := suite.List(ctx, ".")
+	if err != nil {
+		return err
+	}
+	err = runner.Run(ctx, suite.Unit(all)...)
+	if only == "unit" || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, runner.Run(ctx, suite.Cluster(all)...))
+}

@@ -1,0 +1,178 @@
+package suite_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/test/suite"
+)
+
+// root is the root of the repository.
+const root = "../.."
+
+const module = "github.com/openshift/update-preflight/"
+
+// repository writes a workspace with packages that pass, fail and do not
+// compile.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.work":             "go 1.26\n\nuse .\n",
+		"go.mod":              "module example.com/tested\n\ngo 1.26\n",
+		"good/good_test.go":   "package good\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) { t.Log(\"detail\") }\n",
+		"bad/bad_test.go":     "package bad\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"the cause\") }\n",
+		"broken/broken.go":    "package broken\n\nvar _ = undefined\n",
+		"broken/some_test.go": "package broken\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestRunReportsEachPackage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		lanes  []suite.Lane
+		shown  []string // patterns
+		hidden string
+		failed string // in the error; none if empty
+	}{
+		"Pass": {
+			reason: "a package that passes is one line",
+			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1}},
+			shown:  []string{`(?m)^pass  example\.com/tested/good +\d\.\ds$`}, hidden: "detail",
+		},
+		"Verbose": {
+			reason: "a verbose lane shows what passing tests print",
+			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1, Flags: []string{"-count=1"}, Verbose: true}},
+			shown:  []string{"detail", `(?m)^pass  example\.com/tested/good`},
+		},
+		"Fail": {
+			reason: "a failure shows the output of the package, and the others go on",
+			lanes:  []suite.Lane{{Packages: []string{"./bad", "./good"}, Processes: 1}},
+			shown:  []string{"the cause", `(?m)^fail  example\.com/tested/bad`, `(?m)^pass  example\.com/tested/good`},
+			failed: "failed: example.com/tested/bad",
+		},
+		"Build": {
+			reason: "a package that does not compile fails with the message of the compiler",
+			lanes:  []suite.Lane{{Packages: []string{"./broken"}, Processes: 1}},
+			shown:  []string{"undefined: undefined"}, failed: "failed: example.com/tested/broken",
+		},
+		"Next": {
+			reason: "a lane that fails does not keep the next from running",
+			lanes:  []suite.Lane{{Packages: []string{"./bad"}, Processes: 1, Next: &suite.Lane{Packages: []string{"./good"}, Processes: 1}}},
+			shown:  []string{`(?m)^pass  example\.com/tested/good`}, failed: "failed: example.com/tested/bad",
+		},
+		"Usage": {
+			reason: "a Go tool that tests nothing is an error with its message",
+			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1, Flags: []string{"-count=many"}}},
+			failed: `"many"`,
+		},
+		"Empty": {
+			reason: "a lane without packages runs nothing",
+			lanes:  []suite.Lane{{Processes: 1}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shown bytes.Buffer
+			err := suite.NewRunner(repository(t), &shown).Run(t.Context(), tc.lanes...)
+			if tc.failed == "" && err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if tc.failed != "" && (err == nil || !strings.Contains(err.Error(), tc.failed)) {
+				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.failed, err)
+			}
+			for _, pattern := range tc.shown {
+				if !regexp.MustCompile(pattern).MatchString(shown.String()) {
+					t.Errorf("%s: %q is not in\n%s", tc.reason, pattern, shown.String())
+				}
+			}
+			if tc.hidden != "" && strings.Contains(shown.String(), tc.hidden) {
+				t.Errorf("%s: %q is in\n%s", tc.reason, tc.hidden, shown.String())
+			}
+		})
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := suite.NewRunner(repository(t), &bytes.Buffer{}).Run(ctx, suite.Lane{Packages: []string{"./good"}, Processes: 1})
+	if err == nil {
+		t.Error("a run that was interrupted has succeeded")
+	}
+}
+
+// TestEveryPackageIsInOneLane holds that no test of the repository is left out
+// and none runs twice.
+func TestEveryPackageIsInOneLane(t *testing.T) {
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, run []string
+	for _, p := range all {
+		listed = append(listed, p.Path)
+	}
+	for _, lane := range append(suite.Unit(all), suite.Cluster(all)...) {
+		run = append(run, lane.Packages...)
+	}
+	slices.Sort(run)
+	if diff := cmp.Diff(listed, run); diff != "" {
+		t.Errorf("packages (-with tests +run):\n%s", diff)
+	}
+	for _, path := range []string{"preflight-sdk", "test/e2e/conformance", "runner"} {
+		if !slices.Contains(run, module+path) {
+			t.Errorf("%s is not run", path)
+		}
+	}
+}
+
+func TestListTellsPackagesApart(t *testing.T) {
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct {
+		reason              string
+		cluster, concurrent bool
+	}{
+		"collector/verdict": {reason: "pure code"},
+		"preflight-sdk":     {reason: "checks run in goroutines", concurrent: true},
+		"runner":            {reason: "goroutines, and an API server", cluster: true, concurrent: true},
+		"test/e2e":          {reason: "programs on a cluster", cluster: true},
+		"test/cluster":      {reason: "the clusters themselves", cluster: true, concurrent: true},
+	} {
+		i := slices.IndexFunc(all, func(p suite.Package) bool { return p.Path == module+path })
+		if i < 0 {
+			t.Errorf("%s is not listed", path)
+			continue
+		}
+		if got := all[i]; got.Cluster != want.cluster || got.Concurrent != want.concurrent {
+			t.Errorf("%s: %s: got %+v, want cluster %t, concurrent %t", path, want.reason, got, want.cluster, want.concurrent)
+		}
+	}
+}
+
+func TestSlowPackagesStartFirst(t *testing.T) {
+	all := []suite.Package{{Path: module + "a", Cluster: true}, {Path: module + "test/e2e", Cluster: true}, {Path: module + "test/e2e/scale", Cluster: true}}
+	want := []string{module + "test/e2e", module + "test/e2e/scale", module + "a"}
+	if diff := cmp.Diff(want, suite.Cluster(all)[0].Packages); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,90 @@
+package zoo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/test/release"
+)
+
+// Captive is an animal whose manifest is not part of a release yet.
+type Captive struct {
+	Animal
+	// Root makes the image run as root.
+	Root bool
+	// Endless checks get a shorter timeout.
+	Endless bool
+}
+
+// Cage is the namespace of a test's captive.
+func Cage(tb testing.TB) string {
+	tb.Helper()
+	return "cage-" + strings.ToLower(filepath.Base(tb.Name()))
+}
+
+// Manifest writes the manifest of a captive, with an image by tag as its author
+// writes it, and returns the arguments of "oc-preflight conformance".
+func (z *Zoo) Manifest(tb testing.TB, c Captive) []string {
+	tb.Helper()
+	c.Namespace = Cage(tb)
+	text, err := yaml.Marshal(c.Job("captive"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	beside := strings.ReplaceAll(c.Beside, "CAGE", c.Namespace)
+	file := filepath.Join(tb.TempDir(), "0000_50_zoo_11_captive.yaml")
+	if err := os.WriteFile(file, []byte(string(text)+"---\n"+beside), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	image := z.Image(tb, "zoo", "test/e2e/zoo")
+	if c.Root {
+		image = z.rootImage(tb)
+	}
+	args := []string{file, "--image", Source + "=" + image}
+	if c.Endless {
+		args = append(args, "--timeout", "20s")
+	}
+	return args
+}
+
+func (z *Zoo) rootImage(tb testing.TB) string {
+	tb.Helper()
+	binary, err := z.Binaries.Build(tb.Context(), "test/e2e/zoo")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	image, err := release.BuildImage(tb.Context(), z.cluster.Registry, "zoo-root", release.Image{
+		Files: map[string]release.File{"bin/preflight": {Mode: 0o755, Data: binary}}, Config: v1.Config{User: "0"},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return image
+}
+
+// Marked is the annotation that makes an object part of a captive's manifest.
+const Marked = `, annotations: {openshift.io/preflight-check: "true"}`
+
+// Access returns the documents that grant the captive these verbs on ConfigMaps.
+// CAGE stands for its namespace.
+func Access(verbs, annotations string) string {
+	meta := "metadata: {name: captive, namespace: CAGE" + annotations + "}"
+	return fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, %[1]s}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, %[1]s, rules: [{apiGroups: [""], resources: [configmaps], verbs: [%[2]s]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, %[1]s,
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: captive},
+ subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
+`, meta, verbs)
+}
+
+// AsCaptive makes a Job run as the ServiceAccount of Access.
+func AsCaptive(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "captive" }
