@@ -53,6 +53,9 @@ type Report struct {
 	// Standing is nil in the report that a run returns, and set when it is shown again
 	// later.
 	Standing *Standing `json:"standing,omitempty"`
+	// Actions are next steps for the findings together. A run returns none: the
+	// program that shows the report adds those of its own command line.
+	Actions []finding.Action `json:"actions,omitempty"`
 }
 
 // Removal is what became of the objects of the run. Where Left is empty, a final

@@ -219,8 +219,11 @@ func writeNext(p *page.Page, r Report) {
 	if open := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(open) > 0 {
 		p.Line("Fix these, then run the preflight again: %s", strings.Join(open, ","))
 	}
-	if names := acceptable(r.Findings); len(names) > 0 {
+	if names := r.Acceptable(); len(names) > 0 {
 		p.Line("Or accept those that may be accepted: %s", strings.Join(names, ","))
+	}
+	for _, action := range r.Actions {
+		p.Line("  $ %s", words.Line(action.Command, maxCommand))
 	}
 	switch {
 	case r.Run.Phase == PhaseRunning:
@@ -232,10 +235,13 @@ func writeNext(p *page.Page, r Report) {
 	}
 }
 
-// acceptable names the open findings that an administrator may accept.
-func acceptable(findings []finding.Finding) []string {
+// maxCommand bounds a command on one line, in bytes.
+const maxCommand = 4 << 10
+
+// Acceptable names the open findings that an administrator may accept.
+func (r Report) Acceptable() []string {
 	var names []string
-	for _, f := range findings {
+	for _, f := range r.Findings {
 		if f.Open() && f.Source.Acceptable() && !slices.Contains(names, f.Name) {
 			names = append(names, words.Line(f.Name, 256))
 		}

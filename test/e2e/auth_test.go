@@ -32,7 +32,7 @@ const viewer = `---
  subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
 `
 
-// Every command works for somebody who has the roles that "auth" prints for it.
+// Every command works for a user who has the roles that "auth" prints for it.
 // With any rule of them taken away, it names what is missing before it does
 // anything, or does without, as "auth" says.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRolesForAnyRelease(t *testing.T) {
 	got := o.call(t, "run", "--to", to)
 	complaint := errorLine(got.Stderr)
 	if got.Code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
-		t.Errorf("exit code %d, %q; want 1, and which rights nobody can give who has them not", got.Code, complaint)
+		t.Errorf("exit code %d, %q; want 1, and the permissions that the user cannot grant without having them", got.Code, complaint)
 	}
 	house.ExpectNothingLeft(t)
 }
@@ -135,7 +135,7 @@ func TestPullUnderItsRoles(t *testing.T) {
 	house.ExpectNothingLeft(t)
 }
 
-// A run without the optional rights goes on, and tells.
+// A run without the optional permissions continues, and reports them.
 func TestRunWithoutWhatIsOptional(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	o := appoint(t, "run", "--to", to)
@@ -144,16 +144,16 @@ func TestRunWithoutWhatIsOptional(t *testing.T) {
 			o.take(t, rule)
 		}
 	}
-	told := reported(t, 0, "--to", to, "--as", o.user)
+	decided := reported(t, 0, "--to", to, "--as", o.user)
 	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
-		if f := byName(told)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
+		if f := byName(decided)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
 			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, f, reason)
 		}
 	}
 	house.ExpectNothingLeft(t)
 }
 
-// officer is somebody who has the roles that "auth" prints, and no other.
+// officer is a user who has the roles that "auth" prints, and no other.
 type officer struct {
 	user string
 	// text is what was printed.
@@ -244,7 +244,7 @@ func (o officer) goWithout(t *testing.T, missing rule, command []string) {
 	switch {
 	case got.Code == 0 && named(optional):
 	case got.Code == 4 && named(optional) && strings.Contains(got.Stdout, "(Forbidden)"):
-		// The check that reads it could not tell, and says so.
+		// The check that reads it is inconclusive.
 	case got.Code == 1 && (named(complaint) || missing.Verbs[0] == "bind" && strings.Contains(complaint, "RBAC permissions not currently held")):
 		if strings.Contains(got.Stderr, "running the checks") || strings.Contains(got.Stderr, "running the check ") {
 			t.Errorf("something was started all the same:\n%s", got.Stderr)
@@ -316,7 +316,7 @@ func (o officer) settle(t *testing.T, of rule, given bool) {
 	}
 }
 
-// What an account that the cluster has may write is told, and that the guard
+// The write access of an existing account is reported, and that the guard
 // denies it; of a copy, what the roles of the release allow.
 func TestIdentitiesAreAudited(t *testing.T) {
 	writing := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
@@ -328,21 +328,21 @@ func TestIdentitiesAreAudited(t *testing.T) {
 	createAccount(t, house.Client(t), "auditor")
 	house.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
 	cleanUp(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
-	told := byName(reported(t, 0, "--to", to))
+	decided := byName(reported(t, 0, "--to", to))
 	for name, want := range map[string]struct {
 		reason, says string
 		outcome      preflight.Outcome
 	}{
-		"ReadOnlyAccess-" + zooNamespace + ".captive": {reason: "ReadOnly", outcome: preflight.Pass, says: "is a copy for this run, which by the roles of the release may get, list configmaps"},
-		"ReadOnlyAccess-" + zooNamespace + ".default": {reason: "ReadOnly", outcome: preflight.Pass, says: "may change nothing, says the API server to"},
+		"ReadOnlyAccess-" + zooNamespace + ".captive": {reason: "ReadOnly", outcome: preflight.Pass, says: "is a temporary copy; the roles of the release allow it to get, list configmaps"},
+		"ReadOnlyAccess-" + zooNamespace + ".default": {reason: "ReadOnly", outcome: preflight.Pass, says: "has no write access ("},
 		"ReadOnlyAccess-" + zooNamespace + ".auditor": {reason: "MayWrite", outcome: preflight.Warn, says: "in namespace kube-public"},
 	} {
-		f := told[name]
+		f := decided[name]
 		if f.Outcome != want.outcome || f.Reason != want.reason || !strings.Contains(f.Message, want.says) || f.Blocks {
 			t.Errorf("%s is %+v; want %s (%s) that says %q", name, f, want.outcome, want.reason, want.says)
 		}
 	}
-	if message := told["ReadOnlyAccess-"+zooNamespace+".auditor"].Message; !strings.Contains(message, "the read-only guard of the run denies that") {
+	if message := decided["ReadOnlyAccess-"+zooNamespace+".auditor"].Message; !strings.Contains(message, "the read-only guard of the run denies it") {
 		t.Errorf("who denies what it may write is not in %q", message)
 	}
 	house.ExpectNothingLeft(t)

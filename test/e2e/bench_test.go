@@ -70,8 +70,8 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	if err := command.Start(); err != nil {
 		b.Fatal(err)
 	}
-	var told report.Report
-	if err := json.NewDecoder(stdout).Decode(&told); err != nil {
+	var decided report.Report
+	if err := json.NewDecoder(stdout).Decode(&decided); err != nil {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
 	at := time.Now()
@@ -79,7 +79,7 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
 	var last time.Time
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		ended, err := time.Parse(time.RFC3339Nano, f.Evidence["ended"])
 		if err == nil && ended.After(last) {
 			last = ended
@@ -91,7 +91,7 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	return at.Sub(start), at.Sub(last)
 }
 
-// writeJobs writes the Jobs as somebody would apply them who had no preflight.
+// writeJobs writes the Jobs as they would be applied without preflight.
 func writeJobs(b *testing.B, animals map[string]animal) string {
 	b.Helper()
 	image := house.Image(b, "zoo", "test/e2e/zoo")

@@ -27,7 +27,7 @@ type ending struct {
 	waits bool
 }
 
-// endings is everything that is told apart. Each is a real pod on a real node,
+// endings are all endings of a check that are distinguished. Each is a real pod on a real node,
 // or a real refusal of one.
 func endings() map[string]ending {
 	const animalFinding = "Zoo.Animal"
@@ -61,8 +61,8 @@ func endings() map[string]ending {
 		},
 		"service-account": {
 			reason:  "a ServiceAccount that neither the release brings nor the cluster has",
-			animal:  animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "nobody-knows" }},
-			outcome: preflight.Unknown, want: "ServiceAccountMissing", says: "nobody-knows",
+			animal:  animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "missing-account" }},
+			outcome: preflight.Unknown, want: "ServiceAccountMissing", says: "missing-account",
 		},
 		"admission": {
 			reason: "a pod that admission refuses",
@@ -81,7 +81,7 @@ func endings() map[string]ending {
 			animal: animal{Ending: "pass", Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing", says: "/bin/preflight",
 		},
 		"oom": {
-			reason: "a check that is killed for its memory could not tell",
+			reason: "a check that is killed for its memory is inconclusive",
 			animal: animal{Ending: "oom", Plain: true, Change: func(job *batchv1.Job) {
 				job.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
 			}},
@@ -130,12 +130,12 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 	}
 	publish(t, animals)
 	restrict(t)
-	told := reported(t, code, "--to", to, "--timeout", timeout)
-	if told.Verdict.Decision != decision {
-		t.Errorf("decision %s, want %s", told.Verdict.Decision, decision)
+	decided := reported(t, code, "--to", to, "--timeout", timeout)
+	if decided.Verdict.Decision != decision {
+		t.Errorf("decision %s, want %s", decided.Verdict.Decision, decision)
 	}
 	found := map[string]finding.Finding{}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		found[f.Name] = f
 		if f.Job != nil {
 			found[jobOf(f)] = f
@@ -151,8 +151,8 @@ func expectEndings(t *testing.T, timeout string, decision verdict.Decision, code
 		})
 	}
 	// The built-in checks had to report too.
-	if all := told.Expected.Checks; told.Expected.Reported != all || all <= len(animals) {
-		t.Errorf("%d of %d reported, want all, and more than the release's %d", told.Expected.Reported, all, len(animals))
+	if all := decided.Expected.Checks; decided.Expected.Reported != all || all <= len(animals) {
+		t.Errorf("%d of %d reported, want all, and more than the release's %d", decided.Expected.Reported, all, len(animals))
 	}
 	house.ExpectNothingLeft(t)
 }

@@ -24,15 +24,15 @@ func TestChecksCannotWrite(t *testing.T) {
 		t.Fatalf("the account may not write anyway: %s", allowed)
 	}
 
-	told := reported(t, 4, "--to", to)
-	if guard := byName(told)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
+	decided := reported(t, 4, "--to", to)
+	if guard := byName(decided)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
 		t.Errorf("the guard is %+v, want it in place", guard)
 	}
-	audit := byName(told)["ReadOnlyAccess-"+zooNamespace+".writer"]
-	if audit.Outcome != preflight.Warn || !strings.Contains(audit.Message, "the read-only guard of the run denies that") {
+	audit := byName(decided)["ReadOnlyAccess-"+zooNamespace+".writer"]
+	if audit.Outcome != preflight.Warn || !strings.Contains(audit.Message, "the read-only guard of the run denies it") {
 		t.Errorf("the account is %+v, want a warning of what it may, and who denies it", audit)
 	}
-	f := byName(told)["Zoo.Animal"]
+	f := byName(decided)["Zoo.Animal"]
 	if f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "only reads, but this one tried to create configmaps "+zooNamespace+"/droppings") {
 		t.Errorf("%s: %q; want Unknown, and what it tried", f.Outcome, f.Message)
 	}

@@ -35,8 +35,8 @@ func TestNodesPullImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			publish(t, tc.animals)
-			told := reported(t, tc.code, "--to", to, "--images", tc.mode)
-			found := byName(told)
+			decided := reported(t, tc.code, "--to", to, "--images", tc.mode)
+			found := byName(decided)
 			pulled := found["ImagePull"]
 			if got := fmt.Sprintf("%s %s", pulled.Outcome, pulled.Reason); got != tc.want || !strings.Contains(pulled.Message, tc.says) {
 				t.Errorf("%s: %s: %q, want %s: %q", tc.reason, got, pulled.Message, tc.want, tc.says)
@@ -44,8 +44,8 @@ func TestNodesPullImages(t *testing.T) {
 			if space := found["NodeDiskSpace"]; space.Source != finding.SourceImage || space.Evidence["nodesWithKnownSpace"] != "1" {
 				t.Errorf("%s: %+v, want what the kubelet says about its disk", tc.reason, space)
 			}
-			if told.Verdict.Decision != tc.decision {
-				t.Errorf("%s: %s, want %s", tc.reason, told.Verdict.Decision, tc.decision)
+			if decided.Verdict.Decision != tc.decision {
+				t.Errorf("%s: %s, want %s", tc.reason, decided.Verdict.Decision, tc.decision)
 			}
 			house.ExpectNothingLeft(t)
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
-// Ctrl-C ends a run in order: what is known is told, nothing is left.
+// Ctrl-C ends a run: the findings so far are reported, and no object is left.
 func TestInterruptLeavesNothing(t *testing.T) {
 	publish(t, map[string]animal{"sleepy": {Ending: "sleep"}, "healthy": {Ending: "pass"}})
 	command := preflightCommand(t, "run", "--to", to, "-o", "json")
@@ -45,42 +45,42 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		said += lines.Text() + "\n"
 	}
 	_ = command.Wait() // the exit code says it
-	if !strings.Contains(said, "objects of the run were deleted, and listing everything again found none") {
+	if !strings.Contains(said, "objects of the run were deleted; a final list found none left") {
 		t.Error("that nothing is left is not said")
 	}
 	if got := command.ProcessState.ExitCode(); got != 130 {
 		t.Errorf("exit code %d, want 130", got)
 	}
-	var told report.Report
-	if err := json.Unmarshal(stdout.Bytes(), &told); err != nil {
+	var decided report.Report
+	if err := json.Unmarshal(stdout.Bytes(), &decided); err != nil {
 		t.Fatal(err)
 	}
-	if told.Run.Phase != report.PhaseInterrupted || told.Verdict.Decision != verdict.Undecided {
-		t.Errorf("phase %s, decision %s; want Interrupted, Undecided", told.Run.Phase, told.Verdict.Decision)
+	if decided.Run.Phase != report.PhaseInterrupted || decided.Verdict.Decision != verdict.Undecided {
+		t.Errorf("phase %s, decision %s; want Interrupted, Undecided", decided.Run.Phase, decided.Verdict.Decision)
 	}
-	if f := byName(told)["Zoo.Animal"]; f.Outcome != "Pass" {
-		t.Errorf("what had been said before is lost: %+v", told.Findings)
+	if f := byName(decided)["Zoo.Animal"]; f.Outcome != "Pass" {
+		t.Errorf("what had been said before is lost: %+v", decided.Findings)
 	}
 	house.ExpectNothingLeft(t)
 }
 
-// --keep leaves the Jobs for whoever wants to look.
+// --keep leaves the Jobs for inspection.
 func TestKeepLeavesTheJobs(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	told := reported(t, 0, "--to", to, "--keep")
-	out := house.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+told.Run.ID, "-o", "name")
+	decided := reported(t, 0, "--to", to, "--keep")
+	out := house.Kubectl(t, "get", "jobs", "-A", "-l", "preflight.openshift.io/run="+decided.Run.ID, "-o", "name")
 	if !strings.Contains(out, "job.batch/healthy-") {
 		t.Errorf("the Job is gone:\n%s", out)
 	}
-	got := call(t, "cleanup", told.Run.ID)
-	if got.Code != 0 || !strings.Contains(got.Stdout, told.Run.ID) {
+	got := call(t, "cleanup", decided.Run.ID)
+	if got.Code != 0 || !strings.Contains(got.Stdout, decided.Run.ID) {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	// The report lists what there is to delete: Job and guard.
-	if len(told.Created) != 3 {
-		t.Errorf("created %+v, want a Job, a policy and its binding", told.Created)
+	// The report lists the objects to delete: Job and guard.
+	if len(decided.Created) != 3 {
+		t.Errorf("created %+v, want a Job, a policy and its binding", decided.Created)
 	}
-	for _, object := range told.Created {
+	for _, object := range decided.Created {
 		if !strings.Contains(got.Stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.Stdout, object.Name+"\n") {
 			t.Errorf("%s %s was created, and is not said to be deleted:\n%s", object.Kind, object.Name, got.Stdout)
 		}
@@ -111,12 +111,12 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 	if out := house.Kubectl(t, "get", "jobs", "-n", zooNamespace, "-o", "name"); !strings.Contains(out, "job.batch/sleepy-") {
 		t.Fatalf("the killed run left nothing, so this proves nothing:\n%s", out)
 	}
-	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "has nothing in the cluster any more") ||
+	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
 		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	house.ExpectNothingLeft(t)
-	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "no run has anything") {
+	if got := call(t, "cleanup", "--all"); got.Code != 0 || !strings.Contains(got.Stdout, "no run has objects in the cluster") {
 		t.Errorf("cleanup of nothing: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 }
@@ -124,10 +124,10 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 // A run never has more unfinished Jobs than it may.
 func TestParallelismIsKept(t *testing.T) {
 	publish(t, map[string]animal{"one": {Ending: "slow"}, "two": {Ending: "slow"}, "three": {Ending: "slow"}})
-	told := reported(t, 0, "--to", to, "--parallelism", "1")
+	decided := reported(t, 0, "--to", to, "--parallelism", "1")
 	type span struct{ start, end string }
 	var spans []span
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Job != nil {
 			spans = append(spans, span{f.Job.StartTime, f.Job.CompletionTime})
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // preflightCommand is oc-preflight on the cluster of the tests. What runs a
-// preflight is told where the monitoring is, and to run what passed before again.
+// preflight gets the URL of the monitoring, and runs the checks that passed again.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	if args[0] == "run" {
@@ -33,16 +33,16 @@ func reported(tb testing.TB, code int, args ...string) report.Report {
 	if got.Code != code {
 		tb.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.Code, code, got.Stderr, got.Stdout)
 	}
-	var told report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &told); err != nil {
+	var decided report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil {
 		tb.Fatalf("run %v: %v\n%s", args, err, got.Stdout)
 	}
-	return told
+	return decided
 }
 
-func byName(told report.Report) map[string]finding.Finding {
+func byName(decided report.Report) map[string]finding.Finding {
 	findings := map[string]finding.Finding{}
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		findings[f.Name] = f
 	}
 	return findings

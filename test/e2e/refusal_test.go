@@ -19,11 +19,11 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 		want   string
 	}{
 		"Unsigned": {
-			reason: "nobody vouches for it", want: "NoSignature",
+			reason: "it has no signature", want: "NoSignature",
 			spoil: func(w *world) { w.State.Signatures = nil },
 		},
 		"OtherKey": {
-			reason: "somebody vouches for it whom the cluster does not trust", want: "UnknownKey",
+			reason: "it is signed by a key that the cluster does not trust", want: "UnknownKey",
 			spoil: func(w *world) {
 				signatures := w.State.Signatures
 				w.Sign(t)
@@ -37,18 +37,18 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 			forget(t)
 			w.Apply(t)
 
-			told := reported(t, 3, "--to", to)
-			signature := byName(told)["ReleaseSignature"]
+			decided := reported(t, 3, "--to", to)
+			signature := byName(decided)["ReleaseSignature"]
 			if signature.Outcome != preflight.Fail || signature.Reason != tc.want {
 				t.Errorf("%s: %s (%s), want Fail (%s)", tc.reason, signature.Outcome, signature.Reason, tc.want)
 			}
-			if told.Verdict.Decision != verdict.Blocked || told.Target.Verified {
-				t.Errorf("%s: %s, verified %t; want Blocked, false", tc.reason, told.Verdict.Decision, told.Target.Verified)
+			if decided.Verdict.Decision != verdict.Blocked || decided.Target.Verified {
+				t.Errorf("%s: %s, verified %t; want Blocked, false", tc.reason, decided.Verdict.Decision, decided.Target.Verified)
 			}
-			if told.CVO.Accepts == nil || *told.CVO.Accepts || told.CVO.Reason != "RetrievePayload" {
-				t.Errorf("%s: cvo %+v, want that it refuses at RetrievePayload", tc.reason, told.CVO)
+			if decided.CVO.Accepts == nil || *decided.CVO.Accepts || decided.CVO.Reason != "RetrievePayload" {
+				t.Errorf("%s: cvo %+v, want that it refuses at RetrievePayload", tc.reason, decided.CVO)
 			}
-			for _, f := range told.Findings {
+			for _, f := range decided.Findings {
 				if f.Source == finding.SourceJob {
 					t.Errorf("%s: %s was launched", tc.reason, f.Name)
 				}
@@ -91,7 +91,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	}{
 		"Tag": {
 			reason: "a tag is not what was verified",
-			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: 2, want: []string{"has no digest", "--force"},
+			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: 2, want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
 			reason: "a pull spec that is none",
@@ -102,7 +102,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: 2, want: []string{"sha256:abc"},
 		},
 		"UnknownVersion": {
-			reason: "a version nobody offers, and those that somebody does",
+			reason: "an unknown version; the error lists the known ones",
 			args:   []string{"--to", "4.99.0"}, code: 2, want: []string{"4.99.0", to},
 		},
 		"UnknownCheck": {
@@ -119,14 +119,14 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		},
 		"Permissions": {
 			reason: "all permissions that are missing are named at once",
-			args:   []string{"--to", to, "--as", "nobody"}, code: 1,
+			args:   []string{"--to", to, "--as", "stranger"}, code: 1,
 			want: []string{
 				"get clusterversions.config.openshift.io", "release-verification in namespace openshift-config-managed",
 				"watch jobs.batch", "get pods/log",
 			},
 		},
 		"PermissionToRun": {
-			reason: "whoever may look at everything may not yet run Jobs",
+			reason: "a user with read access may not run Jobs",
 			args:   []string{"--to", to, "--as", "reader"}, code: 1,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",

@@ -89,12 +89,12 @@ func follow(t *testing.T, remedy story.Remedy) {
 func TestReportHasItsShape(t *testing.T) {
 	publish(t, map[string]animal{"ill": {Ending: "fail"}})
 	got := call(t, "run", "--to", to, "-o", "json")
-	var told map[string]any
-	if err := json.Unmarshal([]byte(got.Stdout), &told); err != nil {
+	var decided map[string]any
+	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil {
 		t.Fatal(err)
 	}
 	shape := map[string][]string{
-		"":         {"apiVersion", "cluster", "created", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
+		"":         {"actions", "apiVersion", "cluster", "created", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
 		"run":      {"completionTime", "id", "phase", "startTime", "toolVersion"},
 		"cluster":  {"id", "image", "kubernetes", "version"},
 		"target":   {"image", "signers", "updateKind", "verified", "version"},
@@ -103,17 +103,17 @@ func TestReportHasItsShape(t *testing.T) {
 		"cvo":      {"accepts", "message", "reason"},
 	}
 	for section, want := range shape {
-		fields := told
+		fields := decided
 		if section != "" {
-			fields, _ = told[section].(map[string]any)
+			fields, _ = decided[section].(map[string]any)
 		}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); diff != "" {
 			t.Errorf("fields of %q: -want +got:\n%s", section, diff)
 		}
 	}
-	findings, _ := told["findings"].([]any)
+	findings, _ := decided["findings"].([]any)
 	first, _ := findings[0].(map[string]any)
-	want := []string{"blocks", "job", "message", "name", "outcome", "reason", "remediation", "source"}
+	want := []string{"blocks", "effect", "job", "message", "name", "outcome", "reason", "remediation", "source"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(first))); diff != "" {
 		t.Errorf("fields of a finding: -want +got:\n%s", diff)
 	}

@@ -75,7 +75,7 @@ const (
 
 // AtWrite calls hook at a moment of a write, which is named as in [Request], and
 // then breaks the client's connection. A hook that kills the client makes this
-// the moment of its death, however many others of its requests are under way.
+// the moment of its death, however many others of its requests are in progress.
 func AtWrite(write string, moment Moment, hook func()) Fault {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

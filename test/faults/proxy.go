@@ -24,7 +24,7 @@ import (
 )
 
 // Proxy is an API server on the loopback interface, without TLS, to which
-// everybody is whom the configuration of Start says.
+// everyUser is the user of the configuration of Start.
 type Proxy struct {
 	// URL is where it listens.
 	URL string
@@ -35,7 +35,7 @@ type Proxy struct {
 	requests []Request
 	// writes counts those of each kind.
 	writes map[string]int
-	// watches are those under way, expired the paths of those that may not be
+	// watches are those in progress, expired the paths of those that may not be
 	// taken up again where they were.
 	watches map[*watch]bool
 	expired map[string]bool
@@ -85,6 +85,6 @@ func (p *Proxy) Kubeconfig(path string) error {
 	}, path)
 }
 
-// CutConnections breaks all connections with what is under way on them, as a
+// CutConnections breaks all connections with the requests in progress on them, as a
 // load balancer does that is restarted. New ones are taken.
 func (p *Proxy) CutConnections() { p.server.CloseClientConnections() }

@@ -173,7 +173,7 @@ func TestWritesAreCounted(t *testing.T) {
 }
 
 // TestAtWrite holds that a write which is lost before it arrives is not done,
-// that one whose answer is lost is, and that the client cannot tell.
+// that one whose answer is lost is, and that the client cannot distinguish the two.
 func TestAtWrite(t *testing.T) {
 	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
 		t.Run(string(moment), func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSlow holds that an answer is late, and that nobody waits for a client
+// TestSlow holds that a response is late, and that the proxy does not wait for a client
 // that has gone.
 func TestSlow(t *testing.T) {
 	const late = 50 * time.Millisecond
@@ -293,7 +293,7 @@ func TestWatches(t *testing.T) {
 				}
 			}
 			if got := refused() > 0; got != tc.refused {
-				t.Errorf("%s: told that the version is too old: %t, want %t", tc.reason, got, tc.refused)
+				t.Errorf("%s: the version is rejected as too old: %t, want %t", tc.reason, got, tc.refused)
 			}
 		})
 	}
@@ -322,7 +322,7 @@ func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func
 	must(t, err)
 	factory.StartWithContext(t.Context())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("the informer never knew what there is")
+		t.Fatal("the informer did not sync")
 	}
 	return func(name string) {
 			t.Helper()
@@ -343,7 +343,7 @@ func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func
 		}
 }
 
-// TestClosedProxy holds that nothing is under way after the end.
+// TestClosedProxy holds that no request is in progress after the end.
 func TestClosedProxy(t *testing.T) {
 	p := start(t)
 	events, err := through(t, p).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})

@@ -7,13 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// watch is one that is under way.
+// watch is one that is in progress.
 type watch struct {
 	path string
 	cut  context.CancelFunc
 }
 
-// CutWatches breaks all watches that are under way, in the middle of what they
+// CutWatches breaks all watches in progress, in the middle of what they
 // say.
 func (p *Proxy) CutWatches() {
 	p.mutex.Lock()
@@ -23,7 +23,7 @@ func (p *Proxy) CutWatches() {
 	}
 }
 
-// ExpireWatches breaks all watches that are under way, and once refuses to take
+// ExpireWatches breaks all watches in progress, and once refuses to take
 // each of them up again where it was: the resource version is too old, as it is
 // when etcd was compacted meanwhile.
 func (p *Proxy) ExpireWatches() {
@@ -65,7 +65,7 @@ func (p *Proxy) begin(begun *watch) (ended func()) {
 	}
 }
 
-// tooOld is true, once, for a watch that goes on where an expired one was.
+// tooOld is true, once, for a watch that continues an expired one.
 func (p *Proxy) tooOld(r *http.Request) bool {
 	version := r.URL.Query().Get("resourceVersion")
 	p.mutex.Lock()

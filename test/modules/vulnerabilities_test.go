@@ -57,7 +57,7 @@ func TestCheckVulnerabilities(t *testing.T) {
 			want: "govulncheck in lib: exit status", prints: "GO-2026-0001",
 		},
 		"Unreachable": {
-			reason: "a database that cannot be reached is told apart", database: closed.URL, unreachable: true, want: "connection refused",
+			reason: "a database that cannot be reached is distinguished", database: closed.URL, unreachable: true, want: "connection refused",
 		},
 		"Broken": {
 			reason: "a database that answers with an error is a failure", database: broken.URL, want: "404 Not Found",

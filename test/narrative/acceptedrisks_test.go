@@ -59,7 +59,7 @@ func riskNamed(name string) configv1.ConditionalUpdateRisk {
 	}[name]
 }
 
-// conditional is an update with these risks, of which nobody has evaluated
+// conditional is an update with these risks, which are not evaluated
 // anything yet.
 func conditional(version, image string, risks ...string) configv1.ConditionalUpdate {
 	update := configv1.ConditionalUpdate{
@@ -319,7 +319,7 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 		cvoRefuses("PreconditionChecks", "a member is missing")
 	// Patch updates do not ask for any of it.
 	s.run(ready, "--to", "4.18.17", "--accept", bootImages).because(names{accepted: []string{bootImages}}).lacks(etcd)
-	if told := s.run(ready, "--to", "4.19.1", "--force"); !told.verdict.Forced {
+	if decided := s.run(ready, "--to", "4.19.1", "--force"); !decided.verdict.Forced {
 		t.Error("the verdict does not say that it is forced")
 	}
 }

@@ -39,7 +39,7 @@ func TestAnAckIsWanted(t *testing.T) {
 		cvoRefuses("PreconditionChecks", removalsGate).
 		finds(removalsGate, preflight.Fail, "AdminAckRequired", strings.TrimSpace(removalsText), "oc preflight ack "+removals, "https://docs.example.com/removals")
 	s.run(ready, "--to", "4.8.58").because(names{}).finds("AdminAck", preflight.Skipped, "NotConcerned")
-	// Nobody accepts it as a risk, but it can be forced.
+	// It cannot be accepted as a risk, but it can be forced.
 	s.explain(blocked, "4.9.59", "--accept", removalsGate).finds("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", removalsGate)
 	if forced := s.run(ready, "--to", "4.9.59", "--force"); !forced.verdict.Forced {
 		t.Error("the verdict does not say that it is forced")

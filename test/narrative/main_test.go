@@ -1,5 +1,5 @@
-// Package narrative_test asks: does the product tell what the enhancements ask
-// for? Their stories are told to the program on real API servers with the CRDs
+// Package narrative_test answers: does the product report what the enhancements
+// require? Their stories are run with the program on real API servers with the CRDs
 // of two feature sets, with real releases in a real registry, real signatures
 // and a real Prometheus. No node is needed: what a release's own checks find is
 // the matter of test/e2e.
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// stage is a cluster on which one story is told at a time.
+// stage is a cluster on which one story is run at a time.
 type stage struct {
 	cluster *cluster.Cluster
 	turn    sync.Mutex
@@ -47,7 +47,7 @@ type stage struct {
 
 func (s *stage) set(c *cluster.Cluster) { s.cluster = c }
 
-// program is oc-preflight, built once, as somebody would build it.
+// program is oc-preflight, built once, as a user would build it.
 var program = sync.OnceValues(func() (string, error) {
 	path, err := filepath.Abs(filepath.Join(byDefault.cluster.Dir, "bin", "oc-preflight"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// Where the monitoring does not answer, nobody knows of alerts, nor whether
+// Where the monitoring does not respond, alerts are unknown, and so is whether
 // risks apply: that is Undecided, and never Ready. CVO would go on.
 func TestMonitoringThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
@@ -21,8 +21,8 @@ func TestMonitoringThatDoesNotAnswer(t *testing.T) {
 	for name, story := range map[string]struct {
 		reason, url, says string
 	}{
-		"Down":         {"nobody listens", stopped.URL, "Unreachable"},
-		"Unauthorized": {"it wants a token that nobody has", prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL, "Unauthorized"},
+		"Down":         {"the server does not listen", stopped.URL, "Unreachable"},
+		"Unauthorized": {"it requires another token", prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL, "Unauthorized"},
 		"Forbidden":    {"it wants another one", prometheus.Saying(t, http.StatusForbidden, "Forbidden").URL, "Forbidden"},
 		"Elsewhere":    {"it is no Prometheus", prometheus.Saying(t, http.StatusOK, "<html>").URL, "BadAnswer"},
 	} {
@@ -42,7 +42,7 @@ func TestMonitoringThatDoesNotAnswer(t *testing.T) {
 	s.monitoring = prometheus.Silent(t).URL
 	slow := s.run(undecided, "--to", "4.18.17", "--timeout", "5s", "--accept", bootImages)
 	if !slices.Contains(slow.verdict.Undecided, "Alerts") {
-		t.Errorf("%+v, want that nobody could read the alerts", slow.verdict)
+		t.Errorf("%+v, want the alerts to be Unknown", slow.verdict)
 	}
 }
 
@@ -64,7 +64,7 @@ spec: {host: 127.0.0.1, to: {kind: Service, name: thanos-querier, weight: 100}}
 	s.explain(undecided, "4.18.16").
 		because(names{undecided: []string{"Alerts"}}).
 		finds("Alerts", preflight.Unknown, "NoToken", "oc login")
-	// With a token it is asked, and here nobody listens.
+	// With a token the request is sent, and here no server listens.
 	s.explain(undecided, "4.18.16", "--token", "sha256~none").
 		because(names{undecided: []string{"Alerts"}})
 }

@@ -70,23 +70,23 @@ func (s *scene) end(args ...string) ended {
 }
 
 // run runs a whole preflight, and reads its report.
-func (s *scene) run(code int, args ...string) told {
+func (s *scene) run(code int, args ...string) decided {
 	s.t.Helper()
 	var made report.Report
 	got := s.read(&made, append([]string{"run"}, args...))
-	said := told{t: s.t, verdict: made.Verdict, cvo: made.CVO, findings: made.Findings}
+	said := decided{t: s.t, verdict: made.Verdict, cvo: made.CVO, findings: made.Findings}
 	return said.ended(code, got, args)
 }
 
 // explain asks for one target only, without reading its release.
-func (s *scene) explain(code int, to string, args ...string) told {
+func (s *scene) explain(code int, to string, args ...string) decided {
 	s.t.Helper()
 	var made report.Targets
 	got := s.read(&made, append([]string{"targets", "--to", to}, args...))
 	if len(made.Targets) != 1 {
 		s.t.Fatalf("%d targets, want one: %+v", len(made.Targets), made.Targets)
 	}
-	said := told{t: s.t, verdict: made.Targets[0].Verdict, cvo: made.Targets[0].CVO}
+	said := decided{t: s.t, verdict: made.Targets[0].Verdict, cvo: made.Targets[0].CVO}
 	for _, f := range made.Findings {
 		said.findings = append(said.findings, f.Finding)
 	}
@@ -111,8 +111,8 @@ func (s *scene) read(into any, args []string) ended {
 	return got
 }
 
-// told is what the program says of one update.
-type told struct {
+// decided is the report of the program on one update.
+type decided struct {
 	t        testing.TB
 	verdict  verdict.Verdict
 	cvo      report.CVO
@@ -120,7 +120,7 @@ type told struct {
 }
 
 // ended expects that exit code.
-func (o told) ended(code int, got ended, args []string) told {
+func (o decided) ended(code int, got ended, args []string) decided {
 	o.t.Helper()
 	if got.code != code {
 		o.t.Errorf("%s: exit code %d, want %d, because of\n%s\n%s", strings.Join(args, " "), got.code, code, o.open(), got.stderr)
@@ -132,7 +132,7 @@ func (o told) ended(code int, got ended, args []string) told {
 type names struct{ blocking, undecided, accepted []string }
 
 // because expects exactly these causes.
-func (o told) because(want names) told {
+func (o decided) because(want names) decided {
 	o.t.Helper()
 	got := names{o.verdict.Blocking, o.verdict.Undecided, o.verdict.Accepted}
 	for _, list := range []*[]string{&want.blocking, &want.undecided, &want.accepted} {
@@ -147,7 +147,7 @@ func (o told) because(want names) told {
 }
 
 // open are the findings that count, for who looks into a failure.
-func (o told) open() string {
+func (o decided) open() string {
 	var lines []string
 	for _, f := range o.findings {
 		if f.Open() {
@@ -159,7 +159,7 @@ func (o told) open() string {
 
 // finds expects a finding of that name, outcome and reason whose texts have
 // these words in them.
-func (o told) finds(name string, outcome preflight.Outcome, reason string, words ...string) told {
+func (o decided) finds(name string, outcome preflight.Outcome, reason string, words ...string) decided {
 	o.t.Helper()
 	for _, f := range o.findings {
 		if f.Name != name || f.Outcome != outcome || f.Reason != reason {
@@ -184,18 +184,18 @@ func (o told) finds(name string, outcome preflight.Outcome, reason string, words
 }
 
 // lacks expects no finding of that name.
-func (o told) lacks(name string) told {
+func (o decided) lacks(name string) decided {
 	o.t.Helper()
 	for _, f := range o.findings {
 		if f.Name == name {
-			o.t.Errorf("%s is told of: %s (%s): %s", name, f.Outcome, f.Reason, f.Message)
+			o.t.Errorf("%s is reported: %s (%s): %s", name, f.Outcome, f.Reason, f.Message)
 		}
 	}
 	return o
 }
 
-// cvoTakes expects that this cluster's CVO would go on with the same request.
-func (o told) cvoTakes() told {
+// cvoTakes expects that this cluster's CVO would accept the same request.
+func (o decided) cvoTakes() decided {
 	o.t.Helper()
 	if o.cvo.Accepts == nil || !*o.cvo.Accepts || o.cvo.Reason != "PayloadLoaded" {
 		o.t.Errorf("cvo: %s: %s; want that it takes the update", o.cvo.Reason, o.cvo.Message)
@@ -204,7 +204,7 @@ func (o told) cvoTakes() told {
 }
 
 // cvoRefuses expects that it would not, and why.
-func (o told) cvoRefuses(reason, words string) told {
+func (o decided) cvoRefuses(reason, words string) decided {
 	o.t.Helper()
 	if o.cvo.Accepts == nil || *o.cvo.Accepts || o.cvo.Reason != reason || !strings.Contains(o.cvo.Message, words) {
 		o.t.Errorf("cvo: %s: %s; want that it refuses the update: %s: %s", o.cvo.Reason, o.cvo.Message, reason, words)

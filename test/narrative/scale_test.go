@@ -73,11 +73,11 @@ func TestManyTargetsAreOneLook(t *testing.T) {
 	t.Parallel()
 	s := on(t, &techPreview)
 	front := crowded(t, s)
-	told, requests, memory := s.judgeAll(front)
-	if len(told.Targets) != manyTargets {
-		t.Errorf("%d targets, want %d", len(told.Targets), manyTargets)
+	decided, requests, memory := s.judgeAll(front)
+	if len(decided.Targets) != manyTargets {
+		t.Errorf("%d targets, want %d", len(decided.Targets), manyTargets)
 	}
-	for _, target := range told.Targets {
+	for _, target := range decided.Targets {
 		if len(target.Verdict.Blocking) == 0 || len(target.Verdict.Undecided) > 0 {
 			t.Fatalf("%s: %+v, want that half of the risks apply", target.Version, target.Verdict)
 		}
@@ -128,13 +128,13 @@ func numbered(i int) configv1.ConditionalUpdateRisk {
 	query := i % manyQueries
 	return configv1.ConditionalUpdateRisk{
 		Name: fmt.Sprintf("SomethingOfOperator%03dBreaksOnUpdate", i), URL: fmt.Sprintf("https://issues.redhat.com/browse/OCPBUGS-%05d", i),
-		Message: fmt.Sprintf("Clusters in which operator %03d has seen something before may find that it is broken after the update, until somebody mends it.", i),
+		Message: fmt.Sprintf("Clusters in which operator %03d has seen something before may find that it is broken after the update, until it is repaired.", i),
 		MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: fmt.Sprintf(
 			`topk(1, group(cluster_operator_conditions{_id="",condition="Upgradeable",name="operator-%02d"}) or vector(%d))`, query, query%2)}}},
 	}
 }
 
-// addNodes makes workers, each with the images that a node tells of.
+// addNodes makes workers, each with the images that a node reports.
 func (s *scene) addNodes(count int) {
 	s.t.Helper()
 	nodes := kubernetes.NewForConfigOrDie(s.config).CoreV1().Nodes()
@@ -171,7 +171,7 @@ func (s *scene) addNodes(count int) {
 
 // judgeAll has the program judge all targets. It returns how often it asked the
 // API server for what, and the most memory that it had, in MiB.
-func (s *scene) judgeAll(front *prometheus.Front) (told report.Targets, requests map[string]int, memory int) {
+func (s *scene) judgeAll(front *prometheus.Front) (decided report.Targets, requests map[string]int, memory int) {
 	s.t.Helper()
 	counter := count(s.t, s.config)
 	command := s.command("targets", "--prometheus", front.URL, "-o", "json")
@@ -202,10 +202,10 @@ func (s *scene) judgeAll(front *prometheus.Front) (told report.Targets, requests
 	if err := command.Wait(); err != nil {
 		s.t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	if err := json.Unmarshal(output.Bytes(), &told); err != nil {
+	if err := json.Unmarshal(output.Bytes(), &decided); err != nil {
 		s.t.Fatal(err)
 	}
-	return told, counter.all(), memory
+	return decided, counter.all(), memory
 }
 
 // peakOf is the most memory that a process has had so far, in MiB; 0 of one that

@@ -64,7 +64,7 @@ func (s *scene) apply() {
 	}
 }
 
-// digested is the pull spec of a release that nobody reads.
+// digested is the pull spec of a release that is not read.
 func digested(digit string) string {
 	return "registry.example.com/openshift/release@sha256:" + strings.Repeat(digit, 64)
 }
@@ -157,11 +157,11 @@ func (s *scene) create(object *unstructured.Unstructured) {
 			s.t.Error(err)
 		}
 	})
-	s.tell(created, object.Object["status"])
+	s.writeStatus(created, object.Object["status"])
 }
 
-// tell writes the status of an object, if there is something to tell.
-func (s *scene) tell(object *unstructured.Unstructured, status any) {
+// writeStatus writes the status of an object, if it has one.
+func (s *scene) writeStatus(object *unstructured.Unstructured, status any) {
 	s.t.Helper()
 	if status == nil {
 		return

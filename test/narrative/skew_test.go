@@ -6,7 +6,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Workers whose pool is paused stay as they are while the control plane goes on
+// Workers whose pool is paused keep their version while the control plane is updated
 // from hop to hop, until its API server does not support them any longer
 // (eus-upgrades-mvp). The limit is by release: 4.19, with Kubernetes 1.32,
 // supports kubelets from 1.31 on; 4.18 and 4.20 two versions back.

@@ -103,11 +103,11 @@ func TestTargetsTellWhatOneTells(t *testing.T) {
 func (s *scene) targets(args ...string) report.Targets {
 	s.t.Helper()
 	got := s.call(ready, append([]string{"targets", "--prometheus", s.monitoring, "-o", "json"}, args...)...)
-	var told report.Targets
-	if err := json.Unmarshal([]byte(got.stdout), &told); err != nil {
+	var decided report.Targets
+	if err := json.Unmarshal([]byte(got.stdout), &decided); err != nil {
 		s.t.Fatalf("%v\n%s", err, got.stdout)
 	}
-	return told
+	return decided
 }
 
 // What the update service should not have sent, nothing of it is dropped.
@@ -128,13 +128,13 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	}
 	last := all.Targets[len(all.Targets)-1]
 	if last.Version != "4.18.x" || last.Verdict.Decision == verdict.Ready {
-		t.Errorf("the version that nobody can compare is %s: %s", last.Version, last.Verdict.Decision)
+		t.Errorf("the version that cannot be compared is %s: %s", last.Version, last.Verdict.Decision)
 	}
-	told := told{t: t}
+	decided := decided{t: t}
 	for _, f := range all.Findings {
-		told.findings = append(told.findings, f.Finding)
+		decided.findings = append(decided.findings, f.Finding)
 	}
-	told.finds("Update", preflight.Unknown, "UnknownUpdateKind", "4.18.x").
+	decided.finds("Update", preflight.Unknown, "UnknownUpdateKind", "4.18.x").
 		finds("ClusterVersionRecommendedUpdate", preflight.Warn, "InvalidVersions", "4.18.x").
 		finds("ClusterVersionRecommendedUpdate", preflight.Warn, "DivergentDefinitions", bootImages).
 		finds("ClusterVersionRecommendedUpdate", preflight.Warn, "DuplicateUpdates", "4.18.17")
@@ -149,7 +149,7 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	t.Errorf("the risk with an invalid name is not among %q", invalid.verdict.Blocking)
 }
 
-// A status that is older than the spec beside it tells of nothing.
+// A status that is older than the spec is not evaluated.
 func TestStatusThatIsStale(t *testing.T) {
 	t.Parallel()
 	s := storied(t, &techPreview)
@@ -163,7 +163,7 @@ func TestStatusThatIsStale(t *testing.T) {
 	s.run(ready, "--to", "4.18.17").because(names{accepted: []string{bootImages}})
 }
 
-// Input that is wrong is refused before anything is looked at, and by its place.
+// Bad input is rejected before anything is read, with its location.
 func TestInputThatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := patchable(t, &byDefault)

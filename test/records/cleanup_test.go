@@ -14,7 +14,7 @@ import (
 func TestCleanupTakesAPrefix(t *testing.T) {
 	w := newWorld(t)
 	for name, id := range map[string]string{
-		"Recorded":    w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis()),
+		"Recorded":    w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis()),
 		"NotRecorded": uuid.NewString(),
 	} {
 		t.Run(name, func(t *testing.T) {

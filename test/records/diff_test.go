@@ -10,8 +10,8 @@ import (
 
 func TestDiff(t *testing.T) {
 	w := newWorld(t)
-	before := w.ended('1', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum"), found("Etcd.Space", preflight.Fail, "Full")), nil)
-	after := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed"), found("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
+	before := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum"), found("Etcd.Space", preflight.Fail, "Full")), nil)
+	after := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed"), found("Etcd.Space", preflight.Unknown, "ImagePull")), nil)
 
 	w.says(w.call(ready, "diff", before, after[:8]).stdout, "Undecided now, Blocked before.\n", "Findings   0 new, 1 changed, 1 fixed, 0 the same\n",
 		"CHANGED  Etcd.Space: UNKNOWN (ImagePull), was FAIL (Full)\n", "FIXED    Etcd.Quorum: PASS (Passed), was FAIL (NoQuorum)\n",

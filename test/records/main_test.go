@@ -1,5 +1,5 @@
-// Package records_test asks: are the runs that were recorded told as they were,
-// and as they are now? Records are written as a run writes them, to a real API
+// Package records_test answers: are recorded runs reported as they were, with their
+// present standing? Records are written as a run writes them, to a real API
 // server, and the commands are called as a user calls them. No node is needed:
 // where pods are asked for what they print, a kubelet's API is served here.
 package records_test
@@ -98,15 +98,15 @@ func (w world) left(release rune, checks []string, results ...record.Result) str
 }
 
 // ended is a run that was completed with this report.
-func (w world) ended(release rune, told report.Report, basis map[string]string) string {
+func (w world) ended(release rune, decided report.Report, basis map[string]string) string {
 	w.t.Helper()
 	held := w.begin(release)
-	told.Run.ID, told.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
-	text, err := json.Marshal(told)
+	decided.Run.ID, decided.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
+	text, err := json.Marshal(decided)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Decision: string(told.Verdict.Decision), Report: text, Fingerprint: basis}); err != nil {
+	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Decision: string(decided.Verdict.Decision), Report: text, Fingerprint: basis}); err != nil {
 		w.t.Fatal(err)
 	}
 	return held.Record().ID
@@ -121,8 +121,8 @@ func result(check string, findings ...finding.Finding) record.Result {
 	return record.Result{Check: check, Findings: findings}
 }
 
-// told is a report of these findings that holds for a day.
-func told(findings ...finding.Finding) report.Report {
+// decided is a report of these findings that holds for a day.
+func decided(findings ...finding.Finding) report.Report {
 	expected := verdict.Expectation{Checks: len(findings), Reported: len(findings)}
 	decided, sorted := verdict.Fold(findings, expected, verdict.Policy{})
 	decided.ValidUntil = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)

@@ -20,7 +20,7 @@ import (
 // an administrator's.
 func TestCommandsUnderTheirRoles(t *testing.T) {
 	w := newWorld(t)
-	before := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	before := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
 	left := w.left('2', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	for _, tc := range []struct {
 		command string

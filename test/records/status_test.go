@@ -38,7 +38,7 @@ func TestNothingIsRecorded(t *testing.T) {
 
 func TestStatusOfARunInProgress(t *testing.T) {
 	w := newWorld(t)
-	w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
 	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
 
 	got := w.call(undecided, "status")
@@ -96,7 +96,7 @@ func TestAllPassedIsNotReady(t *testing.T) {
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
-	id := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	id := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
 	w.says(w.call(ready, "status", id[:4]).stdout, "Ready: this cluster can be updated to 4.19.0.\n", "Verdict: Ready\n")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
@@ -112,11 +112,11 @@ func TestStatusOfAVerdict(t *testing.T) {
 	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
 	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Complete  Ready ")
 
-	expired := told(found("Etcd.Quorum", preflight.Pass, "Passed"))
+	expired := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
 	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
-	unbased := w.ended('3', told(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
+	unbased := w.ended('3', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
 	w.says(w.call(undecided, "status", unbased).stdout, "the state of the cluster was not recorded")
 }
 
@@ -124,13 +124,13 @@ func TestStatusOfAVerdict(t *testing.T) {
 // expired; a verdict on another target does not.
 func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	w := newWorld(t)
-	older := w.ended('1', told(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	w.ended('2', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	older := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.ended('2', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
 	w.call(ready, "status", older)
 
 	ended := time.Now().Unix() // records have the time to the second
 	w.until(func() bool { return time.Now().Unix() > ended })
-	newer := w.ended('1', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	newer := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
 	w.says(w.call(blocked, "status").stdout, "Verdict: Blocked\n")
 	w.call(blocked, "status", newer)
 	w.says(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
@@ -145,7 +145,7 @@ func (w world) forget(node *corev1.Node) {
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
-	first := w.ended('1', told(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
+	first := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
 	second := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	w.begin('3', "Etcd.Quorum")
 	got := w.call(ready, "history").stdout

@@ -34,7 +34,7 @@ func (r Release) baseLayers(architecture string) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// padding is a manifest of about size bytes that is nobody's preflight. It
+// padding is a manifest of about size bytes that is not a preflight. It
 // compresses to little more than half, real manifests to less.
 func padding(i, size int) string {
 	head := fmt.Sprintf(`apiVersion: v1

@@ -91,7 +91,7 @@ func TestBuildImage(t *testing.T) {
 	pullSpec, err := release.BuildImage(t.Context(), newRegistry(t), "ingress", release.Image{
 		Files: map[string]release.File{
 			"/bin/preflight": {Mode: 0o755, Data: []byte("static")},
-			"etc/passwd":     {Data: []byte("nobody")},
+			"etc/passwd":     {Data: []byte("root")},
 		},
 		Config: v1.Config{Entrypoint: []string{"/bin/preflight"}, User: "65534", Labels: map[string]string{"a": "b"}},
 	})
@@ -101,7 +101,7 @@ func TestBuildImage(t *testing.T) {
 	image := pull(t, pullSpec)
 	want := map[string]entry{
 		"bin/": {Mode: 0o755}, "bin/preflight": {Mode: 0o755, Data: "static"},
-		"etc/": {Mode: 0o755}, "etc/passwd": {Mode: 0o644, Data: "nobody"},
+		"etc/": {Mode: 0o755}, "etc/passwd": {Mode: 0o644, Data: "root"},
 	}
 	if diff := cmp.Diff(want, unpack(t, image, 0)); diff != "" {
 		t.Errorf("files of the image (-want +got):\n%s", diff)

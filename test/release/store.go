@@ -79,7 +79,7 @@ func (s Store) ConfigMap(name string) *corev1.ConfigMap {
 	return configMap
 }
 
-// VerificationConfigMap is the ConfigMap that tells a cluster which keys sign
+// VerificationConfigMap is the ConfigMap with the keys of a cluster that sign
 // releases and where their signatures are, as CVO applies it. Keys are armored
 // keyrings by the name behind verifier-public-key-, stores are URLs by the
 // name behind store-.

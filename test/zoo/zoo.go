@@ -31,7 +31,7 @@ type Zoo struct {
 // At is the zoo of a cluster.
 func At(c *cluster.Cluster) *Zoo { return &Zoo{cluster: c} }
 
-// Program is the path of oc-preflight, built once, as somebody would build it.
+// Program is the path of oc-preflight, built once, as a user would build it.
 func (z *Zoo) Program(tb testing.TB) string {
 	tb.Helper()
 	binary, err := z.Binaries.Build(tb.Context(), "cmd/oc-preflight")
@@ -72,7 +72,7 @@ func (z *Zoo) image(ctx context.Context, name, directory string) (string, error)
 }
 
 // Push builds a release of that version with one Job for each animal, by name,
-// and returns its pull spec. Nobody has signed it, and the cluster does not know
+// and returns its pull spec. It is not signed, and the cluster does not know
 // of it.
 func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Animal) (pullSpec string, err error) {
 	image, err := z.image(ctx, "zoo", "test/e2e/zoo")

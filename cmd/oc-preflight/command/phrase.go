@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -11,7 +12,11 @@ import (
 // withCommands fills in the commands of the actions that are requests to this
 // program. program is how the user calls it, such as "oc preflight".
 func withCommands(decided report.Report, program string) report.Report {
-	decided.Findings = phrase{program: program, target: targetFlag(decided.Target)}.findings(decided.Findings)
+	p := phrase{program: program, target: targetFlag(decided.Target)}
+	decided.Findings = p.findings(decided.Findings)
+	if names := decided.Acceptable(); len(names) > 0 {
+		decided.Actions = p.actions([]finding.Action{finding.Accept(strings.Join(names, ","))})
+	}
 	return decided
 }
 

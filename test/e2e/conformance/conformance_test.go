@@ -73,7 +73,7 @@ func tellWhatIsWrong(t *testing.T) {
 			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "exit code 0 and left no final result"},
 		},
 		"Flood": {
-			reason: "a log that nobody can read", captive: zoo.Captive{Animal: zoo.Animal{Ending: "flood"}},
+			reason: "a log that is too long to read", captive: zoo.Captive{Animal: zoo.Animal{Ending: "flood"}},
 			want: map[string]string{"Output": "TooMuchOutput"}, says: map[string]string{"Output": "more than 1024 KiB"},
 		},
 		"Stubborn": {
@@ -103,7 +103,7 @@ func tellWhatIsWrong(t *testing.T) {
 			says: map[string]string{"Killed": "stopped by SIGKILL"},
 		},
 		"Liar": {
-			reason: "a pass that is said before anything was looked at", captive: zoo.Captive{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
+			reason: "a pass that is reported before anything was checked", captive: zoo.Captive{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
 			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
 			says: map[string]string{"Terminated": "counts as a pass"},
 		},
@@ -268,7 +268,7 @@ func TestConformanceOfAnImage(t *testing.T) {
 	}
 	ghost := conformed(t, 4, local.Registry+"/openshift/ghost@sha256:"+strings.Repeat("0", 64), "--timeout", "15s")
 	if got := ghost["Result"]; got.Outcome != preflight.Unknown || got.Reason != "ImagePull" {
-		t.Errorf("an image that cannot be pulled tells nothing: %+v", got)
+		t.Errorf("an image that cannot be pulled: %+v, want Unknown", got)
 	}
 	ghost = conformed(t, 3, local.Registry+"/openshift/ghost:latest")
 	if got := ghost["Image"]; got.Reason != "RefusedImage" || !strings.Contains(got.Message, "cannot read") {

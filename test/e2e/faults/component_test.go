@@ -14,7 +14,7 @@ func componentFaults() []fault {
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "containerd"} {
 		all = append(all, crash(component+" killed and restarted", component, 0))
 	}
-	// Longer than the claim to a run holds that nobody renews.
+	// Longer than the duration of a Lease that is not renewed.
 	return append(all, crash("kube-apiserver gone for 15 s", "kube-apiserver", 15*time.Second))
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// workers is how many runs are under way at one time where they do not disturb
+// workers is the number of concurrent runs where they do not disturb
 // each other.
 const workers = 8
 
@@ -163,8 +163,8 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	if f.after != nil {
 		f.after(t, scene, run)
 	}
-	var told report.Report
-	got, told = run.answer(t)
+	var decided report.Report
+	got, decided = run.answer(t)
 	if f.want != nil {
 		f.want(t, got)
 	} else if diff := cmp.Diff(undisturbed, got); diff != "" {
@@ -173,11 +173,11 @@ func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
 	if f.pods == nil {
 		f.pods = once()
 	}
-	expectTimes(t, told, run.program)
+	expectTimes(t, decided, run.program)
 	scene.expectExecutions(t, f.pods)
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the program said:\n%s%s", run.stderr.text(), troubles(told))
+		t.Logf("the program said:\n%s%s", run.stderr.text(), troubles(decided))
 	}
 }
 

@@ -30,7 +30,7 @@ type killPoint struct {
 
 // killPoints are all moments at which a runner can die as far as the cluster is
 // concerned: before and after each of its writes. They go by what is written, for
-// many writes are under way at one time, and their order is another each time.
+// many writes are in progress at one time, and their order is another each time.
 func killPoints(writes []string) []killPoint {
 	var all []killPoint
 	add := func(write string, certain bool) {
@@ -104,14 +104,14 @@ func (s *stage) killAt(t *testing.T, point killPoint, undisturbed answer) {
 	t.Cleanup(func() {
 		s.table.enter(t, fmt.Sprintf("runner killed %s each of its writes", point.moment), got, victim.started, "two runners")
 	})
-	var told report.Report
-	got, told = next.answer(t)
+	var decided report.Report
+	got, decided = next.answer(t)
 	if diff := cmp.Diff(undisturbed, got); diff != "" {
 		t.Errorf("the answer is another than without the kill: -want, +got:\n%s", diff)
 	}
 	scene.expectExecutions(t, once())
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the one that was killed had said:\n%s\nThe next one said:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(told))
+		t.Logf("the one that was killed had said:\n%s\nThe next one said:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(decided))
 	}
 }

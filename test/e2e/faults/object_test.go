@@ -29,15 +29,15 @@ func objectFaults() []fault {
 			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
 		},
 		{
-			name: "Jobs deleted by somebody else", during: whenFirstRuns(deleteJobs),
+			name: "Jobs deleted by another client", during: whenFirstRuns(deleteJobs),
 			pods: map[string]int{"first": 2},
 		},
 		{
 			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
 			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
 		},
-		{name: "record edited by somebody else", during: whenFirstRuns(spoilRecord)},
-		{name: "record deleted by somebody else", during: whenFirstRuns(deleteRecord)},
+		{name: "record edited by another client", during: whenFirstRuns(spoilRecord)},
+		{name: "record deleted by another client", during: whenFirstRuns(deleteRecord)},
 	}
 }
 

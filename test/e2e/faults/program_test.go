@@ -135,24 +135,24 @@ func (p *program) answer(t *testing.T) (answer, report.Report) {
 	t.Helper()
 	p.wait(t)
 	got := answer{Code: p.command.ProcessState.ExitCode()}
-	var told report.Report
-	if err := json.Unmarshal(p.stdout.Bytes(), &told); err != nil {
+	var decided report.Report
+	if err := json.Unmarshal(p.stdout.Bytes(), &decided); err != nil {
 		t.Fatalf("exit code %d, and no report: %v\n%s%s", got.Code, err, p.stderr.text(), p.stdout.String())
 	}
-	got.Decision = string(told.Verdict.Decision)
-	for _, f := range told.Findings {
+	got.Decision = string(decided.Verdict.Decision)
+	for _, f := range decided.Findings {
 		if f.Source == finding.SourceJob && f.Job != nil {
 			got.Checks = append(got.Checks, fmt.Sprintf("%s: %s %s (%s)", author(f.Job.Name), f.Name, f.Outcome, f.Reason))
 		}
 	}
 	slices.Sort(got.Checks)
-	return got, told
+	return got, decided
 }
 
 // troubles are the findings of a report that are no answer a release hopes for.
-func troubles(told report.Report) string {
+func troubles(decided report.Report) string {
 	var lines strings.Builder
-	for _, f := range told.Findings {
+	for _, f := range decided.Findings {
 		if f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown {
 			fmt.Fprintf(&lines, "%s %s (%s): %s\n", f.Name, f.Outcome, f.Reason, f.Message)
 		}

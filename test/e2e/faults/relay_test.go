@@ -49,7 +49,7 @@ func relays(tools tools) []relay {
 }
 
 // relay kills a run while its first check is at work, and has another tool, or
-// the same one on another machine, go on with it.
+// the same one on another machine, continue it.
 func (s *stage) relay(t *testing.T, r relay, undisturbed answer) {
 	t.Helper()
 	scene := s.take(t, patient)
@@ -62,16 +62,16 @@ func (s *stage) relay(t *testing.T, r relay, undisturbed answer) {
 	t.Cleanup(func() { s.table.enter(t, r.name, got, victim.started, "two runners") })
 	next.until(t, "going on with run")
 	scene.letGo(t)
-	var told report.Report
-	got, told = next.answer(t)
+	var decided report.Report
+	got, decided = next.answer(t)
 	if diff := cmp.Diff(undisturbed, got); diff != "" {
 		t.Errorf("the answer is another than without the kill: -want, +got:\n%s", diff)
 	}
-	expectTimes(t, told, victim)
+	expectTimes(t, decided, victim)
 	scene.expectExecutions(t, once())
 	scene.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the first one said:\n%s\nthe next one:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(told))
+		t.Logf("the first one said:\n%s\nthe next one:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(decided))
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *stage) refuseFormat(t *testing.T, tools tools) {
 		t.Errorf("exit code %d, want 1, and which format it is:\n%s", code, said)
 	}
 	if refused.stdout.Len() > 0 {
-		t.Errorf("there is a report, though nothing was looked at:\n%s", refused.stdout.String())
+		t.Errorf("a report of a run that checked nothing:\n%s", refused.stdout.String())
 	}
 	scene.letGo(t)
 	got, _ = newer.answer(t)
@@ -137,16 +137,16 @@ func (s *stage) refuseFormat(t *testing.T, tools tools) {
 
 // expectTimes wants the times of a run to be those of the cluster, which here is
 // on the machine of the test, whatever clock the runner has.
-func expectTimes(t *testing.T, told report.Report, run *program) {
+func expectTimes(t *testing.T, decided report.Report, run *program) {
 	t.Helper()
 	const exact = 5 * time.Second
-	start, err := time.Parse(time.RFC3339, told.Run.StartTime)
-	end, failed := time.Parse(time.RFC3339, told.Run.CompletionTime)
+	start, err := time.Parse(time.RFC3339, decided.Run.StartTime)
+	end, failed := time.Parse(time.RFC3339, decided.Run.CompletionTime)
 	if err != nil || failed != nil {
 		t.Fatalf("the run has no times: %v, %v", err, failed)
 	}
 	if start.Before(run.started.Add(-exact)) || end.After(time.Now().Add(exact)) || end.Before(start) {
 		t.Errorf("the run is said to have been from %s to %s; it began at %s, and it is %s",
-			told.Run.StartTime, told.Run.CompletionTime, run.started.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
+			decided.Run.StartTime, decided.Run.CompletionTime, run.started.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339))
 	}
 }

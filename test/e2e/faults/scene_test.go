@@ -35,7 +35,7 @@ type stage struct {
 	made  int
 }
 
-// scene is a release that is nobody else's, with a namespace of its own.
+// scene is a release of this test only, with its own namespace.
 type scene struct {
 	*stage
 	version, namespace, pullSpec string
@@ -158,7 +158,7 @@ func (s scene) run(t *testing.T, kubeconfig string, args ...string) *program {
 	return s.runWith(t, tool{}.orThis(t), kubeconfig, args...)
 }
 
-// runWith is run as somebody does who has another tool.
+// runWith is run with another version of the tool.
 func (s scene) runWith(t *testing.T, with tool, kubeconfig string, args ...string) *program {
 	t.Helper()
 	return launch(t, with, kubeconfig, append([]string{

@@ -14,10 +14,10 @@ import (
 )
 
 // clockVariable is the environment variable by which a tool with a wrong clock
-// is told how many seconds it is ahead.
+// is given the seconds that it is ahead.
 const clockVariable = "PREFLIGHT_TEST_CLOCK_AHEAD"
 
-// tool is an oc-preflight that somebody has, on a machine with a clock of its
+// tool is an oc-preflight on another machine, with a clock of its
 // own.
 type tool struct {
 	path  string

@@ -41,7 +41,7 @@ func newWitness(t *testing.T, client kubernetes.Interface) *witness {
 	}
 	factory.StartWithContext(t.Context())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("nobody can be a witness")
+		t.Fatal("there is no witness")
 	}
 	return w
 }

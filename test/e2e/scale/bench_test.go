@@ -17,7 +17,7 @@ import (
 // The ratio is the median of the pairs; less than 1 is faster than kubectl.
 //
 // It does so at the rate that Kubernetes lets its Job controller have unless
-// told otherwise, and at that of OpenShift. The Job controller makes seven
+// configured otherwise, and at that of OpenShift. The Job controller makes seven
 // requests for each Job, so its rate bounds how soon kubectl can be done; a
 // preflight needs only the first of them to have happened.
 func BenchmarkScale(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkScale(b *testing.B) {
 					ours, theirs = append(ours, p.preflight(bc.n)), append(theirs, p.kubectl(file, bc.n))
 				}
 			}
-			tell(b, size{n: bc.n, rate: bc.rate}, ours, theirs)
+			logMedians(b, size{n: bc.n, rate: bc.rate}, ours, theirs)
 		})
 	}
 }
@@ -52,8 +52,8 @@ func BenchmarkScale(b *testing.B) {
 // make a second.
 type size struct{ n, rate int }
 
-// tell reports the medians, and logs where the time of the median run went.
-func tell(b *testing.B, s size, ours, theirs []ran) {
+// logMedians reports the medians, and logs where the time of the median run went.
+func logMedians(b *testing.B, s size, ours, theirs []ran) {
 	b.Helper()
 	var ratios, late []float64
 	peak := 0.0
@@ -106,7 +106,7 @@ func (r ran) table(name string, s size) string {
 	if len(r.after.asked) > 0 {
 		fmt.Fprintf(&page, "  and afterwards, to clean up, in %s: %s\n", seconds(r.all-r.verdict), r.after.byVerb(n))
 	}
-	fmt.Fprintf(&page, "  everybody's for each Job: %s\n", r.until.everybodys(n))
+	fmt.Fprintf(&page, "  of all clients for each Job: %s\n", r.until.everybodys(n))
 	return page.String()
 }
 

@@ -42,15 +42,15 @@ const (
 	// The rate of OpenShift's controllers (cluster-kube-controller-manager-operator
 	// bindata/assets/config/defaultconfig.yaml).
 	openshiftRate, openshiftBurst = 150, 300
-	// admin is who runs preflight and kubectl: somebody who may do everything,
-	// and whom the API server counts and queues like everybody else.
+	// admin is the user of preflight and kubectl: it has all permissions,
+	// and the API server counts and queues its requests like all others.
 	admin = "scale-admin"
 )
 
 // root is the root of the repository.
 const root = "../../.."
 
-// program is oc-preflight, built once, as somebody would build it.
+// program is oc-preflight, built once, as a user would build it.
 var program = sync.OnceValues(func() (string, error) {
 	directory, err := os.MkdirTemp("", "preflight-scale-")
 	if err != nil {

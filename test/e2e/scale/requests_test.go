@@ -92,7 +92,7 @@ type counts struct {
 	// asked counts the requests of the administrator, by verb, with those that
 	// the API server had no time for.
 	asked map[string]float64
-	// served counts those of everybody: "POST pods/binding".
+	// served counts those of all clients: "POST pods/binding".
 	served map[string]float64
 }
 

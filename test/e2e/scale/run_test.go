@@ -35,9 +35,9 @@ type ran struct {
 	// until and after are the requests until the verdict and after it.
 	until, after counts
 	phases       []phase
-	// told and said are the report and what went to standard error.
-	told report.Report
-	said string
+	// decided and said are the report and the standard error.
+	decided report.Report
+	said    string
 }
 
 // preflight runs all checks of the release, as many at a time as there are.
@@ -65,7 +65,7 @@ func (p *place) preflight(n int) ran {
 		p.tb.Fatal(err)
 	}
 	peak := watchMemory(command.Process.Pid)
-	failed := json.NewDecoder(stdout).Decode(&r.told)
+	failed := json.NewDecoder(stdout).Decode(&r.decided)
 	at := time.Now()
 	r.work, r.until = lessWork(p.work(), worked), p.counts().since(counted)
 	_, _ = io.Copy(io.Discard, stdout) // until it ends
@@ -95,7 +95,7 @@ func tail(said string) string {
 	return said[max(0, len(said)-2000):]
 }
 
-// file writes the Jobs as somebody would apply them who had no preflight.
+// file writes the Jobs as they would be applied without preflight.
 func (p *place) file(c checks) string {
 	p.tb.Helper()
 	var documents []string

@@ -12,7 +12,7 @@ import (
 // maxRequests is the most that a run may ask of the API server for each Job.
 const maxRequests = 4
 
-// A hundred checks at once are all heard, each costs few requests, however long
+// A hundred concurrent checks all report, each costs few requests, however long
 // it runs, and nothing is left of them. What a run costs whatever the number of
 // checks is seen from one of ten checks.
 func TestHundredChecksAtOnce(t *testing.T) {
@@ -32,8 +32,8 @@ func TestHundredChecksAtOnce(t *testing.T) {
 			p.tb = t
 			p.publish(tc.checks)
 			ran := p.preflight(tc.checks.count)
-			if passed := ran.passed(); passed != tc.checks.count || ran.told.Verdict.Decision != verdict.Ready {
-				t.Errorf("%s: %d of %d checks passed, and the verdict is %+v", tc.reason, passed, tc.checks.count, ran.told.Verdict)
+			if passed := ran.passed(); passed != tc.checks.count || ran.decided.Verdict.Decision != verdict.Ready {
+				t.Errorf("%s: %d of %d checks passed, and the verdict is %+v", tc.reason, passed, tc.checks.count, ran.decided.Verdict)
 			}
 			if left := p.left("preflight.openshift.io/run"); left != 0 {
 				t.Errorf("%s: the run left %d objects", tc.reason, left)
@@ -62,7 +62,7 @@ func TestHundredChecksAtOnce(t *testing.T) {
 // passed is how many checks of the release passed.
 func (r ran) passed() int {
 	passed := 0
-	for _, f := range r.told.Findings {
+	for _, f := range r.decided.Findings {
 		if f.Source == finding.SourceJob && f.Job != nil && f.Outcome == preflight.Pass {
 			passed++
 		}

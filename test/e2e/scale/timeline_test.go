@@ -36,7 +36,7 @@ func (m moment) until() string {
 	}[m]
 }
 
-// timeline is when what happened to the Jobs with a label, as a watch tells.
+// timeline has the times of the events of the Jobs with a label, from a watch.
 type timeline struct {
 	tb    testing.TB
 	mutex sync.Mutex

@@ -29,7 +29,7 @@ func habit(ctx context.Context, t *preflight.T, ending string) error {
 		}
 	case "hog":
 		t.Evidence("eaten", fmt.Sprint(len(bytes.Repeat([]byte{1}, 256<<20))))
-		// It is at work for as long as nobody answers, so that it does not end in
+		// It runs until the API server responds, so that it does not end in
 		// the moment when it is ended.
 		if err := ask(ctx, http.MethodGet, "", ""); err != nil {
 			t.Logf("never mind: %v", err)
