@@ -116,16 +116,7 @@ type documentFinding struct {
 func newDocument(r Result) document {
 	d := document{State: r.State, RunID: r.RunID, Truncated: r.Truncated, Findings: make([]documentFinding, len(r.Findings))}
 	for i, f := range r.Findings {
-		d.Findings[i] = documentFinding{
-			Name:        f.Name,
-			Outcome:     f.Outcome,
-			Reason:      f.Reason,
-			Message:     f.Message,
-			Remediation: f.Remediation,
-			URL:         f.URL,
-			Objects:     f.Objects,
-			Evidence:    f.Evidence,
-		}
+		d.Findings[i] = documentFinding(f)
 	}
 	return d
 }
@@ -133,16 +124,7 @@ func newDocument(r Result) document {
 func (d document) result() Result {
 	r := Result{State: d.State, RunID: d.RunID, Truncated: d.Truncated, Findings: make([]Finding, len(d.Findings))}
 	for i, e := range d.Findings {
-		f := Finding{
-			Name:        e.Name,
-			Outcome:     e.Outcome,
-			Reason:      e.Reason,
-			Message:     e.Message,
-			Remediation: e.Remediation,
-			URL:         e.URL,
-			Objects:     e.Objects,
-			Evidence:    e.Evidence,
-		}
+		f := Finding(e)
 		// A newer SDK may define more outcomes.
 		if !isOutcome(e.Outcome) {
 			f.Outcome = Unknown

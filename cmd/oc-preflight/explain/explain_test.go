@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,8 +39,10 @@ func TestEntriesAreThoseOfTheCode(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	entries := []source.Entry{
-		{Kind: source.KindFinding, Name: "AdminAck"}, {Kind: source.KindReason, Name: "AdminAckRequired"},
-		{Kind: source.KindReason, Name: "Timeout", Package: "collector"}, {Kind: source.KindReason, Name: "Timeout", Package: "runner"},
+		{Kind: source.KindFinding, Name: "AdminAck"},
+		{Kind: source.KindReason, Name: "AdminAckRequired"},
+		{Kind: source.KindReason, Name: "Timeout", Package: "collector"},
+		{Kind: source.KindReason, Name: "Timeout", Package: "runner"},
 	}
 	for name, tc := range map[string]struct {
 		reason, word string
@@ -73,7 +74,7 @@ func TestFind(t *testing.T) {
 
 func TestText(t *testing.T) {
 	page := explain.Page{Entries: []source.Entry{
-		{Kind: source.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported " + strings.Repeat("word ", 20) + "end.", Cause: "It is slow.", Remedy: "Wait."},
+		{Kind: source.KindReason, Name: "Timeout", Package: "collector", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
 		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate."},
 	}}
 	var got bytes.Buffer
@@ -81,8 +82,8 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `Timeout (reason of collector)
-  Reported word word word word word word word word word word word word word word
-  word word word word word word end.
+  Reported for a check that did not end before the deadline of the run, which
+  includes the time that it waits for a node.
   Cause:  It is slow.
   Remedy: Wait.
 
