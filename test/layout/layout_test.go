@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,22 @@ func TestTestsFollowTheWings(t *testing.T) {
 			at, ok := wings[wing(imported)]
 			if ok && at > wings[wing(name)] {
 				t.Errorf("a test of %s imports %s: a test imports only packages of its own wing and of those below", name, imported)
+			}
+		}
+	}
+}
+
+// TestReadmes holds that the README of a wing names each of its packages.
+func TestReadmes(t *testing.T) {
+	for _, root := range []string{"collector", "runner", "cmd/oc-preflight"} {
+		text, err := os.ReadFile(filepath.Join("../..", root, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range product(t) {
+			name, ok := strings.CutPrefix(strings.TrimPrefix(p.ImportPath, module), root+"/")
+			if ok && !strings.Contains(string(text), "| `"+name+"` |") {
+				t.Errorf("%s/README.md has no row for %s", root, name)
 			}
 		}
 	}
