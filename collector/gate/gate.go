@@ -22,6 +22,7 @@ func Checks() []check.Check {
 		IncompatibleOperators(),
 		KubeletSkew(),
 		MachineConfigPools(),
+		NetworkType(),
 		Overrides(),
 		RemovedAPIs(),
 		RequestValid(),
