@@ -202,7 +202,7 @@ func TestRegistryMisbehaves(t *testing.T) {
 		"Inline":    {reason: "content in the manifest", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))), want: malformed},
 		"Size":      {reason: "a layer of 1 TiB", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
 		"Negative":  {reason: "a negative size", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
-		"NoBlob":    {reason: "a layer that does not exist", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", says: "layer"}},
+		"NoBlob":    {reason: "a layer that does not exist", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"}},
 		"Null":      {reason: "no layers at all", handler: answer(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
 		"Number":    {reason: "layers that are not a list", handler: answer(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
 		"Layer":     {reason: "a layer that is not an object", handler: answer(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},

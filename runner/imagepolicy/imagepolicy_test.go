@@ -71,11 +71,11 @@ func TestMostSpecificScopeApplies(t *testing.T) {
 		policies []*configv1.ClusterImagePolicy
 		want     want
 	}{
-		"None":     {reason: "no policy covers it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")}, want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", says: digest}},
+		"None":     {reason: "no policy covers it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")}, want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", text: digest}},
 		"Specific": {reason: "the more general one does not apply", policies: []*configv1.ClusterImagePolicy{policy("a", unused.pem(), "quay.io", "*.io"), policy("b", a.pem(), namespace)}, want: pass},
-		"General":  {reason: "the more specific one applies", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "quay.io"), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}},
+		"General":  {reason: "the more specific one applies", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "quay.io"), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
 		"Both":     {reason: "two with the same scope are both satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", b.pem(), namespace, "example.com")}, want: pass},
-		"OneOfTwo": {reason: "two with the same scope must both be satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}},
+		"OneOfTwo": {reason: "two with the same scope must both be satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.check(t, tc.reason, read(t, tc.policies...).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place)))
@@ -105,17 +105,17 @@ func TestRootsOfTrust(t *testing.T) {
 		policy *configv1.ClusterImagePolicy
 		want   want
 	}{
-		"PublicKey": {reason: "the supported root of trust", policy: policy("a", a.pem(), repository), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", says: `"a"`}},
-		"Rekor":     {reason: "a transparency log as well", policy: rekor, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "PublicKey with rekorKeyData"}},
-		"Fulcio":    {reason: "short-lived certificates", policy: fulcio, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "FulcioCAWithRekor"}},
-		"PKI":       {reason: "certificates of a private CA", policy: pki, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "PKI"}},
-		"Broken":    {reason: "an invalid key", policy: broken, want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", says: `"a"`}},
+		"PublicKey": {reason: "the supported root of trust", policy: policy("a", a.pem(), repository), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", text: `"a"`}},
+		"Rekor":     {reason: "a transparency log as well", policy: rekor, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PublicKey with rekorKeyData"}},
+		"Fulcio":    {reason: "short-lived certificates", policy: fulcio, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "FulcioCAWithRekor"}},
+		"PKI":       {reason: "certificates of a private CA", policy: pki, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PKI"}},
+		"Broken":    {reason: "an invalid key", policy: broken, want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			image := imagepolicy.Image{PullSpec: repository + "@" + digest}
 			tc.want.check(t, tc.reason, read(t, tc.policy).Check(t.Context(), image, from(t, place)))
 			got := read(t, tc.policy, policy("b", newKey(t).pem(), repository)).Check(t.Context(), image, from(t, place))
-			want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}.check(t, "a failure outranks the other findings", got)
+			want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}.check(t, "a failure outranks the other findings", got)
 		})
 	}
 }
@@ -160,7 +160,7 @@ func TestSignedIdentity(t *testing.T) {
 		"DefaultDigest":     {reason: "by digest", signed: repository + "@sha256:" + strings.Repeat("0", 64), want: pass},
 		"DefaultOther":      {reason: "another repository", signed: "quay.io/openshift-release-dev/ocp-v4.0-art-dev:4.20.1", want: fail},
 		"DefaultMirror":     {reason: "the mirror's own name", signed: "mirror.example.com/ocp-release:4.20.1", want: fail},
-		"DefaultNonsense":   {reason: "not an image", signed: "a b", want: fail},
+		"DefaultInvalid":    {reason: "not an image", signed: "a b", want: fail},
 		"DefaultEmpty":      {reason: "nothing", signed: "", want: fail},
 		"Digest":            {reason: "the default, stated explicitly", signed: repository + ":4.20.1", identity: byDigest, want: pass},
 		"Repository":        {reason: "the repository", signed: repository + ":4.20.1", identity: repositories, want: pass},
@@ -193,7 +193,7 @@ func TestUnknownSignedIdentity(t *testing.T) {
 			p := policy("a", a.pem(), repository)
 			p.Spec.Policy.SignedIdentity = &configv1.PolicyIdentity{MatchPolicy: match}
 			got := read(t, p).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place))
-			want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", says: `"a"`}.check(t, "an unsupported rule never passes", got)
+			want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`}.check(t, "an unsupported rule never passes", got)
 		})
 	}
 }
@@ -217,9 +217,9 @@ func TestLists(t *testing.T) {
 		"ListAlone":   {reason: "nodes do not verify the list", platforms: []string{amd}, signed: []int{-1}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
 		"ListToo":     {reason: "the list may be signed, too", platforms: []string{amd}, signed: []int{-1, 0}, want: pass},
 		"Windows":     {reason: "images for other systems are ignored", platforms: []string{windows, amd}, signed: []int{1}, want: pass},
-		"OnlyWindows": {reason: "nothing for linux", platforms: []string{windows}, want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "no image for linux"}},
-		"Missing":     {reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"}, want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "linux/s390x"}},
-		"Many":        {reason: "more images than are checked", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "), want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "17"}},
+		"OnlyWindows": {reason: "nothing for linux", platforms: []string{windows}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "no image for linux"}},
+		"Missing":     {reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "linux/s390x"}},
+		"Many":        {reason: "more images than are checked", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "), want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "17"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
@@ -240,7 +240,7 @@ func TestLists(t *testing.T) {
 		attach(t, place, images[0], a.sign(images[0], repository))
 		attach(t, place, list, newKey(t).sign(list, repository))
 		got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list}, from(t, place))
-		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", says: "the index"}.check(t, "an invalid signature of the index is a warning", got)
+		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", text: "the index"}.check(t, "an invalid signature of the index is a warning", got)
 	})
 }
 
@@ -273,8 +273,8 @@ func TestPlaces(t *testing.T) {
 	}{
 		"Signed":  {reason: "image and signature", places: []string{signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
 		"Second":  {reason: "the first place does not have the image", places: []string{empty, down, signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"Bare":    {reason: "a mirror without the signature; nodes try no other place", places: []string{bare, signed}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", says: bare}, command: "cosign copy --only=sig " + repository + "@" + digest + " " + bare},
-		"Nowhere": {reason: "no place has the image", places: []string{empty}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", says: repository}},
+		"Bare":    {reason: "a mirror without the signature; nodes try no other place", places: []string{bare, signed}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", text: bare}, command: "cosign copy --only=sig " + repository + "@" + digest + " " + bare},
+		"Nowhere": {reason: "no place has the image", places: []string{empty}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", text: repository}},
 		"Down":    {reason: "no registry listens", places: []string{down}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 		"None":    {reason: "no place is configured", want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 	} {
@@ -294,7 +294,7 @@ func TestPlaces(t *testing.T) {
 func TestPullSpecs(t *testing.T) {
 	known := read(t, policy("a", newKey(t).pem(), "quay.io"))
 	for name, pullSpec := range map[string]string{
-		"Empty": "", "Tag": repository + ":4.20.1", "Short": repository + "@sha256:0", "Nonsense": "\n", "Long": strings.Repeat("a", 1<<20),
+		"Empty": "", "Tag": repository + ":4.20.1", "Short": repository + "@sha256:0", "Newline": "\n", "Long": strings.Repeat("a", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := known.Check(t.Context(), imagepolicy.Image{PullSpec: pullSpec}, from(t))
@@ -346,11 +346,11 @@ func TestOneGoodSignatureIsEnough(t *testing.T) {
 		want        want
 	}{
 		"Last":    {reason: "the last of 64 is valid", attachments: many(63, true), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"TooMany": {reason: "an unread signature may be valid", attachments: many(99, true), want: want{outcome: preflight.Unknown, reason: "TooManySignatures", says: "64"}},
+		"TooMany": {reason: "an unread signature may be valid", attachments: many(99, true), want: want{outcome: preflight.Unknown, reason: "TooManySignatures", text: "64"}},
 		"None":    {reason: "all signatures are by another key", attachments: many(9, false), want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"}},
 		"Nearest": {reason: "the violation of the trusted key is reported", attachments: func(digest string) []release.Attachment {
 			return []release.Attachment{untrusted.sign(digest, repository), a.sign(other, repository), a.signPayload("{}")}
-		}, want: want{outcome: preflight.Fail, reason: "WrongSigstoreDigest", says: other}},
+		}, want: want{outcome: preflight.Fail, reason: "WrongSigstoreDigest", text: other}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"

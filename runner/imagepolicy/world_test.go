@@ -216,13 +216,13 @@ func read(tb testing.TB, policies ...*configv1.ClusterImagePolicy) imagepolicy.P
 type want struct {
 	outcome preflight.Outcome
 	reason  string
-	says    string
+	text    string
 }
 
 func (w want) check(t *testing.T, why string, got finding.Finding) {
 	t.Helper()
-	if got.Outcome != w.outcome || got.Reason != w.reason || !strings.Contains(got.Message, w.says) {
-		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.says)
+	if got.Outcome != w.outcome || got.Reason != w.reason || !strings.Contains(got.Message, w.text) {
+		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.text)
 	}
 	bad := got.Outcome == preflight.Fail || got.Outcome == preflight.Unknown
 	if got.Source != finding.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad && got.Remediation == "" {
