@@ -17,7 +17,7 @@ import (
 )
 
 // digestName names the findings about images that a registry serves with other
-// content. It differs from Name so that accepting missing images does not accept these.
+// content. Accepting the findings about missing images does not accept these.
 const digestName = "ImageDigest"
 
 const (

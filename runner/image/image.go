@@ -35,8 +35,7 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// Name names the findings about images of the release that are unavailable to the
-// nodes. It is also the name of the check.
+// Name names the findings about the availability of the release's images to the nodes.
 const Name = "Images"
 
 // parallelism bounds the images that are checked concurrently.
