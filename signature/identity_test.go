@@ -54,7 +54,7 @@ func TestCheckRepository(t *testing.T) {
 		"Below":      {reason: "a repository below", signed: []string{repository + "/a:4.20.1"}, want: "WrongRepository"},
 		"Prefix":     {reason: "another repository with the same prefix", signed: []string{repository + "-nightly:4.20.1"}, want: "WrongRepository"},
 		"Case":       {reason: "another letter case", signed: []string{strings.ToUpper(repository) + ":4.20.1"}, want: "WrongRepository"},
-		"Nonsense":   {reason: "not a reference at all", signed: []string{"\n@:"}, want: "WrongRepository"},
+		"Invalid":    {reason: "not a reference at all", signed: []string{"\n@:"}, want: "WrongRepository"},
 		"Long":       {reason: "a long name is truncated", signed: []string{strings.Repeat("a", 8000)}, want: "WrongRepository"},
 		"Second":     {reason: "every signer must agree", signed: []string{reference, "example.com/a:4.20.1"}, want: "WrongRepository"},
 	} {

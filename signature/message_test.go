@@ -18,8 +18,8 @@ import (
 func TestVerifyForm(t *testing.T) {
 	a := newSigner(t, "a", nil)
 	k := keyring(t, "a", a)
-	honest := message{body: claimOf(digest)}
-	onePass, literal, sig := honest.parts(t, a)
+	genuine := message{body: claimOf(digest)}
+	onePass, literal, sig := genuine.parts(t, a)
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	good := join(onePass, literal, sig)
 	version3 := bytes.Clone(sig)
@@ -37,8 +37,8 @@ func TestVerifyForm(t *testing.T) {
 		"Plain":         {reason: "an uncompressed message", data: good},
 		"ZIP":           {reason: "the default compression of gpg", data: zip(t, 1, good)},
 		"ZLIB":          {reason: "the other compression of gpg", data: zip(t, 2, good)},
-		"Name":          {reason: "gpg includes the file name", data: message{body: honest.body, name: "_rpmsig-req-kzY4gZ.bin", date: time.Now()}.bytes(t, a)},
-		"SHA512":        {reason: "a longer digest algorithm", data: message{body: honest.body, hash: crypto.SHA512}.bytes(t, a)},
+		"Name":          {reason: "gpg includes the file name", data: message{body: genuine.body, name: "_rpmsig-req-kzY4gZ.bin", date: time.Now()}.bytes(t, a)},
+		"SHA512":        {reason: "a longer digest algorithm", data: message{body: genuine.body, hash: crypto.SHA512}.bytes(t, a)},
 		"Empty":         {reason: "an empty file", data: nil, want: "MalformedSignature"},
 		"Text":          {reason: "an error page", data: []byte("<html>not found</html>"), want: "MalformedSignature"},
 		"Armored":       {reason: "armor is not the stored form", data: []byte("-----BEGIN PGP MESSAGE-----\n\n"), want: "MalformedSignature"},
@@ -52,9 +52,9 @@ func TestVerifyForm(t *testing.T) {
 		"TwoLiterals":   {reason: "ambiguous signed data", data: join(onePass, literal, literal, sig), want: "MalformedSignature"},
 		"NotLast":       {reason: "the one-pass packet announces more signatures", data: join(notLast, literal, sig), want: "MalformedSignature"},
 		"Announced":     {reason: "the one-pass packet names another key", data: join(foreign, literal, sig), want: "MalformedSignature"},
-		"Format":        {reason: "a text literal is not supported", data: message{body: honest.body, format: 't'}.bytes(t, a), want: "MalformedSignature"},
-		"FileName":      {reason: "a path as file name", data: message{body: honest.body, name: "../a"}.bytes(t, a), want: "MalformedSignature"},
-		"Date":          {reason: "dated long before it was signed", data: message{body: honest.body, date: time.Unix(1e9, 0)}.bytes(t, a), want: "MalformedSignature"},
+		"Format":        {reason: "a text literal is not supported", data: message{body: genuine.body, format: 't'}.bytes(t, a), want: "MalformedSignature"},
+		"FileName":      {reason: "a path as file name", data: message{body: genuine.body, name: "../a"}.bytes(t, a), want: "MalformedSignature"},
+		"Date":          {reason: "dated long before it was signed", data: message{body: genuine.body, date: time.Unix(1e9, 0)}.bytes(t, a), want: "MalformedSignature"},
 		"Nested":        {reason: "compressed twice", data: zip(t, 1, zip(t, 1, good)), want: "MalformedSignature"},
 		"ZIPTrailing":   {reason: "bytes after the compressed data", data: newPacket(8, append(zip(t, 1, good)[6:], 0)), want: "MalformedSignature"},
 		"ZIPBroken":     {reason: "invalid compressed data", data: newPacket(8, []byte{1, 0xff, 0xff}), want: "MalformedSignature"},
@@ -64,8 +64,8 @@ func TestVerifyForm(t *testing.T) {
 		"BZIP2":         {reason: "bzip2 is rejected without decompression", data: newPacket(8, []byte("\x03BZh9")), want: "UnsupportedSignature"},
 		"Version3":      {reason: "the library cannot verify version 3", data: join(onePass, literal, version3), want: "UnsupportedSignature"},
 		"Version3First": {reason: "version 3 in the old packet order", data: join(version3, literal), want: "UnsupportedSignature"},
-		"TextKind":      {reason: "a signature of text ignores line ends", data: message{body: honest.body, kind: packet.SigTypeText}.bytes(t, a), want: "UnsupportedSignature"},
-		"Notation":      {reason: "an unsupported critical notation", data: message{body: honest.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
+		"TextKind":      {reason: "a signature of text ignores line ends", data: message{body: genuine.body, kind: packet.SigTypeText}.bytes(t, a), want: "UnsupportedSignature"},
+		"Notation":      {reason: "an unsupported critical notation", data: message{body: genuine.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
 		"OtherBody":     {reason: "a replaced body", data: join(onePass, literalOf(claimOf(other)), sig), want: "InvalidSignature"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestVerifyClaim(t *testing.T) {
 		return strings.Replace(good, old, new, 1)
 	}
 	for name, tc := range map[string]struct{ reason, claim, want string }{
-		"Honest":          {reason: "the claim of a release", claim: good},
+		"Valid":           {reason: "the claim of a release", claim: good},
 		"NoOptional":      {reason: "the optional part is optional", claim: replace(`,"optional":{"creator":"test","timestamp":1740064108}`, "")},
 		"Digest":          {reason: "another release", claim: replace(digest, other), want: "WrongDigest"},
 		"DigestMissing":   {reason: "no digest", claim: replace(`"docker-manifest-digest":"`+digest+`"`, ""), want: "WrongDigest"},

@@ -66,7 +66,7 @@ func TestKept(t *testing.T) {
 		t.Error("got content that was not stored")
 	}
 	if _, ok := open(t, path, most).Get(digestOf(content), 6); ok {
-		t.Error("got more than was asked for at most")
+		t.Error("got more bytes than the given limit")
 	}
 }
 

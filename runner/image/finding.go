@@ -16,34 +16,35 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// digestName is the name of findings about a registry that cannot be trusted:
-// whoever accepts that images are missing does not thereby accept these.
+// digestName names the findings about images that a registry serves with other
+// content. Accepting the findings about missing images does not accept these.
 const digestName = "ImageDigest"
 
 const (
-	// mostNames bounds how many images a message names, mostGroups how many
-	// findings of one name there are.
-	mostNames  = 5
+	// mostNames bounds the images in a message.
+	mostNames = 5
+	// mostGroups bounds the findings of one name.
 	mostGroups = 10
-	maxText    = 512
+	// maxText bounds the external text in a message, in bytes.
+	maxText = 512
 )
 
-// group is all images that are not to be had for the same cause, from the same
-// places.
+// group is all images that are unavailable for the same cause at the same places.
 type group struct {
 	reason  finding.Reason
 	outcome preflight.Outcome
-	// places is what the places have in common, exact their names where all of
-	// the images have the same.
+	// places are the common prefixes of the places; exact are their names if they
+	// are the same for all images, else the prefixes.
 	places, exact string
-	// remedy and answer are those of the first image.
-	remedy, answer string
+	// answer, remedy and actions are those of the first image.
+	answer, remedy string
+	actions        []finding.Action
 	components     []string
-	// mirror is the first mirror that was asked, if any was.
+	// mirror is the first mirror that was tried; empty when none was.
 	mirror string
 }
 
-// findings are those of the results: one Pass, or one for each group.
+// findings returns one Pass, or one finding for each group of unavailable images.
 func (c Check) findings(results []result) []finding.Finding {
 	groups := map[string]*group{}
 	missing := 0
@@ -66,28 +67,27 @@ func (c Check) findings(results []result) []finding.Finding {
 	evidence := c.evidence(results, missing)
 	if len(groups) == 0 {
 		return []finding.Finding{finding.Pass(ReasonImagesPresent,
-			"%d images are available from where nodes would pull them; all of them together have %s", len(c.Images), evidence["size"]).
+			"%d images are available from where nodes would pull them; their total size is %s", len(c.Images), evidence["size"]).
 			Named(Name).Observed(evidence)}
 	}
-	var lies, others []*group
+	var mismatched, others []*group
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		if groups[key].reason == ReasonDigestMismatch {
-			lies = append(lies, groups[key])
+			mismatched = append(mismatched, groups[key])
 		} else {
 			others = append(others, groups[key])
 		}
 	}
 	var findings []finding.Finding
-	for _, each := range slices.Concat(fewer(lies), fewer(others)) {
+	for _, each := range slices.Concat(limited(mismatched), limited(others)) {
 		findings = append(findings, c.finding(each, evidence))
 	}
 	return findings
 }
 
-// fewer are the groups, what fails and concerns the most images first. Where they
-// are too many, the last one has all images of the rest, and fails if any of
-// these does.
-func fewer(groups []*group) []*group {
+// limited returns at most mostGroups groups, by severity, then by number of images.
+// The last one combines the rest, with the severity of its worst group.
+func limited(groups []*group) []*group {
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(len(b.components), len(a.components)))
 	})
@@ -113,7 +113,7 @@ func severity(g *group) int {
 	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown}, g.outcome)
 }
 
-// groupOf says why one image is not to be had.
+// groupOf is the group of one unavailable image.
 func (c Check) groupOf(each result) group {
 	one := group{components: each.components, reason: collector.ReasonError, outcome: preflight.Unknown}
 	for _, place := range each.places {
@@ -123,14 +123,15 @@ func (c Check) groupOf(each result) group {
 	}
 	failed, ok := errors.AsType[*registry.Error](each.failure)
 	if ok {
-		one.reason, one.answer, one.remedy = failed.Reason, failed.Error(), failed.Remediation
+		one.reason, one.answer = failed.Reason, failed.Error()
+		one.remedy, one.actions = failed.Remediation, failed.Actions
 	}
 	rejected, final := errors.AsType[*violation](each.failure)
 	if final {
 		one.reason, one.outcome, one.answer = rejected.reason, rejected.outcome, rejected.text
-		each.places = each.places[len(each.places)-1:] // the place that said so
+		each.places = each.places[len(each.places)-1:] // the place that served it
 	}
-	one.places, one.exact = cmp.Or(called(each.places, common), "anywhere"), cmp.Or(called(each.places, exact), "anywhere")
+	one.places, one.exact = cmp.Or(placeNames(each.places, common), "anywhere"), cmp.Or(placeNames(each.places, exact), "anywhere")
 	switch one.reason { //nolint:exhaustive // the other reasons keep their outcome
 	case registry.ReasonImageNotFound:
 		one.reason, one.outcome = ReasonImagesMissing, preflight.Fail
@@ -140,54 +141,56 @@ func (c Check) groupOf(each result) group {
 	if !ok && !final {
 		one.answer = oneLine(each.failure.Error())
 	}
-	one.remedy = cmp.Or(c.remedy(one), one.remedy, "Fix what the message names, then run the preflight again.")
+	if remedy, actions := c.remedy(one); remedy != "" {
+		one.remedy, one.actions = remedy, actions
+	}
+	one.remedy = cmp.Or(one.remedy, "Fix what the message names, then run the preflight again.")
 	return one
 }
 
-// remedy is what to do where it depends on what is amiss with the image; empty
-// where the registry package knows better.
-func (c Check) remedy(one group) string {
+// remedy returns the remedy that depends on the release and the mirror, and its
+// commands; empty where the one of the registry package applies.
+func (c Check) remedy(one group) (string, []finding.Action) {
+	from, to := c.Release.Image, cmp.Or(one.mirror, "REPOSITORY")
 	switch {
 	case one.reason == ReasonArchitectureMissing:
-		return "Choose the release for the architectures of the nodes; on a mirror, mirror it for all of them with oc adm release mirror --keep-manifest-list."
+		return "Choose the release for the architectures of the nodes, or mirror it for all of them.",
+			[]finding.Action{finding.Run("oc adm release mirror --keep-manifest-list --from=%s --to=%s", from, to)}
 	case one.reason == ReasonInvalidManifest:
-		return "Do not update to this release: nodes cannot run the image."
+		return "Do not update to this release: nodes cannot run the image.", nil
 	case one.reason == ReasonDigestMismatch && one.mirror == "":
-		return "Do not pull from this registry, and report to its operators that it serves other content than requested."
+		return "Do not pull from this registry, and report to its operators that it serves other content than requested.", nil
 	case one.reason == ReasonImagesMissing && one.mirror == "":
-		return "Check the pull spec with oc adm release info " + c.Release.Image + "; then ask the operators of the registry, or mirror the release."
+		return "Check the pull spec, then ask the operators of the registry, or mirror the release.",
+			[]finding.Action{finding.Run("oc adm release info %s", from)}
 	case one.reason == ReasonImagesMissing, one.reason == ReasonBlobsMissing, one.reason == ReasonDigestMismatch:
-		return fmt.Sprintf("Mirror the release again: oc adm release mirror --from=%s --to=%s; with oc-mirror: oc mirror --v2 --config=imageset-config.yaml docker://HOST",
-			c.Release.Image, cmp.Or(one.mirror, "REPOSITORY"))
+		return "Mirror the release again, with the tool that mirrored it before.", []finding.Action{
+			finding.Run("oc adm release mirror --from=%s --to=%s", from, to),
+			finding.Run("oc mirror --v2 --config=imageset-config.yaml docker://HOST"),
+		}
 	}
-	return ""
+	return "", nil
 }
 
 func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	slices.Sort(g.components)
 	evidence = maps.Clone(evidence)
 	evidence["concerned"] = strconv.Itoa(len(g.components))
-	problem := map[finding.Reason]string{
+	state := map[finding.Reason]string{
 		ReasonImagesMissing: "missing from", ReasonBlobsMissing: "incomplete at", ReasonDigestMismatch: "served with other content at",
 		ReasonInvalidManifest: "not valid at", ReasonArchitectureMissing: "not for all nodes at",
 		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from", ReasonMoreImages: "not available from",
 	}[g.reason]
-	f := finding.Finding{Finding: preflight.Finding{
-		Name:        Name,
-		Outcome:     g.outcome,
-		Reason:      string(g.reason),
-		Evidence:    evidence,
-		Remediation: g.remedy,
-		Message: fmt.Sprintf("%d of %d images are %s %s: %s (%s)", len(g.components), len(c.Images),
-			cmp.Or(problem, "not known to be at"), g.exact, some(g.components), g.example()),
-	}}
+	name := Name
 	if g.reason == ReasonDigestMismatch {
-		f.Name = digestName
+		name = digestName
 	}
-	return f
+	return finding.New(g.outcome, g.reason, "%d of %d images are %s %s: %s (%s)", len(g.components), len(c.Images),
+		cmp.Or(state, "not known to be at"), g.exact, listed(g.components), g.example()).
+		Named(name).Remedy("%s", g.remedy).Do(g.actions...).Observed(evidence)
 }
 
-// example is what was answered for the first image.
+// example is the answer for the first image.
 func (g *group) example() string {
 	if len(g.components) == 1 {
 		return g.answer
@@ -195,9 +198,9 @@ func (g *group) example() string {
 	return "the first: " + g.answer
 }
 
-// evidence counts.
+// evidence is the evidence of all findings: counts and sizes.
 func (c Check) evidence(results []result, missing int) map[string]string {
-	size, layers := weigh(results)
+	size, layers := sizeOf(results)
 	evidence := map[string]string{
 		"images": strconv.Itoa(len(c.Images)), "found": strconv.Itoa(len(c.Images) - missing),
 		"bytes": strconv.FormatInt(size, 10), "size": humanSize(size), "layers": strconv.Itoa(layers),
@@ -214,9 +217,9 @@ func (c Check) evidence(results []result, missing int) map[string]string {
 	return evidence
 }
 
-// weigh adds up the distinct layers of the architecture that has the most, since
-// a node has but one.
-func weigh(results []result) (size int64, count int) {
+// sizeOf returns the total size in bytes and the number of the distinct layers of the
+// architecture with the largest total, since a node has one architecture.
+func sizeOf(results []result) (size int64, count int) {
 	sizes := map[string]map[string]int64{"": {}}
 	for _, each := range results {
 		for architecture, layers := range each.layers {
@@ -229,7 +232,7 @@ func weigh(results []result) (size int64, count int) {
 		}
 	}
 	for architecture := range sizes {
-		distinct := maps.Clone(sizes[""]) // all nodes pull what is not in an index
+		distinct := maps.Clone(sizes[""]) // all nodes pull images without an index
 		maps.Copy(distinct, sizes[architecture])
 		var total int64
 		for _, layer := range distinct {
@@ -242,8 +245,8 @@ func weigh(results []result) (size int64, count int) {
 	return size, count
 }
 
-// called names places.
-func called(places []registry.Place, name func(registry.Place) string) string {
+// placeNames joins the distinct names of places.
+func placeNames(places []registry.Place, name func(registry.Place) string) string {
 	var names []string
 	for _, place := range places {
 		if !slices.Contains(names, name(place)) {
@@ -255,8 +258,8 @@ func called(places []registry.Place, name func(registry.Place) string) string {
 
 func exact(place registry.Place) string { return place.Repository }
 
-// common is the host and the first namespace, so that those of one mirror are
-// one place, whatever repository an image has there.
+// common is the host and the first namespace, so that the repositories of one mirror
+// are one place.
 func common(place registry.Place) string {
 	if parts := strings.Split(place.Repository, "/"); len(parts) > 2 {
 		return strings.Join(parts[:2], "/")
@@ -264,15 +267,13 @@ func common(place registry.Place) string {
 	return place.Repository
 }
 
-func some(names []string) string {
-	names = slices.Clone(names)
-	for i := range names {
-		names[i] = oneLine(names[i])
+// listed sanitizes the first names and counts the others.
+func listed(names []string) string {
+	first := slices.Clone(names[:min(mostNames, len(names))])
+	for i := range first {
+		first[i] = oneLine(first[i])
 	}
-	if len(names) > mostNames {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
-	}
-	return strings.Join(names, ", ")
+	return words.ListOf(first, len(names))
 }
 
 func humanSize(bytes int64) string {

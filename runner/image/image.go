@@ -1,22 +1,21 @@
 // Package image answers: can this cluster's nodes get every image of the target?
 //
-// [Check] asks for the manifest of each image at the places that a node would
-// pull it from, in a node's order and with the cluster's own credentials alone,
-// and holds it against its digest; of an index it also asks for the images of
-// the nodes' architectures. Layers are not read: their sizes are added up, and
-// with [Blobs] it is asked whether they are there. What is missing is one finding
-// for each cause and place, however many images that are.
+// [Check] requests the manifest of each image from the places that a node would
+// pull it from, in the order of a node and only with the cluster's own
+// credentials, and verifies its digest; of an index it also requests the images for
+// the architectures of the nodes. Layers are not read: their sizes are added up, and
+// with [Blobs] their existence is checked. Missing images are one finding for each
+// cause and place.
 //
-// An image that a mirror serves with another content is not looked for
-// elsewhere, and neither is the part of an index that the mirror of the index
-// does not have: nodes would not do so either (containers/image docker,
-// newImageSource).
+// An image that a mirror serves with other content is not requested from another
+// place, and neither is an image of an index that the mirror of the index lacks,
+// since nodes would not do so either (containers/image docker, newImageSource).
 //
 // # Limitations
 //
-// Unless nodes pull, registries are asked from here alone: whoever runs the check
-// may reach what nodes do not, and the other way round. What the nodes have already
-// is not taken off the size.
+// Unless nodes pull, registries are requested only from here: this machine may reach
+// registries that nodes do not reach, and vice versa. The size includes images that
+// nodes already have.
 package image
 
 import (
@@ -36,39 +35,39 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-// Name is the name of the check, by which its findings are accepted, but for
-// those about a registry that serves something else than was promised.
+// Name names the findings about the availability of the release's images to the nodes.
 const Name = "Images"
 
-// parallelism bounds how many images are asked for at one time.
+// parallelism bounds the images that are checked concurrently.
 const parallelism = 16
 
-// Mode says how closely to look.
+// Mode is how thoroughly images are checked.
 type Mode string
 
 // The modes.
 const (
-	// Manifests asks for the manifest of each image.
+	// Manifests requests the manifest of each image.
 	Manifests Mode = "check"
-	// Blobs also asks whether the layers and configurations are there.
+	// Blobs also checks that the layers and configurations exist.
 	Blobs Mode = "check-blobs"
-	// Pull also has the nodes pull the images of the release's checks, PullAll
-	// all images of the release.
-	Pull    Mode = "pull"
+	// Pull also makes the nodes pull the images of the release's checks.
+	Pull Mode = "pull"
+	// PullAll also makes the nodes pull all images of the release.
 	PullAll Mode = "pull-all"
-	// Off does not look. That is not a pass: the finding is Unknown.
+	// Off checks nothing; the finding is Unknown.
 	Off Mode = "off"
 )
 
 // Modes are all modes.
 func Modes() []Mode { return []Mode{Manifests, Blobs, Pull, PullAll, Off} }
 
-// Pulls says whether nodes are to pull, which takes Jobs.
+// Pulls reports whether nodes pull images, which needs Jobs.
 func (m Mode) Pulls() bool { return m == Pull || m == PullAll }
 
-// Nodes have the nodes of the cluster pull images, which take so many bytes
-// compressed. It is pull.Nodes.
+// Nodes makes the nodes of the cluster pull images. It is implemented by pull.Nodes.
 type Nodes interface {
+	// Pull pulls images, which are pull specs by name of component; bytes is their
+	// compressed size.
 	Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error)
 }
 
@@ -79,25 +78,25 @@ type Check struct {
 	Images map[string]string
 	// Mode is one of Modes.
 	Mode Mode
-	// Architectures are those of the nodes, as Go calls them; none means all
-	// that an image has.
+	// Architectures are the GOARCH values of the nodes; none means all
+	// architectures of an image.
 	Architectures []string
-	// Access finds out how nodes pull images. It is closed in the end.
+	// Access returns the access of nodes to registries. Collect closes it.
 	Access func(context.Context) *registry.Access
-	// Nodes pull ToPull, which is some of Images, where the mode wants it.
+	// Nodes pulls ToPull, a subset of Images. Both are read only if Mode.Pulls.
 	Nodes  Nodes
 	ToPull map[string]string
 	// Progress is called with the number of checked images, never concurrently.
 	Progress func(done, total int)
 }
 
-// Source makes a source of the check.
+// Source is the check as a source of findings.
 func (c Check) Source() collector.Source {
 	return collector.Source{Name: Name, Kind: finding.SourceImage, Collect: c.Collect}
 }
 
-// Collect checks the images. When the deadline of ctx passes, it returns what is
-// known by then.
+// Collect checks the images. If the deadline of ctx passes, it returns the findings
+// made by then; if ctx is canceled, an error.
 func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	if c.Mode == Off {
 		return c.complete(finding.Unknown(ReasonNotSelected,
@@ -120,12 +119,12 @@ func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	return c.complete(findings...), nil
 }
 
-// bytesToPull is what ToPull takes, as far as its manifests are known.
+// bytesToPull is the compressed size of ToPull, without unknown manifests.
 func (c Check) bytesToPull(results []result) int64 {
 	wanted := slices.DeleteFunc(slices.Clone(results), func(each result) bool {
 		return !slices.ContainsFunc(each.components, func(component string) bool { return c.ToPull[component] != "" })
 	})
-	size, _ := weigh(wanted)
+	size, _ := sizeOf(wanted)
 	return size
 }
 
@@ -138,7 +137,7 @@ func (c Check) complete(findings ...finding.Finding) []finding.Finding {
 	return findings
 }
 
-// checkAll asks for each pull spec once, whoever names it.
+// checkAll checks each distinct pull spec once.
 func (c Check) checkAll(ctx context.Context, access *registry.Access) []result {
 	components := map[string][]string{}
 	for _, component := range slices.Sorted(maps.Keys(c.Images)) {
@@ -162,6 +161,6 @@ func (c Check) checkAll(ctx context.Context, access *registry.Access) []result {
 			return nil
 		})
 	}
-	_ = group.Wait() // what went wrong is in the results
+	_ = group.Wait() // the results have the errors
 	return results
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 )
 
-// maxMemory is what looking at images may allocate, given back or not, the
-// registries of the test included: they run in the same process.
+// maxMemory bounds the bytes that a check may allocate in total, including the
+// registries of the test, which run in the same process.
 const maxMemory = 64 << 20
 
 func TestCheck(t *testing.T) {
@@ -28,25 +28,26 @@ func TestCheck(t *testing.T) {
 		reason  string
 		prepare func(*testing.T, world)
 		mode    image.Mode
-		// want are findings as "Name Outcome Reason"; text is what each of them
-		// says, in message and remedy. SOURCE and MIRROR stand for the hosts.
+		// want are findings as "Name Outcome Reason".
 		want []string
+		// text are parts of their messages, remedies and commands. SOURCE and MIRROR
+		// stand for the hosts.
 		text []string
 	}{
 		"All at the source": {
-			reason:  "nothing is missing",
+			reason:  "all images are available",
 			prepare: func(t *testing.T, w world) { t.Helper(); w.pushToSource(t, components()...) },
 			want:    []string{"Images Pass ImagesPresent"},
 			text:    []string{"4 images are available from where nodes would pull them"},
 		},
 		"One missing": {
-			reason:  "the image and the place are named",
+			reason:  "the message names the image and the place",
 			prepare: func(t *testing.T, w world) { t.Helper(); w.pushToSource(t, "cli", "etcd", "kubelet") },
 			want:    []string{"Images Fail ImagesMissing"},
 			text:    []string{"1 of 4 images are missing from SOURCE/openshift-release-dev/ocp-v4.0-art-dev: ingress (", "oc adm release info"},
 		},
 		"Some from the mirror": {
-			reason: "the source has what the mirror does not",
+			reason: "the source has the images that the mirror lacks",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.mirrored(t, configv1.AllowContactingSource)
@@ -56,7 +57,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Pass ImagesPresent"},
 		},
 		"Missing from both": {
-			reason: "one finding, and both places",
+			reason: "one finding names both places",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.mirrored(t, configv1.AllowContactingSource)
@@ -69,7 +70,7 @@ func TestCheck(t *testing.T) {
 			},
 		},
 		"Never contact the source": {
-			reason: "what only the source has is not to be had",
+			reason: "an image that only the source has is unavailable",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.mirrored(t, configv1.NeverContactSource)
@@ -80,7 +81,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 of 4 images are missing from MIRROR/ocp/release: kubelet (", "never contacted by policy"},
 		},
 		"Unauthorized": {
-			reason: "whether the images are there is not known",
+			reason: "the existence of the images is unknown",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -93,7 +94,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"4 of 4 images are not known to be at SOURCE/", "401 Unauthorized", "pull secret"},
 		},
 		"Unreachable": {
-			reason: "nobody answers",
+			reason: "no registry listens",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				for component := range w.images {
@@ -104,7 +105,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"4 of 4 images are not known to be at 127.0.0.1:1/", "connection refused"},
 		},
 		"Two causes": {
-			reason: "one finding for each",
+			reason: "each cause has its finding",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, "cli", "etcd")
@@ -114,7 +115,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"2 of 4 images are missing from", "1 of 4 images are not known to be at 127.0.0.1:1/"},
 		},
 		"Another manifest": {
-			reason: "a registry that lies is not accepted with what is missing",
+			reason: "accepting missing images does not accept a wrong digest",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, "cli", "etcd", "ingress")
@@ -124,7 +125,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 of 4 images are served with other content at SOURCE/", ": etcd (", "Do not pull from this registry"},
 		},
 		"Another manifest on the mirror": {
-			reason: "nodes do not look elsewhere then",
+			reason: "nodes then request no other place",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.mirrored(t, configv1.AllowContactingSource)
@@ -136,7 +137,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"served with other content at MIRROR/ocp/release: etcd (", "Mirror the release again"},
 		},
 		"Schema 1": {
-			reason: "the header of the registry is not believed, nor is the manifest valid",
+			reason: "the digest is computed from the content, not read from the header",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -150,7 +151,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"etcd"},
 		},
 		"Endless manifest": {
-			reason: "no more is read than a manifest may have",
+			reason: "a manifest is read up to its maximum size",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -166,7 +167,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 of 4 images", "4 MiB"},
 		},
 		"Redirects without end": {
-			reason: "nobody follows for ever, and another place may have it",
+			reason: "redirects are bounded, and the next place is tried",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.mirrored(t, configv1.AllowContactingSource)
@@ -181,7 +182,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 of 4 images are not known to be at MIRROR/ocp/release, then SOURCE/", ": kubelet (", "more than 5 redirects"},
 		},
 		"Index": {
-			reason: "the image for the nodes is looked at, too",
+			reason: "the image for the architecture of the nodes is checked, too",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -190,7 +191,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Pass ImagesPresent"},
 		},
 		"Index without the image": {
-			reason: "a mirror of one architecture has the index only",
+			reason: "a mirror may have the index without its images",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -200,7 +201,7 @@ func TestCheck(t *testing.T) {
 			text: []string{": etcd (it has the index but not its image for linux/amd64)"},
 		},
 		"Index without an image that no node needs": {
-			reason: "nobody would pull it",
+			reason: "no node would pull it",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -209,7 +210,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Pass ImagesPresent"},
 		},
 		"Index for others": {
-			reason: "the release is not for these nodes",
+			reason: "the index has no image for the architecture of the nodes",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -219,7 +220,7 @@ func TestCheck(t *testing.T) {
 			text: []string{"1 of 4 images are not for all nodes at", "linux/amd64", "only for: linux/s390x, linux/arm64", "--keep-manifest-list"},
 		},
 		"Blob missing": {
-			reason: "a manifest without its layers is half an image",
+			reason: "an image without its layers is incomplete",
 			mode:   image.Blobs,
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
@@ -229,8 +230,8 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Fail BlobsMissing"},
 			text: []string{"1 of 4 images are incomplete at SOURCE/", ": etcd ("},
 		},
-		"Blob missing, not looked at": {
-			reason: "manifests alone do not show it",
+		"Blob missing, not checked": {
+			reason: "this mode reads only manifests",
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
@@ -239,7 +240,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"Images Pass ImagesPresent"},
 		},
 		"Blob cut": {
-			reason: "a blob of another size is another blob",
+			reason: "a blob of another size has other content",
 			mode:   image.Blobs,
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
@@ -250,13 +251,13 @@ func TestCheck(t *testing.T) {
 			text: []string{"it serves 7 bytes as the blob"},
 		},
 		"Blobs": {
-			reason:  "all are there",
+			reason:  "all blobs exist",
 			mode:    image.Blobs,
 			prepare: func(t *testing.T, w world) { t.Helper(); w.pushToSource(t, components()...) },
 			want:    []string{"Images Pass ImagesPresent"},
 		},
 		"Off": {
-			reason:  "not looking is not a pass",
+			reason:  "a check that did not run never passes",
 			mode:    image.Off,
 			prepare: func(*testing.T, world) {},
 			want:    []string{"Images Unknown NotSelected"},
@@ -271,7 +272,7 @@ func TestCheck(t *testing.T) {
 				check.Mode = tc.mode
 			}
 			var got []string
-			var said strings.Builder
+			var texts strings.Builder
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			findings := collect(t, check)
@@ -281,19 +282,25 @@ func TestCheck(t *testing.T) {
 			}
 			for _, f := range findings {
 				got = append(got, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
-				said.WriteString(f.Message + "\n" + f.Remediation + "\n")
-				stops := f.Outcome != preflight.Pass
-				if f.Blocks != stops || (f.Remediation != "") != stops {
-					t.Errorf("%s: %+v; want that it blocks and has a remedy, unless it is a pass", tc.reason, f)
+				texts.WriteString(f.Message + "\n" + f.Remediation + "\n")
+				for _, action := range f.Actions {
+					texts.WriteString(action.Command + "\n")
+				}
+				if strings.Contains(f.Remediation, "oc ") {
+					t.Errorf("%s: remedy %q has a command, want it as an action", tc.reason, f.Remediation)
+				}
+				blocks := f.Outcome != preflight.Pass
+				if f.Blocks != blocks || (f.Remediation != "") != blocks {
+					t.Errorf("%s: %+v; want that it blocks and has a remedy if it is not a pass", tc.reason, f)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s\n%s", tc.reason, diff, said.String())
+				t.Errorf("%s (-want, +got):\n%s\n%s", tc.reason, diff, texts.String())
 			}
-			text := strings.NewReplacer(w.source.host, "SOURCE", w.mirror.host, "MIRROR").Replace(said.String())
+			text := strings.NewReplacer(w.source.host, "SOURCE", w.mirror.host, "MIRROR").Replace(texts.String())
 			for _, want := range tc.text {
 				if !strings.Contains(text, want) {
-					t.Errorf("%s: it does not say %q:\n%s", tc.reason, want, text)
+					t.Errorf("%s: the findings lack %q:\n%s", tc.reason, want, text)
 				}
 			}
 		})
@@ -309,7 +316,7 @@ func (w world) layer(t *testing.T, component string) string {
 	return digestOf(t, layers[0])
 }
 
-// serveManifest answers with the manifest of another component.
+// serveManifest serves the manifest of another component.
 func serveManifest(t *testing.T, w world, of string) http.HandlerFunc {
 	t.Helper()
 	content, err := w.built[of].RawManifest()
@@ -326,9 +333,9 @@ func serveManifest(t *testing.T, w world, of string) http.HandlerFunc {
 	}
 }
 
-// TestEachIsAskedForOnce counts: many components may have one image, and images
+// TestRequestsAreNotRepeated: several components may have one image, and images
 // share layers.
-func TestEachIsAskedForOnce(t *testing.T) {
+func TestRequestsAreNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	w.pushToSource(t, components()...)
 	w.images["alias"] = w.images["etcd"]
@@ -342,26 +349,26 @@ func TestEachIsAskedForOnce(t *testing.T) {
 	for request, times := range w.source.counted() {
 		method, what, _ := strings.Cut(request, " ")
 		if strings.HasPrefix(what, "sha256:") && (times != 1 || (method != http.MethodGet && method != http.MethodHead)) {
-			t.Errorf("%s was asked for %d times, want once", request, times)
+			t.Errorf("%s was requested %d times, want once", request, times)
 		}
 		if what == "" && times > 1 {
 			t.Errorf("the registry was pinged %d times, want once", times)
 		}
 	}
 	if progress[5] != 5 {
-		t.Errorf("progress %v, want that it ends with 5 of 5", progress)
+		t.Errorf("progress %v, want 5 of 5 at the end", progress)
 	}
 	// Four images with two layers each, of layerBytes and what a tar file adds.
 	evidence := findings[0].Evidence
 	if evidence["images"] != "5" || evidence["found"] != "5" || evidence["layers"] != "8" || evidence["size"] != "0.0 MiB" {
-		t.Errorf("evidence %v, want 5 of 5 images, and 8 layers that count once", evidence)
+		t.Errorf("evidence %v, want 5 of 5 images, with each of the 8 layers counted once", evidence)
 	}
 	if evidence["from "+w.source.host+"/openshift-release-dev"] != "5" {
-		t.Errorf("evidence %v, want where they are", evidence)
+		t.Errorf("evidence %v, want the number of images at their place", evidence)
 	}
 }
 
-// TestMirrorsAreCounted shows that the report has what each place has.
+// TestMirrorsAreCounted: the evidence has the number of images at each place.
 func TestMirrorsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.mirrored(t, configv1.AllowContactingSource)
@@ -378,7 +385,7 @@ func TestMirrorsAreCounted(t *testing.T) {
 	}
 }
 
-func TestManyAreNotAllNamed(t *testing.T) {
+func TestNamesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	check := w.check()
 	for i := range 186 {
@@ -386,16 +393,16 @@ func TestManyAreNotAllNamed(t *testing.T) {
 	}
 	findings := collect(t, check)
 	if len(findings) != 1 {
-		t.Fatalf("%d findings, want one for the one cause", len(findings))
+		t.Fatalf("%d findings, want one for one cause", len(findings))
 	}
 	if want := "190 of 190 images are missing from " + w.source.host + sourceRepository + ": cli, component-000, component-001, component-002, component-003 and 185 more ("; !strings.HasPrefix(findings[0].Message, want) {
 		t.Errorf("message %q, want %q", findings[0].Message, want)
 	}
 }
 
-// TestManyCausesAreNotAllFindings has a release whose images are at as many
-// registries: none of them is lost from the decision.
-func TestManyCausesAreNotAllFindings(t *testing.T) {
+// TestManyCausesAreLimited has images at many registries: each unavailable image is
+// in a finding that blocks.
+func TestManyCausesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	check := w.check()
 	check.Images = map[string]string{}
@@ -405,7 +412,7 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 	}
 	for i := range 15 {
 		digest := fmt.Sprintf("sha256:%064x", 1000+i)
-		check.Images[fmt.Sprintf("lie-%02d", i)] = fmt.Sprintf("%s/lie-%02d/image@%s", w.source.host, i, digest)
+		check.Images[fmt.Sprintf("wrong-%02d", i)] = fmt.Sprintf("%s/wrong-%02d/image@%s", w.source.host, i, digest)
 		w.source.answer("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
 	}
 	counts, concerned := map[string]int{}, map[string]int{}
@@ -414,7 +421,7 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 		counts[f.Name]++
 		of, err := strconv.Atoi(f.Evidence["concerned"])
 		if err != nil || !f.Blocks {
-			t.Errorf("%+v; want that it blocks, and how many images it is about", f)
+			t.Errorf("%+v; want that it blocks and has the number of its images", f)
 		}
 		concerned[f.Name] += of
 		last = f
@@ -423,11 +430,11 @@ func TestManyCausesAreNotAllFindings(t *testing.T) {
 		t.Errorf("findings (-want, +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"Images": 100, "ImageDigest": 15}, concerned); diff != "" {
-		t.Errorf("each image is in one of them (-want, +got):\n%s", diff)
+		t.Errorf("images in findings (-want, +got):\n%s", diff)
 	}
 	want := "91 of 115 images are not available from 91 more places, for 91 more causes: "
 	if last.Reason != "MoreImages" || last.Outcome != preflight.Fail || !strings.HasPrefix(last.Message, want) || !strings.Contains(last.Message, "and 86 more (") {
-		t.Errorf("%s (%s) %q, want a failure that says %q, since some of them are failures", last.Outcome, last.Reason, last.Message, want)
+		t.Errorf("%s (%s) %q, want a failure with message %q, since it combines failures", last.Outcome, last.Reason, last.Message, want)
 	}
 }
 
@@ -439,6 +446,6 @@ func TestInterrupted(t *testing.T) {
 		<-r.Context().Done()
 	})
 	if findings, err := w.check().Collect(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, %v; want an error that says that it was canceled", findings, err)
+		t.Errorf("%v, %v; want context.Canceled", findings, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server that says where images are pulled from.
+// config reaches the API server with the registry configuration.
 var config *rest.Config
 
 func TestMain(m *testing.M) {

@@ -15,29 +15,29 @@ import (
 
 // result is the result for one image.
 type result struct {
-	// components are those that have the image.
+	// components are the components with this image.
 	components []string
-	// places are those that were asked, in order. Without failure, the last one
-	// has the image.
+	// places are the places that were tried, in order. Without failure, the last
+	// one has the image.
 	places  []registry.Place
 	failure error
-	// layers are those of each architecture of it; an image that is not in an
-	// index is for "".
+	// layers are the layers by architecture; the architecture of an image that is
+	// not in an index is "".
 	layers map[string][]ocispec.Descriptor
 }
 
-// visitor asks registries.
+// visitor requests images from registries.
 type visitor struct {
 	mode          Mode
 	architectures []string
 
 	mutex sync.Mutex
-	// opened keep what a registry gave as a token, by place and credential.
+	// opened are the open repositories with their tokens, by place and credential.
 	opened map[string]func() (repoClient, error)
-	// dead are the errors of registries that no connection could be made to, by
-	// host: it would take as long for each image.
+	// dead are the errors of unreachable registries by host, so that each is
+	// dialed once.
 	dead map[string]error
-	// blobs are the answers about blobs, by place and digest: images share
+	// blobs are the results for blobs by place and digest, since images share
 	// layers.
 	blobs map[string]func() error
 }
@@ -86,8 +86,7 @@ func (v *visitor) isDead(host string) error {
 	return v.dead[host]
 }
 
-// open asks a place once who asks, and for all images of it, so that a registry is
-// asked for a token once.
+// open opens a place once for each credential, so that one token serves all images.
 func (v *visitor) open(ctx context.Context, visit registry.Visit) (repoClient, error) {
 	key := visit.Repository + " " + visit.Credential
 	v.mutex.Lock()
@@ -133,7 +132,7 @@ func (v *visitor) image(ctx context.Context, at repoClient, digest string) (map[
 	return layers, nil
 }
 
-// checkBlobs asks whether all blobs of an image are there.
+// checkBlobs checks that all blobs of an image exist.
 func (v *visitor) checkBlobs(ctx context.Context, at repoClient, image ocimanifest.Manifest) error {
 	if v.mode != Blobs {
 		return nil
@@ -190,7 +189,7 @@ func (c repoClient) content(ctx context.Context, digest string) ([]byte, error) 
 	return content, err
 }
 
-// blob asks for the size of a blob.
+// blob checks the existence and size of a blob.
 func (c repoClient) blob(ctx context.Context, wanted ocispec.Descriptor) error {
 	size, err := c.repository.BlobSize(ctx, wanted.Digest.String())
 	switch {
@@ -198,7 +197,7 @@ func (c repoClient) blob(ctx context.Context, wanted ocispec.Descriptor) error {
 		return reject(ReasonBlobsMissing, "it has the manifest but not its blob %s", wanted.Digest)
 	case err != nil:
 		return err
-	case size >= 0 && size != wanted.Size: // not every server says a size
+	case size >= 0 && size != wanted.Size: // not every server reports a size
 		return reject(ReasonDigestMismatch, "it serves %d bytes as the blob %s of %d bytes", size, wanted.Digest, wanted.Size)
 	}
 	return nil

@@ -37,13 +37,14 @@ const (
 	layerBytes       = 1000
 )
 
-// server is a registry that counts what it is asked for, and may misbehave.
+// server is a registry that counts its requests, and may misbehave.
 type server struct {
 	host string
 
 	mutex sync.Mutex
 	asked map[string]int
-	// answers stand for those of the registry, by method and end of the path.
+	// answers replace the responses of the registry, by method and last element of
+	// the path; "*" is for all others.
 	answers map[string]http.HandlerFunc
 }
 
@@ -70,14 +71,14 @@ func serve(t *testing.T) *server {
 	return s
 }
 
-// answer has the registry answer so from now on.
+// answer sets the handler of a request.
 func (s *server) answer(request string, with http.HandlerFunc) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.answers[request] = with
 }
 
-// counted forgets what was asked for.
+// counted returns the number of requests since the last call.
 func (s *server) counted() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -86,14 +87,14 @@ func (s *server) counted() map[string]int {
 	return asked
 }
 
-// world is a release of which images may be at two registries.
+// world is a release whose images may be at two registries.
 type world struct {
 	source, mirror *server
 	built          map[string]v1.Image
 	images         map[string]string
 }
 
-// components of the release, in the order of their names.
+// components are those of the release, sorted.
 func components() []string { return []string{"cli", "etcd", "ingress", "kubelet"} }
 
 func newWorld(t *testing.T) world {
@@ -126,7 +127,7 @@ func (w world) digest(component string) string {
 	return digest
 }
 
-// push puts some of the images into a repository.
+// push pushes images of components to a repository.
 func (w world) push(t *testing.T, repository string, components ...string) {
 	t.Helper()
 	for _, component := range components {
@@ -150,7 +151,7 @@ func (w world) pushToMirror(t *testing.T, components ...string) {
 	w.push(t, w.mirror.host+mirrorRepository, components...)
 }
 
-// mirrored has nodes pull from the mirror first.
+// mirrored makes nodes pull from the mirror first.
 func (w world) mirrored(t *testing.T, policy configv1.MirrorSourcePolicy) {
 	t.Helper()
 	client := clients().OpenShift.ConfigV1().ImageDigestMirrorSets()
@@ -179,7 +180,7 @@ func clients() registry.Cluster {
 	}
 }
 
-// check looks at the images as the cluster would.
+// check checks the images with the access of the cluster.
 func (w world) check() image.Check {
 	return image.Check{
 		Release: update.Release{Version: "4.19.0", Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("a", 64)},
@@ -200,8 +201,8 @@ func collect(t *testing.T, check image.Check) []finding.Finding {
 	return findings
 }
 
-// pushIndex has one component be an index of images for architectures, and
-// leaves some of those out of the registry.
+// pushIndex makes the image of a component an index of images for architectures. The
+// one for the missing architecture is not in the registry.
 func (w world) pushIndex(t *testing.T, component string, missing string, architectures ...string) {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)

@@ -20,12 +20,12 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// maxMemory is what holding one image against a policy may cost, the registry of
-// the test included: it runs in the same process.
+// maxMemory bounds the bytes that the check of one image may allocate in total,
+// including the registry of the test, which runs in the same process.
 const maxMemory = 64 << 20
 
-// frugal holds an image against policies, and counts all that is allocated on the
-// way, given back or not: no peak of the heap can be above that.
+// frugal checks an image against policies, and fails if the allocations in total, an
+// upper bound of the heap's peak, exceed maxMemory.
 func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, puller imagepolicy.Puller) finding.Finding {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -38,7 +38,7 @@ func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, p
 	return got
 }
 
-// payloadOf is the honest claim of a digest.
+// payloadOf is a valid claim of a digest.
 func payloadOf(digest string) string {
 	return fmt.Sprintf(`{"critical":{"type":"cosign container image signature","image":{"docker-manifest-digest":%q},"identity":{"docker-reference":%q}},"optional":{"creator":"test","timestamp":1740064108,"a":[1]}}`, digest, repository)
 }
@@ -57,15 +57,15 @@ func TestClaims(t *testing.T) {
 	}
 	optional := `{"creator":"test","timestamp":1740064108,"a":[1]}`
 	for name, tc := range map[string]struct{ reason, payload, want string }{
-		"Honest":          {reason: "as cosign writes it", payload: good},
+		"Valid":           {reason: "as cosign writes it", payload: good},
 		"OptionalNull":    {reason: "as cosign writes it without annotations", payload: replace(optional, "null")},
 		"OptionalMissing": {reason: "the optional part is not optional", payload: replace(`,"optional":`+optional, ""), want: "InvalidSigstoreClaim"},
-		"OptionalText":    {reason: "an optional part that is no object", payload: replace(optional, `"a"`), want: "InvalidSigstoreClaim"},
-		"Creator":         {reason: "a creator that is no text", payload: replace(`"test"`, "1"), want: "InvalidSigstoreClaim"},
-		"Timestamp":       {reason: "a time that is no number", payload: replace("1740064108", `"a"`), want: "InvalidSigstoreClaim"},
+		"OptionalText":    {reason: "an optional part that is not an object", payload: replace(optional, `"a"`), want: "InvalidSigstoreClaim"},
+		"Creator":         {reason: "a creator that is not a string", payload: replace(`"test"`, "1"), want: "InvalidSigstoreClaim"},
+		"Timestamp":       {reason: "a time that is not a number", payload: replace("1740064108", `"a"`), want: "InvalidSigstoreClaim"},
 		"Type":            {reason: "the type of an OpenPGP claim", payload: replace("cosign container image", "atomic container"), want: "InvalidSigstoreClaim"},
 		"TypeMissing":     {reason: "no type", payload: replace(`"type":"cosign container image signature",`, ""), want: "InvalidSigstoreClaim"},
-		"TypeNumber":      {reason: "a type that is no text", payload: replace(`"cosign container image signature"`, "1"), want: "InvalidSigstoreClaim"},
+		"TypeNumber":      {reason: "a type that is not a string", payload: replace(`"cosign container image signature"`, "1"), want: "InvalidSigstoreClaim"},
 		"TypeTwice":       {reason: "two types", payload: replace(`"type"`, `"type":"a","type"`), want: "InvalidSigstoreClaim"},
 		"TypeCase":        {reason: "another letter case", payload: replace(`"type"`, `"Type"`), want: "InvalidSigstoreClaim"},
 		"ImageMissing":    {reason: "no image", payload: replace(`"image":{"docker-manifest-digest":"`+digest+`"},`, ""), want: "InvalidSigstoreClaim"},
@@ -80,8 +80,8 @@ func TestClaims(t *testing.T) {
 		"Critical":        {reason: "no critical part", payload: `{"optional":null}`, want: "InvalidSigstoreClaim"},
 		"CriticalNull":    {reason: "a critical part that is null", payload: `{"critical":null,"optional":null}`, want: "InvalidSigstoreClaim"},
 		"Unknown":         {reason: "a field beside the two parts", payload: replace(`"optional"`, `"a":1,"optional"`), want: "InvalidSigstoreClaim"},
-		"UnknownCritical": {reason: "a critical field that nobody knows", payload: replace(`"type"`, `"a":1,"type"`), want: "InvalidSigstoreClaim"},
-		"Trailing":        {reason: "something behind the JSON", payload: good + "{}", want: "InvalidSigstoreClaim"},
+		"UnknownCritical": {reason: "an unknown critical field", payload: replace(`"type"`, `"a":1,"type"`), want: "InvalidSigstoreClaim"},
+		"Trailing":        {reason: "data after the JSON", payload: good + "{}", want: "InvalidSigstoreClaim"},
 		"Array":           {reason: "not an object", payload: "[" + good + "]", want: "InvalidSigstoreClaim"},
 		"Null":            {reason: "null", payload: "null", want: "InvalidSigstoreClaim"},
 		"Deep":            {reason: "deeply nested", payload: strings.Repeat("[", 30000), want: "InvalidSigstoreClaim"},
@@ -120,7 +120,7 @@ func TestAttachments(t *testing.T) {
 		"Mixed":     {reason: "an attestation beside a signature", attachments: append(changed(func(a *release.Attachment) { a.MediaType = "application/vnd.dsse.envelope.v1+json" }), good)},
 		"Unsigned":  {reason: "no annotation", attachments: changed(func(a *release.Attachment) { a.Signature = "" }), want: "InvalidSigstoreSignature"},
 		"Base64":    {reason: "an annotation that is not base64", attachments: changed(func(a *release.Attachment) { a.Signature = "?" }), want: "InvalidSigstoreSignature"},
-		"Garbage":   {reason: "an annotation that is no signature", attachments: changed(func(a *release.Attachment) { a.Signature = "AAAA" }), want: "InvalidSigstoreSignature"},
+		"Garbage":   {reason: "an annotation that is not a signature", attachments: changed(func(a *release.Attachment) { a.Signature = "AAAA" }), want: "InvalidSigstoreSignature"},
 		"Huge":      {reason: "an annotation of 1 MiB", attachments: changed(func(a *release.Attachment) { a.Signature = strings.Repeat("AAAA", 256<<10) }), want: "InvalidSigstoreSignature"},
 		"Content":   {reason: "other content under the signature", attachments: changed(func(a *release.Attachment) { a.Payload = []byte(payloadOf(digest)) }), want: "InvalidSigstoreSignature"},
 		"Large":     {reason: "content of more than 64 KiB", attachments: changed(func(a *release.Attachment) { a.Payload = make([]byte, 64<<10+1) }), want: "MalformedAttachment"},
@@ -138,13 +138,13 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// manifestOf is an attachment whose one layer is described so.
+// manifestOf is the manifest of an attachment with the given layers.
 func manifestOf(layer string) string {
 	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0", 64) + `","size":2},"layers":[` + layer + `]}`
 }
 
-// TestRegistryMisbehaves has a registry that serves the image and lies about its
-// signature.
+// TestRegistryMisbehaves has a registry that serves the image, and an error or wrong
+// content for its signature.
 func TestRegistryMisbehaves(t *testing.T) {
 	a := newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
@@ -169,15 +169,15 @@ func TestRegistryMisbehaves(t *testing.T) {
 		handler http.HandlerFunc
 		want    want
 	}{
-		"NotFound":     {reason: "there is none", handler: status(http.StatusNotFound), want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"Unauthorized": {reason: "who may not read it does not know", handler: status(http.StatusUnauthorized), want: unavailable},
-		"Forbidden":    {reason: "neither here", handler: status(http.StatusForbidden), want: unavailable},
-		"TooMany":      {reason: "a registry that is busy", handler: status(http.StatusTooManyRequests), want: unavailable},
-		"Broken":       {reason: "a registry that is broken", handler: status(http.StatusInternalServerError), want: unavailable},
-		"Loop": {reason: "redirects without end", handler: func(w http.ResponseWriter, r *http.Request) {
+		"NotFound":     {reason: "the tag does not exist", handler: status(http.StatusNotFound), want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
+		"Unauthorized": {reason: "without permission to read, the signature is unknown", handler: status(http.StatusUnauthorized), want: unavailable},
+		"Forbidden":    {reason: "a denied request leaves the signature unknown", handler: status(http.StatusForbidden), want: unavailable},
+		"TooMany":      {reason: "a registry that limits requests", handler: status(http.StatusTooManyRequests), want: unavailable},
+		"Broken":       {reason: "a registry that fails", handler: status(http.StatusInternalServerError), want: unavailable},
+		"Loop": {reason: "a loop of redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}, want: unavailable},
-		"Cut": {reason: "less than it promised", handler: func(w http.ResponseWriter, _ *http.Request) {
+		"Cut": {reason: "less than the Content-Length", handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", oci)
 			w.Header().Set("Content-Length", "10")
 		}, want: unavailable},
@@ -189,25 +189,25 @@ func TestRegistryMisbehaves(t *testing.T) {
 				}
 			}
 		}, want: malformed},
-		"Large":     {reason: "just above what a manifest may have", handler: answer(oci, manifestOf("")+strings.Repeat(" ", 4<<20)), want: malformed},
+		"Large":     {reason: "just above the maximum size of a manifest", handler: answer(oci, manifestOf("")+strings.Repeat(" ", 4<<20)), want: malformed},
 		"Text":      {reason: "an error page", handler: answer("text/html", "<html>"), want: malformed},
 		"Empty":     {reason: "nothing", handler: answer(oci, ""), want: malformed},
 		"Type":      {reason: "the manifest of a container", handler: answer("application/vnd.docker.distribution.manifest.v2+json", manifestOf("")), want: malformed},
 		"Schema1":   {reason: "schema 1", handler: answer("application/vnd.docker.distribution.manifest.v1+prettyjws", `{"schemaVersion":1}`), want: malformed},
 		"List":      {reason: "a list", handler: answer("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{}]}`), want: malformed},
 		"Both":      {reason: "image and list at once", handler: answer(oci, `{"schemaVersion":2,"manifests":[{}],"layers":[{}]}`), want: malformed},
-		"Digest":    {reason: "a digest that is none", handler: answer(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
-		"SHA512":    {reason: "another digest", handler: answer(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed},
-		"URLs":      {reason: "content from elsewhere", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed},
+		"Digest":    {reason: "an invalid digest", handler: answer(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
+		"SHA512":    {reason: "an unsupported digest algorithm", handler: answer(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed},
+		"URLs":      {reason: "content at a URL", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed},
 		"Inline":    {reason: "content in the manifest", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))), want: malformed},
 		"Size":      {reason: "a layer of 1 TiB", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
-		"Negative":  {reason: "a layer of less than nothing", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
-		"NoBlob":    {reason: "a layer that is not there", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", says: "layer"}},
+		"Negative":  {reason: "a negative size", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
+		"NoBlob":    {reason: "a layer that does not exist", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"}},
 		"Null":      {reason: "no layers at all", handler: answer(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
-		"Number":    {reason: "layers that are no list", handler: answer(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
-		"Layer":     {reason: "a layer that is no object", handler: answer(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
-		"ManyOther": {reason: "a million layers that are none", handler: answer(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)), want: malformed},
-		"Nested":    {reason: "a layer as deep as fits", handler: answer(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed},
+		"Number":    {reason: "layers that are not a list", handler: answer(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
+		"Layer":     {reason: "a layer that is not an object", handler: answer(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
+		"ManyOther": {reason: "a million empty layers", handler: answer(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)), want: malformed},
+		"Nested":    {reason: "a layer with maximum nesting", handler: answer(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed},
 		"Wide":      {reason: "a layer of annotations", handler: answer(oci, manifestOf(`{"annotations":{`+strings.Repeat(`"a":"",`, 500_000)+`"a":""}}`)), want: malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,17 +227,17 @@ func TestRegistryMisbehaves(t *testing.T) {
 	}
 }
 
-// TestRegistryLiesAboutTheImage serves something else under the image's digest.
-func TestRegistryLiesAboutTheImage(t *testing.T) {
+// TestRegistryServesOtherImage serves other content for the digest of the image.
+func TestRegistryServesOtherImage(t *testing.T) {
 	known := read(t, policy("a", newKey(t).pem(), repository))
 	digest := "sha256:" + strings.Repeat("0", 64)
-	lie := want{outcome: preflight.Fail, reason: "DigestMismatch"}
+	mismatch := want{outcome: preflight.Fail, reason: "DigestMismatch"}
 	for name, tc := range map[string]struct {
 		reason, contentType, body string
 		want                      want
 	}{
-		"Other":   {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf(""), want: lie},
-		"Schema1": {reason: "a kind whose digest go-containerregistry does not look at", contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf(""), want: lie},
+		"Other":   {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf(""), want: mismatch},
+		"Schema1": {reason: "a type whose digest go-containerregistry does not verify", contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf(""), want: mismatch},
 		"Large":   {reason: "20 MiB", contentType: "application/vnd.oci.image.manifest.v1+json", body: strings.Repeat(" ", 20<<20), want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,5 +261,5 @@ func TestRegistryHangs(t *testing.T) {
 	t.Cleanup(cancel)
 	image := imagepolicy.Image{PullSpec: repository + "@sha256:" + strings.Repeat("0", 64)}
 	got := known.Check(ctx, image, from(t, strings.TrimPrefix(server.URL, "http://")+"/mirror"))
-	want{outcome: preflight.Unknown, reason: "ImageUnavailable"}.check(t, "a registry that does not answer", got)
+	want{outcome: preflight.Unknown, reason: "ImageUnavailable"}.check(t, "a registry that does not respond", got)
 }

@@ -57,8 +57,8 @@ func (v *visit) manifest(ctx context.Context, digest string) (ocimanifest.Manife
 	return ocimanifest.Parse(content)
 }
 
-// signatures returns those of the manifest with a digest, and whether there are
-// more than are looked at. Having none is an error of go-containerregistry, or
+// signatures returns the signatures of the manifest with a digest, and whether it has
+// more than maxSignatures. If it has none, the error is one of go-containerregistry or
 // errMalformed.
 func (v *visit) signatures(ctx context.Context, digest string) (found []attached, more bool, err error) {
 	content, mediaType, err := v.at.Tagged(ctx, signatureTag(digest))

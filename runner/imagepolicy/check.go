@@ -124,8 +124,8 @@ func (c *check) missing(place Place, digest string) finding.Finding {
 	if place.Mirror {
 		f.Message = fmt.Sprintf("the mirror %s has the image %s without its signature: there is no tag %s. Nodes that pull from the mirror will reject the image",
 			place.Repository, digest, signatureTag(digest))
-		f.Remediation = fmt.Sprintf("Copy the signature to the mirror: mirror the release again with oc-mirror, which copies signatures by default, or use cosign copy --only=sig %s@%s %s",
-			repositoryOf(c.reference), digest, place.Repository)
+		f = f.Remedy("Copy the signature to the mirror, or mirror the release again with oc-mirror, which copies signatures by default.").
+			Do(finding.Run("cosign copy --only=sig %s@%s %s", repositoryOf(c.reference), digest, place.Repository))
 	}
 	return f
 }
@@ -147,21 +147,31 @@ func (c *check) fail(reason finding.Reason, format string, args ...any) finding.
 }
 
 func unknown(reason finding.Reason, format string, args ...any) finding.Finding {
+	fix := remedies()[reason]
 	return finding.Unknown(reason, "%s", fmt.Sprintf(format, args...)).
 		From(finding.SourceSignature).
-		Remedy("%s", remedies()[reason])
+		Remedy("%s", fix.text).Do(fix.actions...)
 }
 
-// remedies are those of inconclusive findings.
-func remedies() map[finding.Reason]string {
-	return map[finding.Reason]string{
-		ReasonInvalidPullSpec:        "Name the image as REPOSITORY@sha256:DIGEST.",
-		ReasonUnsupportedRootOfTrust: "Verify the image manually before the update with cosign verify and the root of trust of the policy.",
-		ReasonInvalidImagePolicy:     "Correct the policy with oc edit clusterimagepolicies.",
-		ReasonSigstoreUnavailable:    "Make the registry reachable from here with permission to pull, then run the preflight again.",
-		ReasonImageUnavailable:       "Make the image available from its registry or mirror, then run the preflight again.",
-		ReasonNoInstance:             "Mirror the image for all architectures of the cluster.",
-		ReasonTooManySignatures:      "Remove from the repository the signatures that are not by the provider.",
+// remedy is an imperative sentence with its commands.
+type remedy struct {
+	text    string
+	actions []finding.Action
+}
+
+// remedies are the remedies of inconclusive findings.
+func remedies() map[finding.Reason]remedy {
+	return map[finding.Reason]remedy{
+		ReasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
+		ReasonUnsupportedRootOfTrust: {
+			text:    "Verify the image manually before the update, with the root of trust of the policy.",
+			actions: []finding.Action{finding.Run("cosign verify IMAGE")},
+		},
+		ReasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
+		ReasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
+		ReasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
+		ReasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},
+		ReasonTooManySignatures:   {text: "Remove from the repository the signatures that are not by the provider."},
 	}
 }
 
@@ -177,5 +187,5 @@ func rank(outcome preflight.Outcome) int {
 // maxText bounds the external text repeated in a message, in bytes.
 const maxText = 512
 
-// quotable makes text from outside fit for a message.
+// oneLine sanitizes external text for a message.
 func oneLine(text string) string { return words.Line(text, maxText) }

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// FuzzClaim has the trusted key sign anything. Only a claim that every reader of
-// JSON understands as one of the digest and the repository may pass.
+// FuzzClaim has the trusted key sign arbitrary content. Only a claim that encoding/json,
+// too, reads as one for the digest and the repository may pass.
 func FuzzClaim(f *testing.F) {
 	a := newKey(f)
 	place := newRegistry(f) + "/mirror"
@@ -50,7 +50,7 @@ func FuzzClaim(f *testing.F) {
 	})
 }
 
-// FuzzScope has any scope and any image. A scope that covers an image is a
+// FuzzScope has arbitrary scopes and images. A scope that covers an image is a
 // prefix of it, but for wildcards.
 func FuzzScope(f *testing.F) {
 	key := newKey(f).pem()

@@ -1,38 +1,36 @@
 // Package imagepolicy answers: would the nodes of this cluster admit this image?
 //
-// A ClusterImagePolicy (config.openshift.io/v1) says which images must have a
-// sigstore signature, and of whom. The nodes hold every image that they pull
-// against it, so one that they refuse breaks an update in its middle: the pods
-// of an operator do not start (SignatureValidationFailed). This package decides
-// before as the nodes do then (machine-config-operator
-// pkg/controller/container-runtime-config, containers/image signature and
-// docker).
+// A ClusterImagePolicy (config.openshift.io/v1) states which images must have a
+// sigstore signature, and by which key. The nodes verify every image that they pull; a
+// rejected image interrupts an update, since the pods of an operator do not start
+// (SignatureValidationFailed). This package makes the decision of the nodes before the
+// update (machine-config-operator pkg/controller/container-runtime-config,
+// containers/image signature and docker).
 //
 // # What is decided
 //
-//   - Of all scopes that match an image, only the most specific one counts, and
-//     all policies with that scope. The image counts by its own name, wherever
-//     a copy of it is.
+//   - Of all scopes that match an image, only the most specific one applies, with
+//     all policies that have it. The image matches by its own name, regardless of
+//     the mirror that it is pulled from.
 //   - Root of trust PublicKey without a Rekor key. Any other is Unknown, and
 //     the finding has its name.
-//   - Signatures are read where the image is: the tag sha256-<hex>.sig in the
-//     repository, or the mirror, that the nodes pull it from. One good
-//     signature is enough. Referrers and bundles are not read, because the
-//     nodes do not read them.
+//   - Signatures are read from the repository or mirror that the nodes pull the
+//     image from: the tag sha256-<hex>.sig. One valid signature is sufficient.
+//     Referrers and bundles are not read, because the nodes do not read them.
 //   - All ways to compare the signed identity: MatchRepoDigestOrExact,
 //     MatchRepository, ExactRepository and RemapIdentity.
-//   - Of an image for several architectures, the nodes hold the manifest of
-//     their own against the policy. The list itself is looked at, too: a
-//     signature of it that is not good is a warning; none is none, since
-//     OpenShift's releases have none.
+//   - Of an image for several architectures, the nodes verify the manifest of
+//     their own. The index itself is checked, too: an invalid signature of it is a
+//     warning; a missing one is not reported, since the indexes of OpenShift's
+//     releases have none.
 //
 // Policies of one namespace (ImagePolicy) and those of v1alpha1 are not read.
 //
 // # Bounds
 //
 // A manifest (4 MiB, and 1000 layers or images), a signature (64 KiB),
-// signatures of a manifest (64), architectures (16), and what package repository
-// bounds.
+// signatures of a manifest (64), architectures (16), and the bounds of package
+// repository.
 package imagepolicy
 
 import (
@@ -58,8 +56,8 @@ type Policies struct {
 	policies []configv1.ClusterImagePolicy
 }
 
-// FromCluster reads all ClusterImagePolicies. It takes "list" on them. A cluster
-// that does not know them has none.
+// FromCluster reads all ClusterImagePolicies, which requires "list" on them. A cluster
+// without this API has none.
 func FromCluster(ctx context.Context, client configv1client.ClusterImagePoliciesGetter) (Policies, error) {
 	list, err := client.ClusterImagePolicies().List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -94,8 +92,8 @@ type Puller interface {
 type Image struct {
 	// PullSpec is repository@sha256:<hex>, as a manifest of the release has it.
 	PullSpec string
-	// Architectures are those of the nodes that would pull it, in the words of
-	// their status (amd64); none means every one that the image has.
+	// Architectures are those of the nodes that would pull it, as in their status
+	// (amd64); none means all architectures of the image.
 	Architectures []string
 }
 

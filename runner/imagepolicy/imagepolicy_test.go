@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/imagepolicy"
 	"github.com/openshift/update-preflight/test/release"
@@ -38,14 +40,14 @@ func TestCovers(t *testing.T) {
 		"Repository":     {reason: "its repository", scope: repository, image: repository, want: true},
 		"Namespace":      {reason: "its namespace", scope: "quay.io/openshift-release-dev", image: repository, want: true},
 		"Host":           {reason: "its registry", scope: "quay.io", image: repository, want: true},
-		"Prefix":         {reason: "a name that starts so is another one", scope: "quay.io/openshift-release", image: repository},
+		"Prefix":         {reason: "a name with this prefix is another repository", scope: "quay.io/openshift-release", image: repository},
 		"Below":          {reason: "a repository below", scope: repository + "/a", image: repository},
 		"Port":           {reason: "another port", scope: "quay.io:443", image: repository},
 		"HostPort":       {reason: "a registry with port", scope: "example.com:5000", image: "example.com:5000/a", want: true},
 		"NoPort":         {reason: "a registry with port is not the one without", scope: "example.com", image: "example.com:5000/a"},
 		"Wildcard":       {reason: "a domain", scope: "*.example.com", image: "a.example.com/a", want: true},
 		"WildcardDeep":   {reason: "a domain far above, and a port", scope: "*.com", image: "a.b.example.com:5000/a", want: true},
-		"WildcardItself": {reason: "a wildcard is for what is below", scope: "*.example.com", image: "example.com/a"},
+		"WildcardItself": {reason: "a wildcard covers only subdomains", scope: "*.example.com", image: "example.com/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := read(t, policy("a", key, tc.scope)).Covers(tc.image + "@" + digest); got != tc.want {
@@ -55,12 +57,12 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestScopesThatAreMoreSpecificCount has a policy for the registry that nobody
-// can satisfy, and better ones below it.
-func TestScopesThatAreMoreSpecificCount(t *testing.T) {
+// TestMostSpecificScopeApplies has an unsatisfied policy for the registry, and satisfied
+// ones for more specific scopes.
+func TestMostSpecificScopeApplies(t *testing.T) {
 	place := newRegistry(t) + "/mirror"
 	digest := push(t, place)
-	a, b, nobody := newKey(t), newKey(t), newKey(t)
+	a, b, unused := newKey(t), newKey(t), newKey(t)
 	attach(t, place, digest, a.sign(digest, repository+":4.20.1"), b.sign(digest, repository+":4.20.1"))
 	const namespace = "quay.io/openshift-release-dev"
 	pass := want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}
@@ -69,11 +71,11 @@ func TestScopesThatAreMoreSpecificCount(t *testing.T) {
 		policies []*configv1.ClusterImagePolicy
 		want     want
 	}{
-		"None":     {reason: "no policy is about it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")}, want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", says: digest}},
-		"Specific": {reason: "the more general one does not count", policies: []*configv1.ClusterImagePolicy{policy("a", nobody.pem(), "quay.io", "*.io"), policy("b", a.pem(), namespace)}, want: pass},
-		"General":  {reason: "the more specific one counts", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "quay.io"), policy("b", nobody.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}},
+		"None":     {reason: "no policy covers it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")}, want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", text: digest}},
+		"Specific": {reason: "the more general one does not apply", policies: []*configv1.ClusterImagePolicy{policy("a", unused.pem(), "quay.io", "*.io"), policy("b", a.pem(), namespace)}, want: pass},
+		"General":  {reason: "the more specific one applies", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "quay.io"), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
 		"Both":     {reason: "two with the same scope are both satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", b.pem(), namespace, "example.com")}, want: pass},
-		"OneOfTwo": {reason: "two with the same scope must both be", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", nobody.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}},
+		"OneOfTwo": {reason: "two with the same scope must both be satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.check(t, tc.reason, read(t, tc.policies...).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place)))
@@ -103,17 +105,17 @@ func TestRootsOfTrust(t *testing.T) {
 		policy *configv1.ClusterImagePolicy
 		want   want
 	}{
-		"PublicKey": {reason: "the one that is supported", policy: policy("a", a.pem(), repository), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", says: `"a"`}},
-		"Rekor":     {reason: "a transparency log as well", policy: rekor, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "PublicKey with rekorKeyData"}},
-		"Fulcio":    {reason: "short-lived certificates", policy: fulcio, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "FulcioCAWithRekor"}},
-		"PKI":       {reason: "certificates of one's own", policy: pki, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", says: "PKI"}},
-		"Broken":    {reason: "a key that is none", policy: broken, want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", says: `"a"`}},
+		"PublicKey": {reason: "the supported root of trust", policy: policy("a", a.pem(), repository), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", text: `"a"`}},
+		"Rekor":     {reason: "a transparency log as well", policy: rekor, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PublicKey with rekorKeyData"}},
+		"Fulcio":    {reason: "short-lived certificates", policy: fulcio, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "FulcioCAWithRekor"}},
+		"PKI":       {reason: "certificates of a private CA", policy: pki, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PKI"}},
+		"Broken":    {reason: "an invalid key", policy: broken, want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			image := imagepolicy.Image{PullSpec: repository + "@" + digest}
 			tc.want.check(t, tc.reason, read(t, tc.policy).Check(t.Context(), image, from(t, place)))
 			got := read(t, tc.policy, policy("b", newKey(t).pem(), repository)).Check(t.Context(), image, from(t, place))
-			want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", says: `"b"`}.check(t, "what fails beside it counts more", got)
+			want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}.check(t, "a failure outranks the other findings", got)
 		})
 	}
 }
@@ -158,16 +160,16 @@ func TestSignedIdentity(t *testing.T) {
 		"DefaultDigest":     {reason: "by digest", signed: repository + "@sha256:" + strings.Repeat("0", 64), want: pass},
 		"DefaultOther":      {reason: "another repository", signed: "quay.io/openshift-release-dev/ocp-v4.0-art-dev:4.20.1", want: fail},
 		"DefaultMirror":     {reason: "the mirror's own name", signed: "mirror.example.com/ocp-release:4.20.1", want: fail},
-		"DefaultNonsense":   {reason: "not an image", signed: "a b", want: fail},
+		"DefaultInvalid":    {reason: "not an image", signed: "a b", want: fail},
 		"DefaultEmpty":      {reason: "nothing", signed: "", want: fail},
-		"Digest":            {reason: "said so", signed: repository + ":4.20.1", identity: byDigest, want: pass},
+		"Digest":            {reason: "the default, stated explicitly", signed: repository + ":4.20.1", identity: byDigest, want: pass},
 		"Repository":        {reason: "the repository", signed: repository + ":4.20.1", identity: repositories, want: pass},
 		"RepositoryOther":   {reason: "another one", signed: repository + "/a:4.20.1", identity: repositories, want: fail},
 		"Exact":             {reason: "the one that the policy names", signed: "example.com/vendor/release:1", identity: exact, want: pass},
-		"ExactOwn":          {reason: "the image's own is not that", signed: repository + ":4.20.1", identity: exact, want: fail},
+		"ExactOwn":          {reason: "the name of the image itself is not sufficient", signed: repository + ":4.20.1", identity: exact, want: fail},
 		"Remap":             {reason: "the prefix is replaced", signed: "example.com/vendor/ocp-release:4.20.1", identity: remap, want: pass},
-		"RemapOwn":          {reason: "its own name does not count any more", signed: repository + ":4.20.1", identity: remap, want: fail},
-		"RemapElsewhere":    {reason: "a prefix that ends within a name is none", signed: repository + ":4.20.1", identity: elsewhere, want: pass},
+		"RemapOwn":          {reason: "the name without replacement is not accepted", signed: repository + ":4.20.1", identity: remap, want: fail},
+		"RemapElsewhere":    {reason: "a prefix that ends within a path element does not match", signed: repository + ":4.20.1", identity: elsewhere, want: pass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
@@ -180,8 +182,8 @@ func TestSignedIdentity(t *testing.T) {
 	}
 }
 
-// TestSignedIdentityOfTomorrow has what today's API server refuses.
-func TestSignedIdentityOfTomorrow(t *testing.T) {
+// TestUnknownSignedIdentity has values that this version of the API server rejects.
+func TestUnknownSignedIdentity(t *testing.T) {
 	a := newKey(t)
 	place := newRegistry(t) + "/mirror"
 	digest := push(t, place)
@@ -191,7 +193,7 @@ func TestSignedIdentityOfTomorrow(t *testing.T) {
 			p := policy("a", a.pem(), repository)
 			p.Spec.Policy.SignedIdentity = &configv1.PolicyIdentity{MatchPolicy: match}
 			got := read(t, p).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place))
-			want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", says: `"a"`}.check(t, "what is not known is not a pass", got)
+			want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`}.check(t, "an unsupported rule never passes", got)
 		})
 	}
 }
@@ -211,13 +213,13 @@ func TestLists(t *testing.T) {
 		"Release":     {reason: "as Red Hat signs: the images, and not the list", platforms: []string{amd, arm}, signed: []int{0, 1}, want: pass},
 		"Own":         {reason: "the nodes pull one of them", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"arm64"}, want: pass},
 		"Mixed":       {reason: "the nodes pull both", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"amd64", "arm64"}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"All":         {reason: "nobody says which", platforms: []string{amd, arm}, signed: []int{0}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"ListAlone":   {reason: "the list is not what nodes look at", platforms: []string{amd}, signed: []int{-1}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
+		"All":         {reason: "without architectures, all must be signed", platforms: []string{amd, arm}, signed: []int{0}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
+		"ListAlone":   {reason: "nodes do not verify the list", platforms: []string{amd}, signed: []int{-1}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
 		"ListToo":     {reason: "the list may be signed, too", platforms: []string{amd}, signed: []int{-1, 0}, want: pass},
-		"Windows":     {reason: "other systems do not count", platforms: []string{windows, amd}, signed: []int{1}, want: pass},
-		"OnlyWindows": {reason: "nothing for linux", platforms: []string{windows}, want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "no image for linux"}},
-		"Missing":     {reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"}, want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "linux/s390x"}},
-		"Many":        {reason: "more than are looked at", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "), want: want{outcome: preflight.Unknown, reason: "NoInstance", says: "17"}},
+		"Windows":     {reason: "images for other systems are ignored", platforms: []string{windows, amd}, signed: []int{1}, want: pass},
+		"OnlyWindows": {reason: "nothing for linux", platforms: []string{windows}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "no image for linux"}},
+		"Missing":     {reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "linux/s390x"}},
+		"Many":        {reason: "more images than are checked", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "), want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "17"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
@@ -238,11 +240,11 @@ func TestLists(t *testing.T) {
 		attach(t, place, images[0], a.sign(images[0], repository))
 		attach(t, place, list, newKey(t).sign(list, repository))
 		got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list}, from(t, place))
-		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", says: "the index"}.check(t, "an invalid signature of the index is a warning", got)
+		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", text: "the index"}.check(t, "an invalid signature of the index is a warning", got)
 	})
 }
 
-// TestPlaces has the image in several places, of which the first one counts.
+// TestPlaces has the image in several places; the first one with the image applies.
 func TestPlaces(t *testing.T) {
 	a := newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
@@ -266,20 +268,24 @@ func TestPlaces(t *testing.T) {
 		reason string
 		places []string
 		want   want
-		remedy string
+		// command is that of the first action.
+		command string
 	}{
 		"Signed":  {reason: "image and signature", places: []string{signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
 		"Second":  {reason: "the first place does not have the image", places: []string{empty, down, signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"Bare":    {reason: "a mirror without the signature; nodes do not look elsewhere", places: []string{bare, signed}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", says: bare}, remedy: "cosign copy --only=sig " + repository + "@" + digest + " " + bare},
-		"Nowhere": {reason: "nobody has the image", places: []string{empty}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", says: repository}},
-		"Down":    {reason: "nobody answers", places: []string{down}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
-		"None":    {reason: "there is no place at all", want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
+		"Bare":    {reason: "a mirror without the signature; nodes try no other place", places: []string{bare, signed}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", text: bare}, command: "cosign copy --only=sig " + repository + "@" + digest + " " + bare},
+		"Nowhere": {reason: "no place has the image", places: []string{empty}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", text: repository}},
+		"Down":    {reason: "no registry listens", places: []string{down}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
+		"None":    {reason: "no place is configured", want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, tc.places...))
 			tc.want.check(t, tc.reason, got)
-			if !strings.Contains(got.Remediation, tc.remedy) {
-				t.Errorf("%s: remedy %q, want %q in it", tc.reason, got.Remediation, tc.remedy)
+			if tc.command == "" {
+				return
+			}
+			if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: tc.command}}, got.Actions); diff != "" {
+				t.Errorf("%s: actions (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -288,11 +294,11 @@ func TestPlaces(t *testing.T) {
 func TestPullSpecs(t *testing.T) {
 	known := read(t, policy("a", newKey(t).pem(), "quay.io"))
 	for name, pullSpec := range map[string]string{
-		"Empty": "", "Tag": repository + ":4.20.1", "Short": repository + "@sha256:0", "Nonsense": "\n", "Long": strings.Repeat("a", 1<<20),
+		"Empty": "", "Tag": repository + ":4.20.1", "Short": repository + "@sha256:0", "Newline": "\n", "Long": strings.Repeat("a", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := known.Check(t.Context(), imagepolicy.Image{PullSpec: pullSpec}, from(t))
-			want{outcome: preflight.Unknown, reason: "InvalidPullSpec"}.check(t, fmt.Sprintf("%.20q names no image for ever", pullSpec), got)
+			want{outcome: preflight.Unknown, reason: "InvalidPullSpec"}.check(t, fmt.Sprintf("%.20q has no digest", pullSpec), got)
 		})
 	}
 }
@@ -304,7 +310,7 @@ func TestFromClusterWithoutPolicies(t *testing.T) {
 		fails  bool
 	}{
 		"Unknown":   {reason: "a cluster before 4.20", err: apierrors.NewNotFound(schema.GroupResource{Resource: "clusterimagepolicies"}, "")},
-		"Forbidden": {reason: "not allowed to look is not none", err: apierrors.NewForbidden(schema.GroupResource{Resource: "clusterimagepolicies"}, "", errors.New("no")), fails: true},
+		"Forbidden": {reason: "a denied request does not mean that there are no policies", err: apierrors.NewForbidden(schema.GroupResource{Resource: "clusterimagepolicies"}, "", errors.New("no")), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := configfake.NewClientset()
@@ -317,16 +323,16 @@ func TestFromClusterWithoutPolicies(t *testing.T) {
 	}
 }
 
-// attachments are more than one signature of an image.
+// TestOneGoodSignatureIsEnough has several signatures of an image.
 func TestOneGoodSignatureIsEnough(t *testing.T) {
-	a, stranger := newKey(t), newKey(t)
+	a, untrusted := newKey(t), newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
 	other := "sha256:" + strings.Repeat("0", 64)
 	many := func(n int, good bool) func(string) []release.Attachment {
 		return func(digest string) []release.Attachment {
 			var all []release.Attachment
 			for i := range n {
-				all = append(all, stranger.sign(digest, fmt.Sprintf("%s:%d", repository, i)))
+				all = append(all, untrusted.sign(digest, fmt.Sprintf("%s:%d", repository, i)))
 			}
 			if good {
 				all = append(all, a.sign(digest, repository))
@@ -339,12 +345,12 @@ func TestOneGoodSignatureIsEnough(t *testing.T) {
 		attachments func(digest string) []release.Attachment
 		want        want
 	}{
-		"Last":    {reason: "the last of 64 is good", attachments: many(63, true), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"TooMany": {reason: "the hundredth may be good", attachments: many(99, true), want: want{outcome: preflight.Unknown, reason: "TooManySignatures", says: "64"}},
-		"None":    {reason: "all of a stranger", attachments: many(9, false), want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"}},
-		"Nearest": {reason: "what the right key did tells more", attachments: func(digest string) []release.Attachment {
-			return []release.Attachment{stranger.sign(digest, repository), a.sign(other, repository), a.signPayload("{}")}
-		}, want: want{outcome: preflight.Fail, reason: "WrongSigstoreDigest", says: other}},
+		"Last":    {reason: "the last of 64 is valid", attachments: many(63, true), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
+		"TooMany": {reason: "an unread signature may be valid", attachments: many(99, true), want: want{outcome: preflight.Unknown, reason: "TooManySignatures", text: "64"}},
+		"None":    {reason: "all signatures are by another key", attachments: many(9, false), want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"}},
+		"Nearest": {reason: "the violation of the trusted key is reported", attachments: func(digest string) []release.Attachment {
+			return []release.Attachment{untrusted.sign(digest, repository), a.sign(other, repository), a.signPayload("{}")}
+		}, want: want{outcome: preflight.Fail, reason: "WrongSigstoreDigest", text: other}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"

@@ -31,7 +31,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// repository is what the image is called, wherever the copies are.
+// repository is the name of the image, also of its copies.
 const repository = "quay.io/openshift-release-dev/ocp-release"
 
 // newRegistry serves an empty registry, and returns its host:port.
@@ -99,7 +99,7 @@ func in(tb testing.TB, place string) name.Repository {
 	return repository
 }
 
-// puller pulls from mirrors, and then from the source.
+// puller pulls from its places in order.
 type puller struct {
 	mirrors   []name.Repository
 	transport http.RoundTripper
@@ -126,7 +126,7 @@ func (p puller) Pull(ctx context.Context, _ string, ask func(context.Context, im
 	return err
 }
 
-// key is who signs.
+// key is a signing key.
 type key struct {
 	signature.SignerVerifier
 	tb testing.TB
@@ -212,21 +212,21 @@ func read(tb testing.TB, policies ...*configv1.ClusterImagePolicy) imagepolicy.P
 	return known
 }
 
-// want is what a finding must be.
+// want is an expected finding.
 type want struct {
 	outcome preflight.Outcome
 	reason  string
-	says    string
+	text    string
 }
 
 func (w want) check(t *testing.T, why string, got finding.Finding) {
 	t.Helper()
-	if got.Outcome != w.outcome || got.Reason != w.reason || !strings.Contains(got.Message, w.says) {
-		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.says)
+	if got.Outcome != w.outcome || got.Reason != w.reason || !strings.Contains(got.Message, w.text) {
+		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.text)
 	}
 	bad := got.Outcome == preflight.Fail || got.Outcome == preflight.Unknown
 	if got.Source != finding.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad && got.Remediation == "" {
-		t.Errorf("%s: not a whole finding: %+v", why, got)
+		t.Errorf("%s: incomplete finding: %+v", why, got)
 	}
 	if len(got.Message) > 2000 {
 		t.Errorf("%s: message of %d bytes", why, len(got.Message))

@@ -69,7 +69,8 @@ func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 }
 
 const (
-	// guardName is the name of the guard's finding.
+	// guardName names the findings about the admission policy that denies writes of
+	// the run's pods.
 	guardName = "ReadOnlyGuard"
 	// guardTime bounds the wait for the guard, probeInterval is the time between two
 	// probes.

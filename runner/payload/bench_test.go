@@ -17,7 +17,7 @@ import (
 // and the bytes read of the registry for each byte of the layer with the
 // manifests.
 func BenchmarkRelease(b *testing.B) {
-	pushed := honest()
+	pushed := genuine()
 	pushed.Padding, pushed.PaddingBytes, pushed.BaseLayers = 900, 8<<10, []int{8 << 20, 8 << 20}
 	pullSpec, err := release.Push(b.Context(), serve(b, nil), pushed)
 	if err != nil {

@@ -63,8 +63,8 @@ func TestExtractBoundsMemory(t *testing.T) {
 	}
 }
 
-// TestExtractTakesThousandsOfJobs holds the bounds against a release that is
-// large, and means no harm. Its Jobs are like those of the examples.
+// TestExtractTakesThousandsOfJobs checks that the bounds admit a large valid release.
+// Its Jobs are like those of the examples.
 func TestExtractTakesThousandsOfJobs(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	const wanted = 5_000

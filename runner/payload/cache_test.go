@@ -53,7 +53,7 @@ func TestExtractReadsOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int64
-			pushed, path := honest(), t.TempDir()
+			pushed, path := genuine(), t.TempDir()
 			pushed.Architectures = architectures
 			pullSpec, err := release.Push(t.Context(), counted(t, &requests), pushed)
 			if err != nil {
@@ -127,9 +127,9 @@ func TestExtractWithoutUsefulCache(t *testing.T) {
 	}
 }
 
-// TestExtractKeepsOnlyWhatIsRight has a registry that lies: no later run may
-// find its words in the cache.
-func TestExtractKeepsOnlyWhatIsRight(t *testing.T) {
+// TestExtractCachesOnlyVerifiedContent has a registry that serves wrong content, which
+// must not be in the cache.
+func TestExtractCachesOnlyVerifiedContent(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	host := serve(t, answer("/blobs/", flipped))

@@ -67,7 +67,7 @@ data: {a: b}
 --- # Same line: a document too.
 `
 
-func honest() release.Release {
+func genuine() release.Release {
 	return release.Release{
 		Version: version, Previous: []string{"4.20.9"}, Metadata: map[string]string{"url": "https://example.com"},
 		BaseLayers: []int{1 << 20, 1 << 20}, Padding: 20, PaddingBytes: 2000,
@@ -124,7 +124,7 @@ func TestExtract(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pushed := honest()
+			pushed := genuine()
 			if test.change != nil {
 				test.change(&pushed)
 			}
@@ -185,10 +185,10 @@ func TestExtractIgnoresContentType(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "text/html", "application/vnd.docker.distribution.manifest.v1+json", "application/octet-stream"} {
 		host := serve(t, func(next http.Handler) http.Handler {
-			return answer("/", func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+			return answer("/", func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header()["Content-Type"] = []string{contentType}
-				w.WriteHeader(honest.Code)
-				_, _ = w.Write(honest.Body.Bytes())
+				w.WriteHeader(genuine.Code)
+				_, _ = w.Write(genuine.Body.Bytes())
 			})(next)
 		})
 		got, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{})

@@ -144,7 +144,7 @@ type entry struct {
 	link    string
 }
 
-// archive writes a tar, also of what no honest program would write.
+// archive writes a tar of entries, which may be invalid.
 func archive(tb testing.TB, entries ...entry) []byte {
 	tb.Helper()
 	var buffer bytes.Buffer

@@ -63,7 +63,7 @@ func rejectedLayers() map[string]rejectedLayer {
 			reason: "a name may not leave the image",
 			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
 		},
-		"parent elsewhere": {reason: "no honest layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry", text: `"../../etc/passwd"`},
+		"parent elsewhere": {reason: "no valid layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry", text: `"../../etc/passwd"`},
 		"absolute":         {reason: "a name is relative to the image", layer: with(entry{name: "/release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"/release-manifests/job.yaml"`},
 		"symbolic link": {
 			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), want: "NotAFile", text: `"release-manifests/job.yaml"`,
@@ -172,7 +172,7 @@ func TestExtractRejectsLayers(t *testing.T) {
 	}
 }
 
-// largePreflights are ConfigMaps of 2 MiB each, as many as asked for.
+// largePreflights are n ConfigMaps of 2 MiB each.
 func largePreflights(n int) []entry {
 	entries := make([]entry, n)
 	for i := range entries {
@@ -183,7 +183,7 @@ func largePreflights(n int) []entry {
 	return entries
 }
 
-// headerOf is the header of a file, whether or not as much follows.
+// headerOf is the header of a file of the given size, without its content.
 func headerOf(tb testing.TB, name string, size int64) []byte {
 	tb.Helper()
 	var buffer bytes.Buffer
@@ -286,7 +286,7 @@ func rejectedImages() map[string]rejectedImage {
 			change: last(func(layer *v1.Descriptor) { layer.Data = []byte("data") }),
 		},
 		"large layer": {
-			reason: "a layer is bounded before it is asked for", want: "TooLarge", text: "67108864",
+			reason: "a layer is bounded before it is requested", want: "TooLarge", text: "67108864",
 			change: last(func(layer *v1.Descriptor) { layer.Size = 64<<20 + 1 }),
 		},
 		"empty layer": {
@@ -383,7 +383,7 @@ func rejectedIndexes() map[string]rejectedIndex {
 			change: func(index *v1.IndexManifest) { index.Manifests[0].URLs = []string{"https://example.com"} },
 		},
 		"large image": {
-			reason: "a manifest is bounded before it is asked for", want: "TooLarge",
+			reason: "a manifest is bounded before it is requested", want: "TooLarge",
 			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 4<<20 + 1 },
 		},
 	}
@@ -420,25 +420,25 @@ func TestExtractRejectsNestedIndexes(t *testing.T) {
 }
 
 // answer changes the response of the registry to a GET of a path with part in it.
-func answer(part string, change func(w http.ResponseWriter, honest *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+func answer(part string, change func(w http.ResponseWriter, genuine *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, part) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			honest := httptest.NewRecorder()
-			next.ServeHTTP(honest, r)
-			change(w, honest)
+			genuine := httptest.NewRecorder()
+			next.ServeHTTP(genuine, r)
+			change(w, genuine)
 		})
 	}
 }
 
 // flipped serves as many bytes, and one other bit.
-func flipped(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
-	body := honest.Body.Bytes()
+func flipped(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
+	body := genuine.Body.Bytes()
 	body[len(body)/2] ^= 1
-	w.Header().Set("Content-Type", honest.Header().Get("Content-Type"))
+	w.Header().Set("Content-Type", genuine.Header().Get("Content-Type"))
 	_, _ = w.Write(body)
 }
 
@@ -467,24 +467,24 @@ func rejectedRegistries() map[string]rejectedRegistry {
 		"tampered layer": {reason: "one bit is enough", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"tampered layer of unknown size": {
 			reason: "the server may omit the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
-			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.WriteHeader(http.StatusOK)
 				_ = http.NewResponseController(w).Flush()
-				flipped(w, honest)
+				flipped(w, genuine)
 			},
 		},
 		"cut layer": {
 			reason: "the connection may have broken", part: "/blobs/", want: "LayerTruncated", outcome: preflight.Unknown,
-			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
-				_, _ = w.Write(honest.Body.Bytes()[:honest.Body.Len()/2])
+			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
+				_, _ = w.Write(genuine.Body.Bytes()[:genuine.Body.Len()/2])
 			},
 		},
 		"tampered manifest": {reason: "one bit is enough", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"lying manifest": {
 			reason: "the digest header is not trusted", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
-			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema2))
-				w.Header().Set("Docker-Content-Digest", honest.Header().Get("Docker-Content-Digest"))
+				w.Header().Set("Docker-Content-Digest", genuine.Header().Get("Docker-Content-Digest"))
 				_, _ = w.Write([]byte(`{"schemaVersion":2,"layers":[]}`))
 			},
 		},
@@ -507,10 +507,10 @@ func rejectedRegistries() map[string]rejectedRegistry {
 		},
 		"other manifest, called schema 1": {
 			reason: "the library believes this header", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
-			change: func(w http.ResponseWriter, honest *httptest.ResponseRecorder) {
+			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema1Signed))
-				w.Header().Set("Docker-Content-Digest", honest.Header().Get("Docker-Content-Digest"))
-				_, _ = w.Write(append(honest.Body.Bytes(), ' '))
+				w.Header().Set("Docker-Content-Digest", genuine.Header().Get("Docker-Content-Digest"))
+				_, _ = w.Write(append(genuine.Body.Bytes(), ' '))
 			},
 		},
 		"endless manifest": {
@@ -548,7 +548,7 @@ func rejectedRegistries() map[string]rejectedRegistry {
 				}
 			},
 		},
-		"no manifest": {reason: "there may be no such image", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
+		"no manifest": {reason: "the image does not exist", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
 		"no layer":    {reason: "a mirror may not be complete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
 		"forbidden":   {reason: "the account may not pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
 		"teapot":      {reason: "any other HTTP error", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},

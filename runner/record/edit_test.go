@@ -99,8 +99,8 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		damage func(t *testing.T, id string)
-		// parts and open are the readable results: of the first hundred, most of which
-		// are in a part, and the last.
+		// parts is true when the first hundred results, most of them in a part, are
+		// readable, open when the last one is.
 		parts, open bool
 	}{
 		"Head": {reason: "the results are lost", damage: func(t *testing.T, id string) {

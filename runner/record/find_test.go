@@ -52,7 +52,7 @@ func TestGetByPrefix(t *testing.T) {
 			if !errors.As(err, &notFound) || notFound.ID != tc.id || !cmp.Equal(notFound.Candidates, tc.candidates) {
 				t.Fatalf("%s: got %v", tc.reason, err)
 			}
-			if say := strings.Join(append(tc.candidates, ""), `" "`); !strings.Contains(err.Error(), strings.Trim(say, `" `)) {
+			if names := strings.Join(append(tc.candidates, ""), `" "`); !strings.Contains(err.Error(), strings.Trim(names, `" `)) {
 				t.Errorf("%s: the error lacks the candidates: %v", tc.reason, err)
 			}
 			if _, err := record.New(api).Follow(t.Context(), tc.id, func(record.Record) {}); !errors.As(err, &notFound) {

@@ -130,9 +130,12 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 	return findings
 }
 
-// warning names a finding about how the cluster pulls images.
+// nameAccess names the findings about the registry configuration of the cluster.
+const nameAccess = "RegistryAccess"
+
+// warning names a finding about the registry configuration.
 func warning(f finding.Finding) finding.Finding {
-	return f.Named("RegistryAccess").From(finding.SourcePayload)
+	return f.Named(nameAccess).From(finding.SourcePayload)
 }
 
 // merge merges the sets of each source, separately for digests and tags, with the

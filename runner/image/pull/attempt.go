@@ -14,46 +14,66 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// grace is how long to put up with a failure that may pass by itself.
-const grace = 90 * time.Second
+// retryTime is how long the kubelet may retry a failed pull that a retry can fix.
+const retryTime = 90 * time.Second
 
-// attempt is what came of pulling onto one node.
-type attempt struct {
-	node string
-	// failed has why an image was not pulled, by pull spec.
-	failed map[string]jobs.PullFailure
-	// trouble is what kept the node from trying all of them, if anything.
-	trouble, remedy string
+// Result is the result of the pulls on one node.
+type Result struct {
+	// Failed has the failures by pull spec.
+	Failed map[string]jobs.PullFailure
+	// Incomplete is a clause about why the node did not try all images; empty when
+	// it did.
+	Incomplete string
+	// Remedy is an imperative sentence for Incomplete, or empty. Actions are its
+	// commands.
+	Remedy  string
+	Actions []finding.Action
 }
 
-// pullOnto starts the Job of one node and waits until the node has tried each
-// image.
-func (n Nodes) pullOnto(ctx context.Context, node string, check launch.Check) attempt {
-	if err := n.Start.Start(ctx, check); err != nil {
-		explained := launch.Explain(check, err)
-		return attempt{node: node, trouble: explained.Message, remedy: explained.Remediation}
+// attempt is the result of a node.
+type attempt struct {
+	node string
+	Result
+}
+
+// pullOnto starts the Job of one node and waits until the node has tried each image
+// or ctx ends.
+func (n Nodes) pullOnto(ctx context.Context, draft launch.Draft) Result {
+	if len(draft.Checks) == 0 {
+		return notStarted(draft.Refused[0])
 	}
-	last := attempt{node: node, trouble: "no pod has come of the Job"}
+	check := draft.Bind(n.Run).Checks[0]
+	if err := n.Start.Start(ctx, check); err != nil {
+		return notStarted(launch.Explain(check, err))
+	}
+	last := Result{Incomplete: "the Job has no pod"}
 	start := time.Now()
-	_, err := watchtools.UntilWithSync(ctx, n.pods(check), &corev1.Pod{}, nil, func(event watch.Event) (bool, error) {
+	_, err := watchtools.UntilWithSync(ctx, n.pods(check), &corev1.Pod{}, nil, func(event watch.Event) (done bool, _ error) {
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok || event.Type == watch.Deleted {
 			return false, nil
 		}
-		read, done := Read(pod, time.Since(start))
-		last = attempt{node: node, failed: read.Failed, trouble: read.Trouble, remedy: read.Remedy}
+		last, done = Read(pod, time.Since(start))
 		return done, nil
 	})
 	if err != nil {
-		last.trouble = "it took too long: " + cmp.Or(last.trouble, err.Error())
+		last.Incomplete = "the pulls did not end in time: " + cmp.Or(last.Incomplete, err.Error())
 	}
 	return last
 }
 
+// notStarted is the result of a node whose Job was not started, for the reason in the
+// finding.
+func notStarted(why finding.Finding) Result {
+	return Result{Incomplete: why.Message, Remedy: why.Remediation, Actions: why.Actions}
+}
+
+// pods lists and watches the pods of the Job of a check.
 func (n Nodes) pods(check launch.Check) *cache.ListWatch {
 	client := n.Client.CoreV1().Pods(check.Job.Namespace)
 	selector := labels.Set{"batch.kubernetes.io/job-name": check.Job.Name}.String()
@@ -69,26 +89,19 @@ func (n Nodes) pods(check launch.Check) *cache.ListWatch {
 	}
 }
 
-// Reading is what a pod says about the images of its containers.
-type Reading struct {
-	// Failed has why an image is not to be had, by pull spec.
-	Failed map[string]jobs.PullFailure
-	// Trouble is what keeps the node from trying the others.
-	Trouble, Remedy string
-}
-
-// Read says what a pod, which was asked for so long ago, means. It is done when
-// each image was pulled, or failed for good. It is pure.
-func Read(pod *corev1.Pod, waited time.Duration) (Reading, bool) {
-	read := Reading{Failed: map[string]jobs.PullFailure{}}
+// Read returns the result of a pod whose Job was started before the given duration,
+// and whether it is final: each image was pulled, failed for good, or will not be
+// tried.
+func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
+	result = Result{Failed: map[string]jobs.PullFailure{}}
 	tried := 0
-	open := false
+	retrying := false
 	for _, container := range pod.Status.ContainerStatuses {
 		failure, failed := jobs.FailedPull(container)
 		switch {
 		case failed:
-			read.Failed[specOf(pod, container.Name)] = failure
-			open = open || !failure.Final && waited < grace
+			result.Failed[pullSpecOf(pod, container.Name)] = failure
+			retrying = retrying || !failure.Final && waited < retryTime
 			tried++
 		case pulled(container):
 			tried++
@@ -96,24 +109,26 @@ func Read(pod *corev1.Pod, waited time.Duration) (Reading, bool) {
 	}
 	missing := len(pod.Spec.Containers) - tried
 	if missing == 0 {
-		return read, !open
+		return result, !retrying
 	}
-	read.Trouble = fmt.Sprintf("%d of %d images were not tried", missing, len(pod.Spec.Containers))
-	read.Remedy = "See what the node does: oc get events -n " + pod.Namespace + " --field-selector involvedObject.name=" + pod.Name
+	result.Incomplete = fmt.Sprintf("%d of %d images were not tried", missing, len(pod.Spec.Containers))
+	result.Remedy = "Read the events of the pod."
+	result.Actions = []finding.Action{finding.Run("oc get events -n %s --field-selector involvedObject.name=%s", pod.Namespace, pod.Name)}
 	if pod.Status.Phase == corev1.PodFailed {
-		read.Trouble += fmt.Sprintf(" before the pod ended (%s)", cmp.Or(pod.Status.Reason, "without a reason"))
-		return read, true
+		result.Incomplete += fmt.Sprintf(" before the pod ended (%s)", cmp.Or(pod.Status.Reason, "without a reason"))
+		return result, true
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			read.Trouble += ": the pod finds no room there (" + condition.Reason + ")"
+			result.Incomplete += ": the pod cannot be scheduled (" + condition.Reason + ")"
 		}
 	}
-	return read, false
+	return result, false
 }
 
-// specOf is the pull spec as the Job has it: a node may call it otherwise.
-func specOf(pod *corev1.Pod, container string) string {
+// pullSpecOf is the pull spec of a container in the Job; the one in its status may
+// differ.
+func pullSpecOf(pod *corev1.Pod, container string) string {
 	for _, each := range pod.Spec.Containers {
 		if each.Name == container {
 			return each.Image
@@ -122,9 +137,8 @@ func specOf(pod *corev1.Pod, container string) string {
 	return ""
 }
 
-// pulled is true when the kubelet has come past the pulling, whatever came
-// then: a kubelet pulls before it looks at anything else of the container
-// (pkg/kubelet/kuberuntime, startContainer).
+// pulled reports whether the node has the image of a container: the kubelet pulls it
+// before all other steps of the start (pkg/kubelet/kuberuntime, startContainer).
 func pulled(container corev1.ContainerStatus) bool {
 	if waiting := container.State.Waiting; waiting != nil {
 		switch waiting.Reason {
@@ -134,7 +148,7 @@ func pulled(container corev1.ContainerStatus) bool {
 		return false
 	}
 	if ended := container.State.Terminated; ended != nil {
-		// A kubelet makes up an end for a container that never was.
+		// A kubelet also reports a termination of a container that never existed.
 		return container.ImageID != "" || ended.ContainerID != ""
 	}
 	return container.State.Running != nil

@@ -9,38 +9,43 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 const (
-	ReasonImagePullFailed   finding.Reason = "ImagePullFailed"
-	ReasonImagePullFailing  finding.Reason = "ImagePullFailing"
-	ReasonImagePullNotTried finding.Reason = "ImagePullNotTried"
-	ReasonImagesPulled      finding.Reason = "ImagesPulled"
-)
-
-// mostNames bounds how many nodes or images a message names, mostGroups how many
-// findings about images there are.
-const (
-	mostNames  = 5
+	// mostNames bounds the nodes or images in a message.
+	mostNames = 5
+	// mostGroups bounds the findings about images.
 	mostGroups = 10
 )
 
-// group is all nodes that fare alike.
+// The severities of groups, the worst first.
+const (
+	severityFinal = iota
+	severityOpen
+	severityNone
+)
+
+// group is all nodes with the same result.
 type group struct {
+	// components are those whose images were not pulled.
 	nodes, components []string
-	trouble, remedy   string
-	actions           []finding.Action
-	detail            string
-	final             bool
+	// incomplete, remedy and actions are as in Result, of the first node.
+	incomplete, remedy string
+	actions            []finding.Action
+	// detail is the first failure of a pull.
+	detail string
+	// final is true when a failure is final.
+	final bool
 }
 
-// judge makes one finding for each way that nodes fared.
-func judge(attempts []attempt, images map[string]string) []finding.Finding {
+// findingsOf makes one finding for each distinct result.
+func findingsOf(attempts []attempt, images map[string]string) []finding.Finding {
 	groups := map[string]*group{}
 	for _, each := range attempts {
 		one := groupOf(each, images)
-		key := strings.Join(one.components, ",") + " " + one.trouble
+		key := strings.Join(one.components, ",") + " " + one.incomplete
 		if groups[key] == nil {
 			groups[key] = &one
 			continue
@@ -53,20 +58,20 @@ func judge(attempts []attempt, images map[string]string) []finding.Finding {
 		sorted = append(sorted, groups[key])
 	}
 	var findings []finding.Finding
-	for _, each := range fewer(sorted) {
+	for _, each := range limited(sorted) {
 		findings = append(findings, each.finding(len(images)))
 	}
 	return findings
 }
 
-// fewer are the groups, what fails and concerns the most nodes first; those that
-// pulled everything are one group, and the last. Where they are too many, one has
-// all nodes of the rest, and fails if any of these does.
-func fewer(groups []*group) []*group {
+// limited returns the groups by severity, then by number of nodes. The nodes that
+// have all images are one group, the last. Of the others at most mostGroups are
+// returned: the last of them combines the rest, with the severity of its worst group.
+func limited(groups []*group) []*group {
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.severity(), b.severity()), cmp.Compare(len(b.nodes), len(a.nodes)))
 	})
-	failed := slices.IndexFunc(groups, func(each *group) bool { return each.severity() == wellDone })
+	failed := slices.IndexFunc(groups, func(each *group) bool { return each.severity() == severityNone })
 	if failed < 0 {
 		failed = len(groups)
 	}
@@ -74,7 +79,7 @@ func fewer(groups []*group) []*group {
 		return groups
 	}
 	rest := *groups[mostGroups-1]
-	rest.trouble = fmt.Sprintf("%d more ways to fail, the first: %s", failed-mostGroups+1, cmp.Or(rest.trouble, rest.detail))
+	rest.incomplete = fmt.Sprintf("%d more causes, the first: %s", failed-mostGroups+1, cmp.Or(rest.incomplete, rest.detail))
 	for _, each := range groups[mostGroups:failed] {
 		rest.nodes = append(rest.nodes, each.nodes...)
 		rest.components = append(rest.components, each.components...)
@@ -84,23 +89,20 @@ func fewer(groups []*group) []*group {
 	return slices.Concat(groups[:mostGroups-1], []*group{&rest}, groups[failed:])
 }
 
-const wellDone = 2
-
-// severity is less for what is worse.
 func (g *group) severity() int {
 	switch {
 	case g.final:
-		return 0
-	case len(g.components) > 0, g.trouble != "":
-		return 1
+		return severityFinal
+	case len(g.components) > 0, g.incomplete != "":
+		return severityOpen
 	}
-	return wellDone
+	return severityNone
 }
 
 func groupOf(each attempt, images map[string]string) group {
-	one := group{nodes: []string{each.node}, trouble: each.trouble, remedy: each.remedy}
+	one := group{nodes: []string{each.node}, incomplete: each.Incomplete, remedy: each.Remedy, actions: each.Actions}
 	for _, component := range slices.Sorted(maps.Keys(images)) {
-		failure, failed := each.failed[images[component]]
+		failure, failed := each.Failed[images[component]]
 		if !failed {
 			continue
 		}
@@ -121,35 +123,39 @@ func (g *group) finding(images int) finding.Finding {
 }
 
 func (g *group) outcome(images int) finding.Finding {
+	nodes := words.List(g.nodes, mostNames)
 	switch {
 	case len(g.components) > 0:
-		message := fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", some(g.nodes), len(g.components), images, some(g.components), g.detail)
-		if g.trouble != "" {
-			message += "; " + g.trouble
+		message := fmt.Sprintf("%s cannot pull %d of %d images: %s (%s)", nodes, len(g.components), images, words.List(g.components, mostNames), g.detail)
+		if g.incomplete != "" {
+			message += "; " + g.incomplete
 		}
 		if g.final {
 			return finding.Fail(ReasonImagePullFailed, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 		}
 		return finding.Unknown(ReasonImagePullFailing, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
-	case g.trouble != "":
-		return finding.Unknown(ReasonImagePullNotTried, "unknown whether %s can pull the images: %s", some(g.nodes), g.trouble).
+	case g.incomplete != "":
+		return finding.Unknown(ReasonImagePullNotTried, "unknown whether %s can pull the images: %s", nodes, g.incomplete).
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
-			Do(finding.Retry(finding.OptionTimeout))
+			Do(g.retryActions()...)
 	}
-	return finding.Pass(ReasonImagesPulled, "%s: all %d images were pulled or present", some(g.nodes), images)
+	return finding.Pass(ReasonImagesPulled, "%s: all %d images were pulled or present", nodes, images)
 }
 
+// retryActions are the actions of the group, and a retry with a longer timeout.
+func (g *group) retryActions() []finding.Action {
+	retry := finding.Retry(finding.OptionTimeout)
+	if slices.Contains(g.actions, retry) {
+		return g.actions
+	}
+	return append(slices.Clip(g.actions), retry)
+}
+
+// objects are references to the first nodes.
 func objects(nodes []string) []preflight.Object {
-	var named []preflight.Object
+	var references []preflight.Object
 	for _, node := range nodes[:min(len(nodes), mostNames)] {
-		named = append(named, preflight.Object{APIVersion: "v1", Kind: "Node", Name: node})
+		references = append(references, preflight.Object{APIVersion: "v1", Kind: "Node", Name: node})
 	}
-	return named
-}
-
-func some(names []string) string {
-	if len(names) > mostNames {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
-	}
-	return strings.Join(names, ", ")
+	return references
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// command is not in any image.
+// command is the path of a program that no image has.
 const command = "/preflight-image-pull"
 
-// draft has the Job of one node. It is held against the same policy as the Jobs of
-// a release.
+// draft is the plan for the Job of one node, which is validated against the same policy
+// as the Jobs of a release.
 func (n Nodes) draft(node string, images map[string]string) launch.Draft {
 	return launch.NewDraft(n.Run.From, &payload.Release{
 		Release: n.Run.Target, Images: images,
@@ -26,8 +26,8 @@ func (n Nodes) draft(node string, images map[string]string) launch.Draft {
 	})
 }
 
-// job pulls onto one node, whatever taints it has. Its containers need no more
-// than being created.
+// job is the Job that pulls images onto one node; it tolerates all taints. Its
+// containers request minimal resources, since they do not run.
 func job(node string, images map[string]string) *batchv1.Job {
 	var containers []corev1.Container
 	for i, component := range slices.Sorted(maps.Keys(images)) {

@@ -1,12 +1,12 @@
-// Package pull answers: do the nodes get images when they try?
+// Package pull answers: can the nodes pull these images?
 //
-// One Job for each node that takes pods has a container for each image. What the
-// container would do does not matter: its command does not exist. That the node
-// comes as far as to say so shows that it has the image. Nothing is pulled onto
-// a node that is short of disk space.
+// Each schedulable, ready node runs one Job with a container for each image. The
+// command of the containers does not exist, so no program of an image is started; a
+// container that fails to start shows that the node has its image. No image is pulled
+// onto a node that is short of disk space.
 //
-// The Jobs are made and labeled like those of a release's checks, and go with
-// them when the run is cleaned up.
+// The Jobs are built, validated and labeled like those of a release's checks, and are
+// deleted by the cleanup of the run.
 package pull
 
 import (
@@ -19,118 +19,110 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-const (
-	ReasonNothingToPull finding.Reason = "NothingToPull"
-	ReasonNoNode        finding.Reason = "NoNode"
-)
-
-// Name is the name of the findings, but for those about disk space.
+// Name names the findings about the pulls of images by the nodes.
 const Name = "ImagePull"
 
-// Namespace is where the Jobs are: that of the cluster-version operator, which
+// Namespace is the namespace of the Jobs: that of the cluster-version operator, which
 // pulls the release image there in the same way.
 const Namespace = "openshift-cluster-version"
 
-// Starter creates a Job. It is launch.Launcher.
+// Starter creates a Job. It is implemented by launch.Launcher.
 type Starter interface {
 	Start(ctx context.Context, check launch.Check) error
 }
 
-// Nodes are those of a cluster.
+// Nodes are the nodes of a cluster.
 type Nodes struct {
 	Client kubernetes.Interface
-	// List reads them.
+	// List returns the nodes.
 	List  func(context.Context) ([]corev1.Node, error)
 	Start Starter
-	// Run is what the Jobs belong to.
+	// Run is the run that the Jobs belong to.
 	Run launch.Run
-	// Parallelism bounds the nodes that pull at one time.
+	// Parallelism bounds the nodes that pull concurrently.
 	Parallelism int
 }
 
-// Pull has the nodes pull images, given by the name of a component, which take
-// so many bytes compressed. It returns findings about disk space and about the
-// images: one for each cause, with the nodes that have it.
+// Pull starts a Job on each node that pulls the images, which are pull specs by name
+// of component, and waits for the results or the end of ctx. bytes is the compressed
+// size of the images. It returns findings about disk space and about the images: one
+// for each cause, with its nodes. The error is that of List.
 func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error) {
 	nodes, err := n.List(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("could not read the nodes that would pull images: %w", err)
+		return nil, fmt.Errorf("list the nodes that pull images: %w", err)
 	}
-	ready, findings := sortOut(nodes)
-	room, space := n.lookAtDisks(ctx, ready, bytes)
-	findings = append(findings, space...)
+	eligible, findings := eligibleNodes(nodes)
+	usable, diskFindings := n.checkDisks(ctx, eligible, bytes)
+	findings = append(findings, diskFindings...)
 	switch {
 	case len(images) == 0:
-		return append(findings, finding.Skipped(ReasonNothingToPull, "there is no image to pull: the release ships no check that runs").
+		return append(findings, finding.Skipped(ReasonNothingToPull, "there are no images to pull: the release has no check that runs").
 			Named(Name)), nil
-	case len(room) == 0:
-		return append(findings, finding.Unknown(ReasonNoNode, "there is no node that images could be pulled onto").
+	case len(usable) == 0:
+		return append(findings, finding.Unknown(ReasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
 			Named(Name).
-			Remedy("Have nodes that are ready, take pods and have room on their disks: oc get nodes")), nil
+			Remedy("Provide a node that is ready, schedulable and has free disk space.").
+			Do(finding.Run("oc get nodes"))), nil
 	}
-	return append(findings, judge(n.pullAll(ctx, room, images), images)...), nil
+	return append(findings, findingsOf(n.pullAll(ctx, usable, images), images)...), nil
 }
 
-// sortOut returns the nodes that take pods, and says why the others
-// are left alone.
-func sortOut(nodes []corev1.Node) ([]corev1.Node, []finding.Finding) {
-	var ready []corev1.Node
+// eligibleNodes returns the nodes that are ready and schedulable, and findings about
+// the others. Windows nodes are ignored, since no release has images for them.
+func eligibleNodes(nodes []corev1.Node) ([]corev1.Node, []finding.Finding) {
+	var eligible []corev1.Node
 	var cordoned, notReady []string
 	for i := range nodes {
 		node := &nodes[i]
 		switch {
 		case node.Status.NodeInfo.OperatingSystem == "windows":
-			// The release has no image for it.
 		case node.Spec.Unschedulable:
 			cordoned = append(cordoned, node.Name)
-		case !has(node, corev1.NodeReady):
+		case !hasCondition(node, corev1.NodeReady):
 			notReady = append(notReady, node.Name)
 		default:
-			ready = append(ready, *node)
+			eligible = append(eligible, *node)
 		}
 	}
 	var findings []finding.Finding
 	if len(cordoned) > 0 {
-		findings = append(findings, skipped("NodeCordoned", fmt.Sprintf("nothing was pulled onto %s, which are cordoned", some(cordoned)), cordoned))
+		findings = append(findings, skipped(ReasonNodeCordoned, "no image was pulled onto cordoned nodes", cordoned))
 	}
 	if len(notReady) > 0 {
-		findings = append(findings, skipped("NodeNotReady", fmt.Sprintf("nothing was pulled onto %s, which are not ready", some(notReady)), notReady))
+		findings = append(findings, skipped(ReasonNodeNotReady, "no image was pulled onto nodes that are not ready", notReady))
 	}
-	return ready, findings
+	return eligible, findings
 }
 
-func skipped(reason, message string, nodes []string) finding.Finding {
-	return finding.Skipped(finding.Reason(reason), "%s", message).
+func skipped(reason finding.Reason, message string, nodes []string) finding.Finding {
+	return finding.Skipped(reason, "%s: %s", message, words.List(nodes, mostNames)).
 		Named(Name).
 		About(objects(nodes)...)
 }
 
-// has says whether a condition is true.
-func has(node *corev1.Node, condition corev1.NodeConditionType) bool {
+// hasCondition reports whether a condition of the node is true.
+func hasCondition(node *corev1.Node, condition corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(each corev1.NodeCondition) bool {
 		return each.Type == condition && each.Status == corev1.ConditionTrue
 	})
 }
 
-// pullAll has all nodes pull.
+// pullAll returns the attempts of all nodes, in their order.
 func (n Nodes) pullAll(ctx context.Context, nodes []string, images map[string]string) []attempt {
 	attempts := make([]attempt, len(nodes))
 	var group errgroup.Group
 	group.SetLimit(max(1, n.Parallelism))
 	for i, node := range nodes {
 		group.Go(func() error {
-			draft := n.draft(node, images)
-			if len(draft.Checks) == 0 {
-				attempts[i] = attempt{node: node, trouble: draft.Refused[0].Message, remedy: draft.Refused[0].Remediation}
-				return nil
-			}
-			attempts[i] = n.pullOnto(ctx, node, draft.Bind(n.Run).Checks[0])
+			attempts[i] = attempt{node: node, Result: n.pullOnto(ctx, n.draft(node, images))}
 			return nil
 		})
 	}
-	_ = group.Wait() // what went wrong is in the attempts
+	_ = group.Wait() // the results have the errors
 	return attempts
 }

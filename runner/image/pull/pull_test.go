@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/image/pull"
@@ -25,18 +26,19 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// node is a node that is ready, as far as nothing else is said.
+// node is a node, by default ready and schedulable.
 type node struct {
 	name                     string
 	cordoned, down, pressure bool
 	windows                  bool
-	// free is what its kubelet says, in bytes; empty when it does not answer.
+	// free is the free space that its kubelet reports, in JSON; empty when the
+	// kubelet denies the request.
 	free string
 }
 
 func (n node) object() corev1.Node {
-	status := func(is bool) corev1.ConditionStatus {
-		if is {
+	status := func(value bool) corev1.ConditionStatus {
+		if value {
 			return corev1.ConditionTrue
 		}
 		return corev1.ConditionFalse
@@ -53,29 +55,29 @@ func (n node) object() corev1.Node {
 	return object
 }
 
-// starter refuses all Jobs, and remembers them.
+// starter records all Jobs and rejects them.
 type starter struct{ started chan launch.Check }
 
-var errRefused = errors.New("no Jobs today")
+var errRejected = errors.New("the Job is rejected")
 
 func (s starter) Start(_ context.Context, check launch.Check) error {
 	s.started <- check
-	return errRefused
+	return errRejected
 }
 
-// namer refuses each Job by its name, as API servers do.
-type namer struct{}
+// namingStarter rejects each Job with an error that has its name, as API servers do.
+type namingStarter struct{}
 
-func (namer) Start(_ context.Context, check launch.Check) error {
+func (namingStarter) Start(_ context.Context, check launch.Check) error {
 	return fmt.Errorf("jobs.batch %q is forbidden", check.Job.Name)
 }
 
-func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
+func TestManyCausesAreLimited(t *testing.T) {
 	var many []node
 	for i := range 50 {
 		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
 	}
-	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namer{}, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
+	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namingStarter{}, Run: launch.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
 	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -87,62 +89,66 @@ func TestManyWaysToFailAreNotAllFindings(t *testing.T) {
 		}
 		of, err := strconv.Atoi(f.Evidence["nodes"])
 		if err != nil || f.Outcome != preflight.Unknown {
-			t.Errorf("%+v; want that it is not known, and of how many nodes", f)
+			t.Errorf("%+v; want Unknown and the number of nodes", f)
 		}
 		concerned += of
 		count++
 	}
 	last := findings[len(findings)-1].Message
-	if count != 10 || concerned != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more ways to fail, the first: ") {
-		t.Errorf("%d findings about %d nodes, and the last says %q; want 10 about all 50", count, concerned, last)
+	if count != 10 || concerned != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more causes, the first: ") {
+		t.Errorf("%d findings about %d nodes, the last with message %q; want 10 findings about all 50", count, concerned, last)
 	}
 }
 
-func TestNodesAreSortedOut(t *testing.T) {
+func TestEligibleNodes(t *testing.T) {
 	const needed = 1000
 	images := map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}
 	for name, tc := range map[string]struct {
 		reason string
 		nodes  []node
 		images map[string]string
-		// want are findings as "Name Outcome Reason: names of nodes", started
-		// the nodes that were to pull.
-		want, started []string
+		// want are findings as "Name Outcome Reason: names of nodes".
+		want []string
+		// started are the nodes with a Job.
+		started []string
+		// commands are those of the actions.
+		commands []string
 	}{
 		"Ready": {
-			reason: "there is room", nodes: []node{{name: "a", free: "3000"}}, images: images, started: []string{"a"},
+			reason: "the node has free space", nodes: []node{{name: "a", free: "3000"}}, images: images, started: []string{"a"},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
 		"Unknown space": {
-			reason: "a kubelet that may not be asked is no obstacle", nodes: []node{{name: "a"}}, images: images, started: []string{"a"},
+			reason: "a kubelet that denies the request does not exclude its node", nodes: []node{{name: "a"}}, images: images, started: []string{"a"},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
 		"Cordoned": {
-			reason: "nothing is started there", nodes: []node{{name: "a", cordoned: true}, {name: "b"}}, images: images, started: []string{"b"},
+			reason: "no Job is started on a cordoned node", nodes: []node{{name: "a", cordoned: true}, {name: "b"}}, images: images, started: []string{"b"},
 			want: []string{"ImagePull Skipped NodeCordoned: a", "NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: b"},
 		},
 		"None": {
-			reason: "nobody could show anything", nodes: []node{{name: "a", cordoned: true}, {name: "b", down: true}, {name: "c", windows: true}}, images: images,
-			want: []string{"ImagePull Skipped NodeCordoned: a", "ImagePull Skipped NodeNotReady: b", "ImagePull Unknown NoNode: "},
+			reason: "no node can pull", nodes: []node{{name: "a", cordoned: true}, {name: "b", down: true}, {name: "c", windows: true}}, images: images,
+			want: []string{"ImagePull Skipped NodeCordoned: a", "ImagePull Skipped NodeNotReady: b", "ImagePull Unknown NoNode: "}, commands: []string{"oc get nodes"},
 		},
 		"Disk pressure": {
-			reason: "nothing is pulled there", nodes: []node{{name: "a", pressure: true, free: "9000"}, {name: "b"}}, images: images, started: []string{"b"},
-			want: []string{"NodeDiskSpace Fail DiskPressure: a", "ImagePull Unknown ImagePullNotTried: b"},
+			reason: "no Job is started on a node with DiskPressure", nodes: []node{{name: "a", pressure: true, free: "9000"}, {name: "b"}}, images: images, started: []string{"b"},
+			want: []string{"NodeDiskSpace Fail DiskPressure: a", "ImagePull Unknown ImagePullNotTried: b"}, commands: []string{"oc get --raw /api/v1/nodes/a/proxy/stats/summary"},
 		},
 		"Too small": {
-			reason: "not even what is compressed fits", nodes: []node{{name: "a", free: "999"}, {name: "b", free: "1000"}}, images: images, started: []string{"b"},
-			want: []string{"NodeDiskSpace Fail DiskTooSmall: a", "NodeDiskSpace Warn DiskSpaceLow: b", "ImagePull Unknown ImagePullNotTried: b"},
+			reason: "the compressed images do not fit on the disk", nodes: []node{{name: "a", free: "999"}, {name: "b", free: "1000"}}, images: images, started: []string{"b"},
+			want:     []string{"NodeDiskSpace Fail DiskTooSmall: a", "NodeDiskSpace Warn DiskSpaceLow: b", "ImagePull Unknown ImagePullNotTried: b"},
+			commands: []string{"oc get --raw /api/v1/nodes/a/proxy/stats/summary", "oc get --raw /api/v1/nodes/b/proxy/stats/summary"},
 		},
-		"Nonsense": {
-			reason: "a kubelet that says something else says nothing", nodes: []node{{name: "a", free: `"many"`}}, images: images, started: []string{"a"},
+		"Invalid space": {
+			reason: "an invalid response leaves the free space unknown", nodes: []node{{name: "a", free: `"many"`}}, images: images, started: []string{"a"},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
-		"Alike": {
-			reason: "one finding for the one cause", nodes: []node{{name: "b"}, {name: "a"}, {name: "c"}}, images: images, started: []string{"a", "b", "c"},
+		"Same cause": {
+			reason: "nodes with one cause have one finding", nodes: []node{{name: "b"}, {name: "a"}, {name: "c"}}, images: images, started: []string{"a", "b", "c"},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a b c"},
 		},
 		"Nothing to pull": {
-			reason: "no check runs", nodes: []node{{name: "a"}},
+			reason: "the release has no check that runs", nodes: []node{{name: "a"}},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Skipped NothingToPull: "},
 		},
 	} {
@@ -153,25 +159,40 @@ func TestNodesAreSortedOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
+			var got, commands []string
 			for _, f := range findings {
 				var names []string
 				for _, object := range f.Objects {
 					names = append(names, object.Name)
 				}
 				got = append(got, fmt.Sprintf("%s %s %s: %s", f.Name, f.Outcome, f.Reason, strings.Join(names, " ")))
-				if open := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown; open && f.Remediation == "" {
+				commands = append(commands, commandsOf(f.Actions)...)
+				if violates := f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown; violates && f.Remediation == "" {
 					t.Errorf("%s: %s has no remedy", tc.reason, f.Reason)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
+			if diff := cmp.Diff(tc.commands, commands); diff != "" {
+				t.Errorf("%s: commands (-want, +got):\n%s", tc.reason, diff)
+			}
 			if diff := cmp.Diff(tc.started, pinned(t, start.started)); diff != "" {
-				t.Errorf("%s: nodes that were to pull (-want, +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: nodes with a Job (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
+}
+
+// commandsOf are the commands of other programs among actions.
+func commandsOf(actions []finding.Action) []string {
+	var commands []string
+	for _, action := range actions {
+		if action.Type == finding.ActionRun {
+			commands = append(commands, action.Command)
+		}
+	}
+	return commands
 }
 
 func lister(nodes []node) func(context.Context) ([]corev1.Node, error) {
@@ -184,7 +205,7 @@ func lister(nodes []node) func(context.Context) ([]corev1.Node, error) {
 	}
 }
 
-// kubelets reaches the kubelets of nodes.
+// kubelets is a client that reaches the kubelets of nodes.
 func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -200,7 +221,7 @@ func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})
 }
 
-// pinned are the nodes that Jobs were for, sorted.
+// pinned are the nodes that Jobs are pinned to, sorted.
 func pinned(t *testing.T, started chan launch.Check) []string {
 	t.Helper()
 	close(started)
@@ -210,7 +231,7 @@ func pinned(t *testing.T, started chan launch.Check) []string {
 		term := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 		names = append(names, term.MatchFields[0].Values...)
 		if check.Job.Namespace != pull.Namespace || check.Job.Labels[label.Run] != "run" || check.Job.Spec.Template.Labels[label.Run] != "run" {
-			t.Errorf("the Job is %+v, want it labeled like the others of the run", check.Job.ObjectMeta)
+			t.Errorf("the Job is %+v, want the labels and the namespace of the run", check.Job.ObjectMeta)
 		}
 	}
 	slices.Sort(names)
@@ -218,10 +239,10 @@ func pinned(t *testing.T, started chan launch.Check) []string {
 }
 
 func TestNodesCannotBeRead(t *testing.T) {
-	cause := errors.New("not today")
+	cause := errors.New("nodes are forbidden")
 	nodes := pull.Nodes{List: func(context.Context) ([]corev1.Node, error) { return nil, cause }}
 	if findings, err := nodes.Pull(t.Context(), nil, 0); !errors.Is(err, cause) {
-		t.Errorf("%v, %v; want the cause", findings, err)
+		t.Errorf("%v, %v; want the error of List", findings, err)
 	}
 }
 
@@ -230,38 +251,38 @@ func waiting(reason, message string) corev1.ContainerState {
 }
 
 func TestRead(t *testing.T) {
-	const there, later = time.Second, time.Hour
+	const soon, later = time.Second, time.Hour
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, ContainerID: "containerd://1"}}
 	for name, tc := range map[string]struct {
-		reason   string
-		states   []corev1.ContainerState
-		phase    corev1.PodPhase
-		waited   time.Duration
-		failed   int
-		final    bool
-		trouble  string
-		wantDone bool
+		reason     string
+		states     []corev1.ContainerState
+		phase      corev1.PodPhase
+		waited     time.Duration
+		failed     int
+		final      bool
+		incomplete string
+		wantDone   bool
 	}{
-		"Cannot be started": {reason: "containerd says so when it starts it", states: []corev1.ContainerState{ended}, wantDone: true},
-		"Cannot be created": {reason: "CRI-O says so when it creates it", states: []corev1.ContainerState{waiting("CreateContainerError", "exec not found")}, wantDone: true},
-		"Wants another user": {
-			reason: "that is looked at after the image was pulled", states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
+		"Cannot be started": {reason: "containerd reports it when it starts the container", states: []corev1.ContainerState{ended}, wantDone: true},
+		"Cannot be created": {reason: "CRI-O reports it when it creates the container", states: []corev1.ContainerState{waiting("CreateContainerError", "exec not found")}, wantDone: true},
+		"User not permitted": {
+			reason: "the kubelet checks the user after the pull", states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
 		},
-		"Being pulled": {reason: "it takes its time", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, trouble: "1 of 2 images were not tried"},
-		"Not there": {
-			reason: "and will not come", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true, wantDone: true,
+		"Being pulled": {reason: "the pull is in progress", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, incomplete: "1 of 2 images were not tried"},
+		"Missing": {
+			reason: "a retry cannot succeed", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true, wantDone: true,
 		},
-		"Not there, and another to come": {
-			reason: "each is tried", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
-			failed: 1, final: true, trouble: "1 of 2",
+		"Missing, and another pending": {
+			reason: "a final failure does not end the other pulls", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
+			failed: 1, final: true, incomplete: "1 of 2",
 		},
-		"Busy registry":      {reason: "it may pass", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1},
-		"Busy registry, now": {reason: "it did not", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true},
+		"Busy registry, early": {reason: "a retry may succeed", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1},
+		"Busy registry, late":  {reason: "no retry succeeded in time", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true},
 		"Evicted": {
-			reason: "nobody tried", phase: corev1.PodFailed, trouble: "1 of 1 images were not tried before the pod ended (Evicted)", wantDone: true,
+			reason: "the kubelet created no container", phase: corev1.PodFailed, incomplete: "1 of 1 images were not tried before the pod ended (Evicted)", wantDone: true,
 			states: []corev1.ContainerState{{Terminated: &corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}}},
 		},
-		"No status yet": {reason: "the kubelet has not seen it", trouble: "1 of 1 images were not tried"},
+		"No status yet": {reason: "the kubelet has not processed the pod", incomplete: "1 of 1 images were not tried"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Status: corev1.PodStatus{Phase: tc.phase, Reason: "Evicted"}}
@@ -272,9 +293,12 @@ func TestRead(t *testing.T) {
 					pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container, State: tc.states[i], Image: "sha256:other"})
 				}
 			}
-			read, done := pull.Read(pod, max(tc.waited, there))
-			if done != tc.wantDone || len(read.Failed) != tc.failed || !strings.HasPrefix(read.Trouble, tc.trouble) || (tc.trouble == "") != (read.Trouble == "") {
-				t.Errorf("%s: done %t, %+v; want done %t, %d failed, trouble %q", tc.reason, done, read, tc.wantDone, tc.failed, tc.trouble)
+			read, done := pull.Read(pod, max(tc.waited, soon))
+			if done != tc.wantDone || len(read.Failed) != tc.failed || !strings.HasPrefix(read.Incomplete, tc.incomplete) || (tc.incomplete == "") != (read.Incomplete == "") {
+				t.Errorf("%s: done %t, %+v; want done %t, %d failed, incomplete %q", tc.reason, done, read, tc.wantDone, tc.failed, tc.incomplete)
+			}
+			if commands := commandsOf(read.Actions); (read.Remedy == "") != (tc.incomplete == "") || (len(commands) == 0) != (tc.incomplete == "") {
+				t.Errorf("%s: remedy %q with commands %q, want both if and only if the pulls are incomplete", tc.reason, read.Remedy, commands)
 			}
 			if failure := read.Failed["quay.io/image-0"]; tc.failed > 0 && (failure.Final != tc.final || failure.Remedy == "") {
 				t.Errorf("%s: %+v, want final %t and a remedy", tc.reason, failure, tc.final)
