@@ -28,7 +28,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -88,11 +87,6 @@ type Check struct {
 	ToPull map[string]string
 	// Progress is called with the number of checked images, never concurrently.
 	Progress func(done, total int)
-}
-
-// Source is the check as a source of findings.
-func (c Check) Source() collector.Source {
-	return collector.Source{Name: Name, Kind: finding.SourceImage, Collect: c.Collect}
 }
 
 // Collect checks the images. If the deadline of ctx passes, it returns the findings
