@@ -129,7 +129,7 @@ func tellWhatIsWrong(t *testing.T) {
 		"WritingRole": {
 			reason:  "a role of the manifest that writes",
 			captive: zoo.Captive{Animal: zoo.Animal{Ending: "writer", Change: zoo.AsCaptive, Beside: zoo.Access("create", zoo.Marked)}},
-			want:    map[string]string{"Manifest": "RefusedRBAC"}, says: map[string]string{"Manifest": "\"create\" is not reading"},
+			want:    map[string]string{"Manifest": "RefusedRBAC"}, says: map[string]string{"Manifest": "\"create\" is not read access"},
 		},
 		"Privileged": {
 			reason:  "what the policy of a preflight refuses is not run at all",
@@ -240,7 +240,8 @@ func TestConformanceOfAnInconclusiveCheck(t *testing.T) {
 	expectNothingOfConformance(t)
 }
 
-// Every example is fit to be shipped.
+// Every example conforms. Those that read the configuration of OpenShift, which this
+// cluster does not have, are inconclusive here.
 func TestExamplesConform(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "*", "manifests"))
 	if err != nil || len(files) < 3 {
@@ -251,7 +252,7 @@ func TestExamplesConform(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			image := house.Image(t, name, "examples/"+name)
 			for requirement, result := range conformed(t, 0, manifests, "--image", image) {
-				if result.Outcome == preflight.Warn {
+				if result.Outcome == preflight.Warn && result.Reason != conformance.ReasonInconclusive {
 					t.Errorf("%s: %s", requirement, result.Message)
 				}
 			}
