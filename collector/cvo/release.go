@@ -57,6 +57,26 @@ func majorFive() change { return change{since: minor{4, 22}} }
 // retargeted within its minor version (pull request 1094).
 func fromDesired() change { return change{since: minor{4, 18}, partly: minor{4, 17}} }
 
+// acksOfDesired has CVO judge the admin gates of its own release, not those of the
+// last completed one (pkg/risk/adminack).
+func acksOfDesired() change { return change{since: minor{4, 23}} }
+
+// AllowsRetarget reports whether the CVO of a release lets an update in progress to
+// its minor version be retargeted within that version in spite of Upgradeable=False.
+// It is certain unless that depends on the patch version.
+func AllowsRetarget(release semver.Version) (allowed, certain bool) {
+	return fromDesired().in(release)
+}
+
+// AcksOf is the release whose admin gates CVO judges, while an update from the
+// last completed release to the desired one is in progress.
+func AcksOf(completed, desired semver.Version) semver.Version {
+	if has, _ := acksOfDesired().in(desired); has {
+		return desired
+	}
+	return completed
+}
+
 // patchDespiteOverrides no longer lets overrides block patch updates (pull request
 // 1314).
 func patchDespiteOverrides() change { return change{since: minor{4, 22}} }

@@ -41,6 +41,8 @@ type situation struct {
 	// but from status.desired, which is the newer release while an update is in
 	// progress.
 	update update.Update
+	// asked is the update from the last completed release.
+	asked update.Update
 }
 
 // judgement judges a situation with at least one finding.
@@ -61,7 +63,7 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 		if err != nil {
 			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}})
+		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}, asked: s.Update})
 		for i, f := range findings {
 			if f.Objects == nil {
 				findings[i] = f.About(check.ClusterVersionObject())
@@ -105,6 +107,9 @@ func (s situation) target() string { return s.update.To.String() }
 
 // minor is the minor version that the cluster runs or is being updated to.
 func (s situation) minor() string { return update.Line(s.update.From) }
+
+// measure is that of a gate which CVO applies by the condition Upgradeable.
+func (s situation) measure() measure { return measureOf(byUpgradeable, s.update.From, s.asked) }
 
 // notConcerned is the result of a check that blocks only updates to another minor
 // version.
