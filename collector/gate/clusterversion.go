@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -81,14 +82,45 @@ func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding
 		About(check.ClusterVersionObject())
 }
 
-// current judges only a status that is not older than the spec.
+// current judges a status that may be older than the spec, which RequestValid
+// reports. Of a status that is, only failures count, and only while no other release
+// than that of status.desired is requested. A change of spec.channel, spec.upstream
+// or the accepted risks changes the known updates and RetrievedUpdates, and a change
+// of spec.desiredUpdate changes Invalid: neither can open a gate.
 func current(judge judgement) judgement {
 	return func(s situation) []finding.Finding {
-		if stale, ok := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation); ok {
-			return []finding.Finding{stale.Do(check.CVOPods())}
+		if _, stale := s.stale(); !stale {
+			return judge(s)
 		}
-		return judge(s)
+		if !s.requestsAnother() {
+			failures := slices.DeleteFunc(judge(s), func(f finding.Finding) bool { return f.Outcome != preflight.Fail })
+			if len(failures) > 0 {
+				return failures
+			}
+		}
+		return []finding.Finding{finding.Skipped(check.ReasonStaleStatus,
+			"the status of ClusterVersion is out of date, so the check is inconclusive; the finding %s blocks the update", requestName)}
 	}
+}
+
+// stale is the only finding about a status that is older than the spec; it is false
+// for a current status.
+func (s situation) stale() (finding.Finding, bool) {
+	f, stale := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
+	if !stale {
+		return finding.Finding{}, false
+	}
+	return changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
+		"the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, Invalid, Progressing and Failing.").
+		Do(check.CVOPods()), true
+}
+
+// requestsAnother reports whether the spec requests another release than that of
+// status.desired, from which updates are measured.
+func (s situation) requestsAnother() bool {
+	request, desired := s.version.Spec.DesiredUpdate, s.version.Status.Desired
+	return request != nil &&
+		((request.Version != "" && request.Version != desired.Version) || (request.Image != "" && request.Image != desired.Image))
 }
 
 // condition returns a condition of ClusterVersion; its status is empty where

@@ -333,8 +333,8 @@ func TestDefectiveLists(t *testing.T) {
 		"Stale": {
 			reason:  "a risk in a status that is out of date is evaluated again",
 			version: stale,
-			want:    results{"A": passes, recommendedUpdate: unknown("StaleStatus")},
-			message: "generation 0",
+			want:    results{"A": passes, recommendedUpdate: {Outcome: preflight.Skipped, Reason: "StaleStatus"}},
+			message: "the finding ClusterVersionRequest blocks the update",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

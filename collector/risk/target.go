@@ -182,8 +182,9 @@ func (t target) ambiguous(name string) bool {
 // about a status that is out of date.
 func (t target) warnings(risks []namedRisk) []finding.Finding {
 	var findings []finding.Finding
-	if f, stale := check.Stale(check.ClusterVersionObject(), t.version.Status.ObservedGeneration, t.version.Generation); stale {
-		findings = append(findings, f.Do(check.CVOPods()))
+	if t.stale() {
+		findings = append(findings, finding.Skipped(check.ReasonStaleStatus,
+			"the status of ClusterVersion is out of date, so risks are evaluated again; the finding ClusterVersionRequest blocks the update"))
 	}
 	if invalid := t.conditional.NotSemVer; len(invalid) > 0 {
 		var versions []string
