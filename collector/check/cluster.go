@@ -37,7 +37,8 @@ const ReasonHyperShift finding.Reason = "HyperShift"
 const ReasonAPIMissing finding.Reason = "APIMissing"
 
 // ReasonStaleStatus is reported when the status of an object is of an earlier
-// generation than its spec, so that it does not describe the present spec.
+// generation than its spec, so that it does not describe the present spec. One finding
+// blocks the update; checks that depend on the same status are skipped.
 //
 // Cause: the controller of the object has not processed the last change of the
 // spec, or does not run.

@@ -31,23 +31,43 @@ func known(version string) (semver.Version, bool) {
 type change struct {
 	// since is the first minor version that has it in all of its releases.
 	since minor
-	// partly is the minor version before, where only later patch releases have
-	// it; zero where it was not backported.
-	partly minor
+	// partly are the minor versions where only some patch releases have it.
+	partly []backport
+}
+
+// backport is a minor version in which a change was made or reverted after the first
+// release.
+type backport struct {
+	minor minor
+	// settled is the first patch version from which on all releases surely have the
+	// change; zero where that is unknown.
+	settled uint64
 }
 
 // in reports whether the CVO of a release has the change; certain is false where
 // that depends on its patch version.
 func (c change) in(current semver.Version) (has, certain bool) {
-	return !minorOf(current).before(c.since), minorOf(current) != c.partly
+	for _, backport := range c.partly {
+		if minorOf(current) == backport.minor {
+			settled := backport.settled > 0 && current.Patch >= backport.settled
+			return settled, settled
+		}
+	}
+	return !minorOf(current).before(c.since), true
 }
 
 // previousRelease allows the rollback to the previous release within a minor
-// version (pull request 996, reverted and restored in 4.16: 1061, 1072).
-func previousRelease() change { return change{since: minor{4, 17}, partly: minor{4, 16}} }
+// version: pull request 996, in 4.15 before its first release (1008) and in 4.14
+// since January 2024. In 4.16 it was reverted in July 2024 (1065) and restored in
+// August (1077).
+func previousRelease() change {
+	return change{since: minor{4, 15}, partly: []backport{{minor: minor{4, 14}, settled: 12}, {minor: minor{4, 16}, settled: 10}}}
+}
 
 // noGiantHops is the precondition ClusterVersionGiantHop (pull request 1112).
-func noGiantHops() change { return change{since: minor{4, 19}, partly: minor{4, 18}} }
+func noGiantHops() change {
+	return change{since: minor{4, 19}, partly: []backport{{minor: minor{4, 18}}}}
+}
 
 // majorFive lets ClusterVersionGiantHop pass from 4.y to 5.0 (pull request 1275).
 func majorFive() change { return change{since: minor{4, 22}} }
@@ -55,7 +75,41 @@ func majorFive() change { return change{since: minor{4, 22}} }
 // fromDesired has ClusterVersionUpgradeable measure from status.desired, not
 // from the last completed release, so that an update in progress can be
 // retargeted within its minor version (pull request 1094).
-func fromDesired() change { return change{since: minor{4, 18}, partly: minor{4, 17}} }
+func fromDesired() change {
+	return change{since: minor{4, 18}, partly: []backport{{minor: minor{4, 17}}}}
+}
+
+// acksOfDesired has CVO judge the admin gates of its own release, not those of the
+// last completed one (pkg/risk/adminack).
+func acksOfDesired() change { return change{since: minor{4, 23}} }
+
+// risksByName has CVO evaluate each risk once for all updates, by its name. Before,
+// it evaluated the risks of every update by the definitions of that update.
+func risksByName() change { return change{since: minor{4, 22}} }
+
+// EvaluatesRisksByName reports whether the CVO of a release evaluates one definition
+// of a risk for all updates. It is true for a version that is not SemVer.
+func EvaluatesRisksByName(version string) bool {
+	current, err := semver.Parse(version)
+	has, _ := risksByName().in(current)
+	return err != nil || has
+}
+
+// AllowsRetarget reports whether the CVO of a release lets an update in progress to
+// its minor version be retargeted within that version in spite of Upgradeable=False.
+// It is certain unless that depends on the patch version.
+func AllowsRetarget(release semver.Version) (allowed, certain bool) {
+	return fromDesired().in(release)
+}
+
+// AcksOf is the release whose admin gates CVO judges, while an update from the
+// last completed release to the desired one is in progress.
+func AcksOf(completed, desired semver.Version) semver.Version {
+	if has, _ := acksOfDesired().in(desired); has {
+		return desired
+	}
+	return completed
+}
 
 // patchDespiteOverrides no longer lets overrides block patch updates (pull request
 // 1314).

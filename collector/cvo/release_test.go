@@ -12,11 +12,15 @@ import (
 // TestReleasesDiffer has one row for each difference between releases of CVO.
 func TestReleasesDiffer(t *testing.T) {
 	check(t, map[string]row{
-		"RollbackIn4.15": {
-			reason: "no rollback before pull request 996", request: byImage(at("4.15.9", "4.15.3"), "4.15.3"),
-			want: precondition, message: "4.15.3 is less than the current target 4.15.9, but rollbacks and downgrades are not recommended",
+		"RollbackIn4.13": {
+			reason: "before 4.14 the CVO allows no rollback", request: byImage(at("4.13.9", "4.13.3"), "4.13.3"), want: undetermined, message: `the CVO of release "4.13.9"`,
 		},
+		"RollbackIn4.14.7":   {reason: "4.14 allows it since January 2024", request: byImage(at("4.14.7", "4.14.3"), "4.14.3"), want: undetermined, message: "some releases"},
+		"RollbackIn4.14.12":  {reason: "4.14 allows it since January 2024", request: byImage(at("4.14.12", "4.14.3"), "4.14.3"), want: loaded},
+		"RollbackIn4.14Past": {reason: "only to the previous release", request: byImage(at("4.14.12", "4.14.5", "4.14.3"), "4.14.3"), want: precondition, message: "only supported rollback"},
+		"RollbackIn4.15":     {reason: "4.15 allows it since its first release", request: byImage(at("4.15.9", "4.15.3"), "4.15.3"), want: loaded},
 		"RollbackIn4.16":     {reason: "allowed, reverted and restored in 4.16", request: byImage(at("4.16.9", "4.16.3"), "4.16.3"), want: undetermined, message: "some releases"},
+		"RollbackIn4.16.10":  {reason: "restored in August 2024", request: byImage(at("4.16.10", "4.16.3"), "4.16.3"), want: loaded},
 		"RollbackIn4.17":     {reason: "to the previous release within the minor version", request: byImage(at("4.17.9", "4.17.3"), "4.17.3"), want: loaded},
 		"GiantHopIn4.17":     {reason: "no such precondition before pull request 1112", request: byImage(at("4.17.9"), "4.19.3"), want: loaded},
 		"GiantHopIn4.18":     {reason: "backported to some releases", request: byImage(at("4.18.9"), "4.20.3"), want: undetermined},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -108,22 +109,24 @@ const (
 
 // AdminAck is the gate that an administrator opens by acknowledging that the
 // tasks described in the ConfigMap admin-gates are done: a finding
-// AdminAck-<gate> for each gate of the present minor version. It concerns updates
-// to another minor or major version.
+// AdminAck-<gate> for each gate of the present minor version. While an update is in
+// progress, that is the minor version of the last completed release up to 4.22, and
+// of the release in progress since. It concerns updates to another minor or major
+// version.
 //
 // The rules are those of CVO (pkg/risk/adminack). Like CVO, the check blocks the
 // update when the ConfigMap admin-gates or admin-acks is missing.
 func AdminAck() check.Check {
 	return check.Check{
-		Name: "AdminAck", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
-		Reads: adminAckReads(),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		Name: "AdminAck", Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), adminAckReads()...),
+		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
 				return nil, err
 			}
-			return adminAck{minor: update.Line(s.Update.From)}.judgeAll(pairs), nil
-		},
+			return adminAck{minor: update.Line(cvo.AcksOf(m.completed, m.desired))}.judgeAll(pairs), nil
+		}),
 	}
 }
 

@@ -41,10 +41,9 @@ func ClusterOperators() check.Check {
 		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			var minor string
+			var m measure
 			findings, err := onClusterVersion(func(s situation) []finding.Finding {
-				minor = s.minor()
-				if s.update.LeavesMinor() {
+				if m = s.measure(); m.effect == blocks || m.effect == uncertain {
 					return nil
 				}
 				return s.notConcerned("Upgradeable=False of a ClusterOperator")
@@ -59,7 +58,7 @@ func ClusterOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
 			}
-			return judgeOperators(operators, minor), nil
+			return m.apply(judgeOperators(operators, m.within)), nil
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -41,6 +42,8 @@ type situation struct {
 	// but from status.desired, which is the newer release while an update is in
 	// progress.
 	update update.Update
+	// asked is the update from the last completed release.
+	asked update.Update
 }
 
 // judgement judges a situation with at least one finding.
@@ -61,7 +64,7 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 		if err != nil {
 			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}})
+		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}, asked: s.Update})
 		for i, f := range findings {
 			if f.Objects == nil {
 				findings[i] = f.About(check.ClusterVersionObject())
@@ -79,14 +82,45 @@ func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding
 		About(check.ClusterVersionObject())
 }
 
-// current judges only a status that is not older than the spec.
+// current judges a status that may be older than the spec, which RequestValid
+// reports. Of a status that is, only failures count, and only while no other release
+// than that of status.desired is requested. A change of spec.channel, spec.upstream
+// or the accepted risks changes the known updates and RetrievedUpdates, and a change
+// of spec.desiredUpdate changes Invalid: neither can open a gate.
 func current(judge judgement) judgement {
 	return func(s situation) []finding.Finding {
-		if stale, ok := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation); ok {
-			return []finding.Finding{stale.Do(check.CVOPods())}
+		if _, stale := s.stale(); !stale {
+			return judge(s)
 		}
-		return judge(s)
+		if !s.requestsAnother() {
+			failures := slices.DeleteFunc(judge(s), func(f finding.Finding) bool { return f.Outcome != preflight.Fail })
+			if len(failures) > 0 {
+				return failures
+			}
+		}
+		return []finding.Finding{finding.Skipped(check.ReasonStaleStatus,
+			"the status of ClusterVersion is out of date, so the check is inconclusive; the finding %s blocks the update", requestName)}
 	}
+}
+
+// stale is the only finding about a status that is older than the spec; it is false
+// for a current status.
+func (s situation) stale() (finding.Finding, bool) {
+	f, stale := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
+	if !stale {
+		return finding.Finding{}, false
+	}
+	return changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
+		"the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, Invalid, Progressing and Failing.").
+		Do(check.CVOPods()), true
+}
+
+// requestsAnother reports whether the spec requests another release than that of
+// status.desired, from which updates are measured.
+func (s situation) requestsAnother() bool {
+	request, desired := s.version.Spec.DesiredUpdate, s.version.Status.Desired
+	return request != nil &&
+		((request.Version != "" && request.Version != desired.Version) || (request.Image != "" && request.Image != desired.Image))
 }
 
 // condition returns a condition of ClusterVersion; its status is empty where
@@ -105,6 +139,9 @@ func (s situation) target() string { return s.update.To.String() }
 
 // minor is the minor version that the cluster runs or is being updated to.
 func (s situation) minor() string { return update.Line(s.update.From) }
+
+// measure is that of a gate which CVO applies by the condition Upgradeable.
+func (s situation) measure() measure { return measureOf(byUpgradeable, s.update.From, s.asked) }
 
 // notConcerned is the result of a check that blocks only updates to another minor
 // version.

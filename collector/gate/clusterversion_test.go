@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,7 +131,7 @@ func one(name string, outcome preflight.Outcome, reason string) map[string]check
 }
 
 // onVersion are the checks of the ClusterVersion; current is true for those that
-// need a current status.
+// depend on a current status.
 func onVersion() map[string]struct {
 	constructor
 	current bool
@@ -152,20 +153,51 @@ func onVersion() map[string]struct {
 	}
 }
 
+// A status that is older than the spec is reported once, and opens no gate.
 func TestStaleStatusIsInconclusive(t *testing.T) {
-	stale := at("4.18.3")
-	stale.Status.ObservedGeneration = 0
-	server.Create(t, stale)
-	cluster := server.Snapshot(t)
-	for name, check := range onVersion() {
-		findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", "4.19.0"))
-		isStale := checktest.Results(findings)[name].Reason == "StaleStatus"
-		if isStale != check.current {
-			t.Errorf("%s with a status of generation 0 and a spec of generation 1: %+v", name, findings)
-		}
-		if isStale {
-			contains(t, name, findings[0].Message, []string{"generation 0", "generation 1"})
-		}
+	notUpgradeable := func() *configv1.ClusterVersion {
+		return with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Acknowledge it.")
+	}
+	requesting := func(cluster *configv1.ClusterVersion, version string) *configv1.ClusterVersion {
+		cluster.Spec.DesiredUpdate = &configv1.Update{Version: version}
+		return cluster
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		cluster *configv1.ClusterVersion
+		to      string
+		fails   []string // the checks that fail
+	}{
+		"Channel":     {reason: "nothing fails, and nothing passes", cluster: at("4.18.3"), to: "4.19.0"},
+		"Upgradeable": {reason: "no change of the spec but that of overrides sets Upgradeable", cluster: notUpgradeable(), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
+		"Requested":   {reason: "the release in progress is the requested one", cluster: requesting(notUpgradeable(), "4.18.3"), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
+		"Other":       {reason: "another release is requested, from which the update would be measured", cluster: requesting(notUpgradeable(), "4.19.0"), to: "4.19.1"},
+		"GiantHop":    {reason: "the hop is too far from the present release", cluster: at("4.19.3"), to: "4.21.0", fails: []string{"ClusterVersionGiantHop"}},
+		"InProgress":  {reason: "the update in progress blocks the next minor version", cluster: toward("4.18.3", "4.19.2"), to: "4.20.0", fails: []string{"ClusterVersionUpdating"}},
+		"Invalid":     {reason: "the change of the spec may have fixed it", cluster: with(at("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.cluster.Status.ObservedGeneration = 0
+			server.Create(t, tc.cluster)
+			cluster := server.Snapshot(t)
+			for name, check := range onVersion() {
+				if !check.current {
+					continue
+				}
+				want := one(name, preflight.Skipped, "StaleStatus")
+				findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", tc.to))
+				switch {
+				case name == "ClusterVersionRequest":
+					want = one(name, preflight.Unknown, "StaleStatus")
+					contains(t, tc.reason, findings[0].Message, []string{"generation 0", "generation 1", "spec.channel", "spec.upstream", "spec.desiredUpdate", "accepted risks"})
+				case slices.Contains(tc.fails, name):
+					want = one(name, preflight.Fail, findings[0].Reason)
+				}
+				if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
+					t.Errorf("%s: %s: -want +got:\n%s", tc.reason, name, diff)
+				}
+			}
+		})
 	}
 }
 

@@ -58,26 +58,31 @@ var (
 )
 
 func judgeDeletion(s situation) []finding.Finding {
-	if !s.update.LeavesMinor() {
+	m := s.measure()
+	if m.effect == none || m.effect == warns {
 		return s.notConcerned("a deletion in progress")
 	}
+	return m.apply([]finding.Finding{s.deletion(m.within)})
+}
+
+func (s situation) deletion(minor string) finding.Finding {
 	own, all := s.condition("UpgradeableDeletesInProgress"), s.condition(configv1.OperatorUpgradeable)
 	resources := deletions.FindStringSubmatch(own.Message + "\n" + all.Message)
 	switch {
 	case own.Status == configv1.ConditionFalse || (all.Status == configv1.ConditionFalse && resources != nil):
 		f := finding.Fail(ReasonResourceDeletesInProgress,
-			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", s.minor(), cmp.Or(own.Message, all.Message)).
+			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor, cmp.Or(own.Message, all.Message)).
 			Remedy("Wait. If the deletion does not end, check what keeps the objects, most likely a finalizer.")
 		if resources != nil {
 			f = f.Observed(map[string]string{"resources": resources[1]}).Do(inspectDeleted(resources[1])...)
 		}
-		return []finding.Finding{f.Do(finding.Force())}
+		return f.Do(finding.Force())
 	case all.Status == configv1.ConditionUnknown:
-		return []finding.Finding{finding.Unknown(ReasonEvaluationFailed,
+		return finding.Unknown(ReasonEvaluationFailed,
 			"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown").
-			Remedy("See the finding ClusterVersionUpgradeable for the cause.").Do(cvoLog())}
+			Remedy("See the finding ClusterVersionUpgradeable for the cause.").Do(cvoLog())
 	}
-	return []finding.Finding{finding.Pass(ReasonNothingDeleted, "ClusterVersion reports no deletion in progress")}
+	return finding.Pass(ReasonNothingDeleted, "ClusterVersion reports no deletion in progress")
 }
 
 // inspectDeleted are the commands that print the first few of the objects in

@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ReasonKubeletMinorVersionsSynced is reported when all kubelets have the minor
@@ -114,19 +113,15 @@ const (
 // update; here the check is inconclusive.
 func KubeletSkew() check.Check {
 	return check.Check{
-		Name: kubeletSkewName, Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Name: kubeletSkewName, Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List("", "nodes"), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			version, err := s.ClusterVersion(ctx)
-			if err != nil {
-				return nil, err
-			}
-			skew, known := newKubeletSkew(s.Update, version.Status.Desired.Version)
+			skew, known := newKubeletSkew(m)
 			if !known {
-				return []finding.Finding{unknownKubernetes(s.Update)}, nil
+				return []finding.Finding{unknownKubernetes(m.update)}, nil
 			}
 			kubelets, err := s.Cluster.Kubelets(ctx)
 			if err != nil && kubelets == nil {
@@ -134,10 +129,10 @@ func KubeletSkew() check.Check {
 			}
 			findings := skew.judge(kubelets)
 			if err != nil {
-				findings = slices.DeleteFunc(findings, func(f finding.Finding) bool { return f.Outcome == preflight.Pass })
+				findings = withoutPasses(findings)
 			}
 			return findings, err
-		},
+		}),
 	}
 }
 
@@ -171,7 +166,7 @@ func oldestKubelet(release semver.Version) (minor uint64, known bool) {
 // kubeletSkew judges kubelets by the limits of one update. All minors are those
 // of Kubernetes.
 type kubeletSkew struct {
-	update update.Update
+	measure
 	// now is the minor of the API server; newest is the one that it may have
 	// already while an update is in progress.
 	now, newest uint64
@@ -180,16 +175,13 @@ type kubeletSkew struct {
 	oldest, oldestNow uint64
 }
 
-func newKubeletSkew(u update.Update, desired string) (kubeletSkew, bool) {
-	now, known := update.Kubernetes(u.From)
-	oldestNow, limitNow := oldestKubelet(u.From)
-	oldest, limit := oldestKubelet(u.To)
-	newest := now
-	if release, err := semver.Parse(desired); err == nil {
-		inProgress, _ := update.Kubernetes(release)
-		newest = max(newest, inProgress)
-	}
-	return kubeletSkew{update: u, now: now, newest: newest, oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
+func newKubeletSkew(m measure) (kubeletSkew, bool) {
+	now, known := update.Kubernetes(m.update.From)
+	oldestNow, limitNow := oldestKubelet(m.update.From)
+	oldest, limit := oldestKubelet(m.update.To)
+	completed, _ := update.Kubernetes(m.completed)
+	desired, _ := update.Kubernetes(m.desired)
+	return kubeletSkew{measure: m, now: now, newest: max(completed, desired), oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
 }
 
 func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
@@ -292,7 +284,7 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 			reason = ReasonKubeletMinorVersionUnsupported
 		}
 		return finding.Fail(reason, "%s, but the API server of %s supports kubelets from 1.%d on; this does not block updates within %s",
-			pool, update.Line(k.update.To), k.oldest, update.Line(k.update.From)), true
+			pool, update.Line(k.update.To), k.oldest, k.within), true
 	}
 	hop, oldest := k.hop(pool.oldest)
 	next, _ := update.Next(k.update.To)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -80,9 +79,9 @@ const maxPoolMessage = 1024
 // when it will.
 func MachineConfigPools() check.Check {
 	return check.Check{
-		Name: "MachineConfigPool", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
-		Reads: append(check.ReadsTopology(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		Name: "MachineConfigPool", Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, _ measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
@@ -94,7 +93,7 @@ func MachineConfigPools() check.Check {
 				return nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
 			}
 			return judgePools(pools), nil
-		},
+		}),
 	}
 }
 

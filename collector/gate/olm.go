@@ -78,9 +78,9 @@ const (
 // minor version.
 func IncompatibleOperators() check.Check {
 	return check.Check{
-		Name: "IncompatibleOperator", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
+		Name: "IncompatibleOperator", Kind: finding.SourceGate,
 		Reads: append(check.ReadsClusterVersion(), check.List(olmGroup, "clusterserviceversions")),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		Run: measured(byUpgradeable, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 			operators, err := s.Cluster.ClusterServiceVersions(ctx)
 			if apierrors.IsNotFound(err) {
 				return withoutOLM(ctx, s)
@@ -88,8 +88,8 @@ func IncompatibleOperators() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the ClusterServiceVersions: %w", err)
 			}
-			return judgeInstalled(operators, s.Update), nil
-		},
+			return judgeInstalled(operators, m), nil
+		}),
 	}
 }
 
@@ -116,7 +116,7 @@ func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error)
 	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil
 }
 
-func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) []finding.Finding {
+func judgeInstalled(operators []metav1.PartialObjectMetadata, m measure) []finding.Finding {
 	var drafts []finding.Draft
 	limited, judged := 0, 0
 	for i := range operators {
@@ -131,28 +131,28 @@ func judgeInstalled(operators []metav1.PartialObjectMetadata, u update.Update) [
 		}
 		switch {
 		case err != nil:
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, u, err) }})
-		case found && later(u.To, newest):
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return incompatible(operator, u, newest) }})
+			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, m.update.To, err) }})
+		case found && later(m.update.To, newest):
+			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return incompatible(operator, m, newest) }})
 		}
 	}
 	if len(drafts) == 0 {
 		return []finding.Finding{finding.Pass(ReasonOperatorsCompatible,
-			"OLM has installed %s; %d of them have the property %s, and all of these support %s", count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(u.To))}
+			"OLM has installed %s; %d of them have the property %s, and all of these support %s", count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.update.To))}
 	}
 	return finding.Bounded(drafts)
 }
 
-func invalidLimit(operator *metav1.PartialObjectMetadata, u update.Update, err error) finding.Finding {
+func invalidLimit(operator *metav1.PartialObjectMetadata, target semver.Version, err error) finding.Finding {
 	return ofOperator(operator, finding.Unknown(ReasonInvalidMaxOpenShiftVersion,
 		"operator %s in namespace %s has an invalid property %s, so it is unknown whether it supports %s, and OLM blocks minor updates: %v",
-		operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(u.To), err))
+		operator.Name, operator.Namespace, maxOpenShiftProperty, update.Line(target), err))
 }
 
-func incompatible(operator *metav1.PartialObjectMetadata, u update.Update, newest semver.Version) finding.Finding {
+func incompatible(operator *metav1.PartialObjectMetadata, m measure, newest semver.Version) finding.Finding {
 	return ofOperator(operator, finding.Fail(ReasonIncompatibleOperatorsInstalled,
 		"operator %s in namespace %s supports OpenShift up to %s, and not %s; this does not block updates within %s",
-		operator.Name, operator.Namespace, update.Line(newest), update.Line(u.To), update.Line(u.From)))
+		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.update.To), m.within))
 }
 
 // ofOperator adds what all findings about an operator have in common.

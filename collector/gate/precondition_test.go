@@ -23,7 +23,10 @@ func TestRollback(t *testing.T) {
 			message: []string{"4.18.3 is less than the current target 4.18.9", pullSpec("4.18.5")}, remedy: []string{"Targets", "Force"},
 		},
 		"Minor":    {reason: "the previous release, in another minor version", cluster: at("4.18.3", "4.17.9"), to: "4.17.9", want: low},
-		"Oldest":   {reason: "the CVO of 4.15 allows no rollback", cluster: at("4.15.9", "4.15.3"), to: "4.15.3", want: low},
+		"Oldest":   {reason: "the CVO of 4.13 allows no rollback", cluster: at("4.13.9", "4.13.3"), to: "4.13.3", want: low, message: []string{"rollbacks and downgrades are not recommended"}},
+		"Early":    {reason: "the CVO of 4.14 allows it since January 2024", cluster: at("4.14.7", "4.14.3"), to: "4.14.3", want: one(name, preflight.Unknown, "LowDesiredVersion")},
+		"In4.14":   {reason: "the CVO of 4.14 allows it since January 2024", cluster: at("4.14.12", "4.14.3"), to: "4.14.3", want: one(name, preflight.Warn, "PreviousRelease")},
+		"In4.15":   {reason: "the CVO of 4.15 allows it since the first release", cluster: at("4.15.9", "4.15.3"), to: "4.15.3", want: one(name, preflight.Warn, "PreviousRelease")},
 		"Between":  {reason: "some releases of the CVO of 4.16 allow it", cluster: at("4.16.9", "4.16.3"), to: "4.16.3", want: one(name, preflight.Unknown, "LowDesiredVersion")},
 		"Retarget": {reason: "earlier than the release in progress, although later than the completed one", cluster: toward("4.18.3", "4.18.9"), to: "4.18.5", want: low},
 	})

@@ -77,23 +77,23 @@ const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/depreca
 // APIRequestCounts it is measured by the metrics of the API server.
 func RemovedAPIs() check.Check {
 	return check.Check{
-		Name: "RemovedAPI", Kind: finding.SourceGate, Concerns: update.Update.LeavesMinor,
-		Reads: append(check.ReadsTopology(), check.List(apiserverv1.GroupName, "apirequestcounts")),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		Name: "RemovedAPI", Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), check.List(apiserverv1.GroupName, "apirequestcounts")),
+		Run: measured(retargetFree, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 			uses, err := s.Cluster.APIUses(ctx)
 			if apierrors.IsNotFound(err) {
-				return fromMetrics(ctx, s)
+				return fromMetrics(ctx, s, m)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
 			}
-			return newRemovals(s.Update).judgeUses(uses), nil
-		},
+			return newRemovals(m).judgeUses(uses), nil
+		}),
 	}
 }
 
 // fromMetrics is for a cluster without APIRequestCounts.
-func fromMetrics(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+func fromMetrics(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {
 		return nil, err
@@ -105,22 +105,24 @@ func fromMetrics(ctx context.Context, s check.Subject) ([]finding.Finding, error
 	if err != nil {
 		return nil, fmt.Errorf("could not read the API server's metrics at /metrics: %w", err)
 	}
-	return newRemovals(s.Update).judgeDeprecated(deprecated), nil
+	return newRemovals(m).judgeDeprecated(deprecated), nil
 }
 
 // removals judges the removal of APIs by one update.
 type removals struct {
-	update update.Update
+	measure
 	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
 	from, to uint64
 	// known is true when to is.
 	known bool
 }
 
-func newRemovals(u update.Update) removals {
-	from, _ := update.Kubernetes(u.From)
-	to, known := update.Kubernetes(u.To)
-	return removals{update: u, from: from, to: to, known: known}
+// newRemovals compares with the last completed release: while an update is in
+// progress, the API server may still be of that release.
+func newRemovals(m measure) removals {
+	from, _ := update.Kubernetes(m.completed)
+	to, known := update.Kubernetes(m.update.To)
+	return removals{measure: m, from: from, to: to, known: known}
 }
 
 func (r removals) judgeUses(uses []snapshot.APIUse) []finding.Finding {
@@ -230,7 +232,7 @@ func (r removals) explain(api removal) string {
 	switch api.outcome {
 	case preflight.Fail:
 		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not have it; this does not block updates within %s",
-			api.minor, target, r.to, update.Line(r.update.From))
+			api.minor, target, r.to, r.within)
 	case preflight.Warn:
 		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:

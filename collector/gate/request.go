@@ -77,6 +77,7 @@ const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
 const ReasonInvalidClusterVersion finding.Reason = "InvalidClusterVersion"
 
 const (
+	requestName = "ClusterVersionRequest"
 	// maxImages bounds the images in a message.
 	maxImages = 10
 	// forceIsNotEnough limits the bypasses of an invalid ClusterVersion.
@@ -88,16 +89,20 @@ const (
 // requested. By version alone CVO accepts only a target that is exactly one of
 // status.availableUpdates; a conditional update needs its image. It concerns every
 // update, and warns unless the ClusterVersion is invalid; that finding has CVO's
-// own reason.
+// own reason. For all checks of the ClusterVersion it reports a status that is older
+// than the spec.
 func RequestValid() check.Check {
 	return check.Check{
-		Name: "ClusterVersionRequest", Kind: finding.SourceGate,
+		Name: requestName, Kind: finding.SourceGate,
 		Reads: check.ReadsClusterVersion(),
-		Run:   onClusterVersion(current(judgeRequest)),
+		Run:   onClusterVersion(judgeRequest),
 	}
 }
 
 func judgeRequest(s situation) []finding.Finding {
+	if stale, ok := s.stale(); ok {
+		return []finding.Finding{stale}
+	}
 	findings := []finding.Finding{s.request()}
 	if invalid := s.condition("Invalid"); invalid.Status != "" && invalid.Status != configv1.ConditionFalse {
 		findings = append(findings, invalidClusterVersion(invalid))

@@ -44,10 +44,23 @@ const ReasonNoReadyCondition finding.Reason = "NoReadyCondition"
 // is not updating them, so that pods drained from other nodes cannot be scheduled
 // there.
 //
-// Cause: an administrator or a tool cordoned the nodes.
+// Cause: an administrator or a tool cordoned the nodes, not the
+// machine-config-operator.
 //
 // Remedy: uncordon the nodes: `oc adm uncordon NAME`.
 const ReasonCordoned finding.Reason = "Cordoned"
+
+// ReasonDrainIncomplete is reported when nodes are cordoned because the
+// machine-config-operator drains or updates them, while the machine-config-daemon
+// reports no update in progress, for instance because it is degraded.
+//
+// Cause: a drain that cannot complete, or an update of the node that failed after
+// the drain.
+//
+// Remedy: do not uncordon the nodes, which undoes the drain. Fix what keeps it from
+// completing: `oc -n openshift-machine-config-operator logs -l
+// k8s-app=machine-config-controller -c machine-config-controller`.
+const ReasonDrainIncomplete finding.Reason = "DrainIncomplete"
 
 // ReasonMemoryPressure is reported when nodes are short of memory, so that pods are
 // evicted and none are scheduled there.
@@ -112,6 +125,14 @@ const (
 	// node (machine-config-operator pkg/daemon/constants).
 	configState  = "machineconfiguration.openshift.io/state"
 	configReason = "machineconfiguration.openshift.io/reason"
+	// desiredDrain is the annotation by which the daemon requests a drain or an
+	// uncordon of its node, and appliedDrain the last of these requests that the
+	// machine-config-controller has completed. Their values are the prefixes, followed
+	// by the name of a configuration.
+	desiredDrain   = "machineconfiguration.openshift.io/desiredDrain"
+	appliedDrain   = "machineconfiguration.openshift.io/lastAppliedDrain"
+	drainPrefix    = "drain-"
+	uncordonPrefix = "uncordon-"
 )
 
 // Nodes is the check for nodes that are not ready, cordoned, short of memory, disk
@@ -229,6 +250,13 @@ func nodeRules() []nodeRule {
 			actions:    func(nodes string) []finding.Action { return []finding.Action{finding.Run("oc adm uncordon %s", nodes)} },
 			violatedBy: cordoned,
 		},
+		{
+			name: "NodesDraining", reason: ReasonDrainIncomplete, outcome: preflight.Fail,
+			violation:  "cordoned by the machine-config-operator, whose drain or update of them has not completed",
+			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
+			actions:    inspectDrains,
+			violatedBy: draining,
+		},
 		pressureRule("NodesMemoryPressure", "short of memory", corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
 		pressureRule("NodesDiskPressure", "short of disk space", corev1.NodeDiskPressure, corev1.TaintNodeDiskPressure),
 		pressureRule("NodesPIDPressure", "short of process IDs", corev1.NodePIDPressure, corev1.TaintNodePIDPressure),
@@ -282,6 +310,11 @@ func inspectDaemons(nodes string) []finding.Action {
 	}
 }
 
+func inspectDrains(nodes string) []finding.Action {
+	return append(describeNodes(nodes),
+		finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller"))
+}
+
 func notReady(node *corev1.Node) (string, bool) {
 	ready := nodeCondition(node, corev1.NodeReady)
 	if ready.Status == "" || ready.Status == corev1.ConditionTrue {
@@ -299,7 +332,7 @@ func notReported(node *corev1.Node) (string, bool) {
 }
 
 func cordoned(node *corev1.Node) (string, bool) {
-	if !node.Spec.Unschedulable || updating(node) {
+	if !node.Spec.Unschedulable || updating(node) || drainRequested(node) {
 		return "", false
 	}
 	for _, taint := range node.Spec.Taints {
@@ -308,6 +341,24 @@ func cordoned(node *corev1.Node) (string, bool) {
 		}
 	}
 	return "", true
+}
+
+// draining is about cordoned nodes that the machine-config-operator has not
+// uncordoned yet. Those that it is updating have their own rule.
+func draining(node *corev1.Node) (string, bool) {
+	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) {
+		return "", false
+	}
+	return fmt.Sprintf("requested %s, completed %s", words.Line(node.Annotations[desiredDrain], maxQuoted),
+		words.Line(cmp.Or(node.Annotations[appliedDrain], "none"), maxQuoted)), true
+}
+
+// drainRequested reports whether the machine-config-operator keeps the node
+// cordoned: from the request of a drain until it has completed that of an uncordon.
+func drainRequested(node *corev1.Node) bool {
+	desired := node.Annotations[desiredDrain]
+	return strings.HasPrefix(desired, drainPrefix) ||
+		(strings.HasPrefix(desired, uncordonPrefix) && desired != node.Annotations[appliedDrain])
 }
 
 // pressureRule is the rule that a condition is False, and that the taint which

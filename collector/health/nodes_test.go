@@ -53,6 +53,15 @@ func state(state, reason string) func(*corev1.Node) {
 	}
 }
 
+// drain sets the requested and the last completed change by the
+// machine-config-operator.
+func drain(desired, applied string) func(*corev1.Node) {
+	return func(node *corev1.Node) {
+		node.Annotations["machineconfiguration.openshift.io/desiredDrain"] = desired
+		node.Annotations["machineconfiguration.openshift.io/lastAppliedDrain"] = applied
+	}
+}
+
 func unmanaged(node *corev1.Node) { node.Annotations = nil }
 
 func windows(node *corev1.Node) {
@@ -82,6 +91,7 @@ func TestNodes(t *testing.T) {
 		topology configv1.TopologyMode
 		nodes    []*corev1.Node
 		message  string // a part of it
+		remedy   string // a part of it
 		want     results
 	}{
 		"Fine": {
@@ -111,6 +121,52 @@ func TestNodes(t *testing.T) {
 		"CordonedByTheOperator": {
 			reason: "the pool is updating, and the daemon uncordons the node", nodes: []*corev1.Node{node("a", cordoned, state("Working", "")), node("b")},
 			message: "since their pool is updating: a (Working)", want: results{"NodesUpdating": result(preflight.Warn, "PoolUpdating")},
+		},
+		"DegradedDrain": {
+			reason: "the daemon requested a drain that does not complete, and uncordoning the node undoes it",
+			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "failed to drain node"), drain("drain-worker-2", "uncordon-worker-1")), node("b")},
+			message: "1 of 2 nodes cordoned by the machine-config-operator, whose drain or update of them has not completed: " +
+				"a (requested drain-worker-2, completed uncordon-worker-1)",
+			remedy: "Do not uncordon",
+			want:   results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+		},
+		"DegradedAfterDrain": {
+			reason: "the drain is complete, the update of the node failed, and the operator has not uncordoned it",
+			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "unexpected on-disk state"), drain("drain-worker-2", "drain-worker-2"))},
+			want:   results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+		},
+		"UncordonPending": {
+			reason:  "the operator has not completed the uncordon",
+			nodes:   []*corev1.Node{node("a", cordoned, drain("uncordon-worker-2", "drain-worker-2"))},
+			message: "a (requested uncordon-worker-2, completed drain-worker-2)", want: results{"NodesDraining": result(preflight.Fail, "DrainIncomplete")},
+		},
+		"FirstDrain": {
+			reason:  "the operator has never completed a drain of the node",
+			nodes:   []*corev1.Node{node("a", cordoned, state("Degraded", ""), drain("drain-worker-2", ""))},
+			message: "completed none", want: results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+		},
+		"CordonedAfterUncordon": {
+			reason: "the operator completed the uncordon, so the node was cordoned by hand",
+			nodes:  []*corev1.Node{node("a", cordoned, drain("uncordon-worker-2", "uncordon-worker-2"))},
+			remedy: "Run oc adm uncordon a", want: results{"NodesCordoned": result(preflight.Fail, "Cordoned")},
+		},
+		"DegradedAndCordoned": {
+			reason: "a degraded node of which the operator requested no drain was cordoned by hand",
+			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "x"), drain("uncordon-worker-2", "uncordon-worker-2"))},
+			want:   results{"NodesCordoned": result(preflight.Fail, "Cordoned"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+		},
+		"UnknownDrain": {
+			reason: "a request that is neither a drain nor an uncordon does not explain the cordon",
+			nodes:  []*corev1.Node{node("a", cordoned, drain("pause-worker-2", ""))},
+			want:   results{"NodesCordoned": result(preflight.Fail, "Cordoned")},
+		},
+		"DrainedByTheOperator": {
+			reason: "a drain of an update in progress is part of it", nodes: []*corev1.Node{node("a", cordoned, state("Working", ""), drain("drain-worker-2", ""))},
+			want: results{"NodesUpdating": result(preflight.Warn, "PoolUpdating")},
+		},
+		"NotCordoned": {
+			reason: "a node that is not cordoned is schedulable", nodes: []*corev1.Node{node("a", drain("drain-worker-2", "drain-worker-2"))},
+			want: results{"NodeHealth": fine},
 		},
 		"Rebooting": {
 			reason:  "a node that has not returned from a reboot is not ready",
@@ -193,6 +249,9 @@ func TestNodes(t *testing.T) {
 			}
 			if !strings.Contains(findings[0].Message, tc.message) {
 				t.Errorf("%s: message %q, want %q in it", tc.reason, findings[0].Message, tc.message)
+			}
+			if remedies := checktest.Remedies(findings); !strings.Contains(remedies, tc.remedy) {
+				t.Errorf("%s: remedies %q, want %q in them", tc.reason, remedies, tc.remedy)
 			}
 		})
 	}

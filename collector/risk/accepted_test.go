@@ -148,7 +148,7 @@ func conditionsOfRisks(t *testing.T, preview checktest.Server) {
 		"Contradicted": {reason: "of two assessments the worse counts", applies: sparing(), published: metav1.ConditionTrue, want: results{"A": fails}},
 		"Stale": {
 			reason: "an assessment for an earlier spec does not count", applies: old, updated: true,
-			want: results{"A": passes, recommendedUpdate: unknown("StaleStatus")},
+			want: results{"A": passes, recommendedUpdate: {Outcome: preflight.Skipped, Reason: "StaleStatus"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -73,20 +74,21 @@ func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment 
 	case metav1.ConditionFalse:
 		implied.applies = c.exposed(risk, condition)
 	case metav1.ConditionUnknown:
-		implied.applies = metav1.ConditionUnknown
+		implied.applies = cmp.Or(c.listed(risk, condition.Message), metav1.ConditionUnknown)
 	}
 	return implied
 }
 
 // exposed is what Recommended=False implies. Its reason is the name of the risk
-// where one alone applies, and its message has the text of every risk that does.
+// where one alone applies, and its message lists every risk that does.
 func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *metav1.Condition) metav1.ConditionStatus {
 	named := func(other configv1.ConditionalUpdateRisk) bool { return other.Name == condition.Reason }
-	switch {
-	case condition.Reason == risk.Name, strings.Contains(condition.Message, risk.Message+" "+risk.URL):
+	several := slices.Contains([]string{"MultipleReasons", "ExposedToRisks", "EvaluationFailed"}, condition.Reason)
+	switch listed := c.listed(risk, condition.Message); {
+	case condition.Reason == risk.Name:
 		return metav1.ConditionTrue
-	case slices.Contains([]string{"MultipleReasons", "ExposedToRisks", "EvaluationFailed"}, condition.Reason):
-		return ""
+	case several || listed == metav1.ConditionTrue || listed == metav1.ConditionUnknown:
+		return listed
 	case !c.accepts && slices.ContainsFunc(c.update.Risks, named):
 		return metav1.ConditionFalse
 	}

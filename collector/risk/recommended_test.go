@@ -2,6 +2,7 @@ package risk_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,6 +40,9 @@ func warns(reason string) checktest.Result {
 func TestAssessmentsOfTheCluster(t *testing.T) {
 	const target = "4.18.16"
 	both := conditional(target, promql("Applying", applies), promql("Sparing", spares))
+	longer, twin := promql("Longer", applies), promql("Twin", applies)
+	longer.Message, longer.URL = "Applying breaks things.", "https://example.com/Applying-too"
+	twin.Message, twin.URL = "Applying breaks things.", "https://example.com/Applying"
 	for name, tc := range map[string]struct {
 		reason string
 		update configv1.ConditionalUpdate
@@ -59,6 +63,42 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 			update: recommended(both, metav1.ConditionFalse, "MultipleReasons",
 				"Applying breaks things. https://example.com/Applying\n\nCould not evaluate exposure to update risk Sparing (boom)"),
 			want: results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+		},
+		"FormerlyUnknown": {
+			reason: "up to 4.13 the text of a risk that could not be evaluated ends with that of one that applies",
+			update: recommended(both, metav1.ConditionUnknown, "EvaluationFailed", formerly("Applying")),
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": passes},
+		},
+		"FormerlySeveral": {
+			reason: "up to 4.13 one risk applies, and the other could not be evaluated",
+			update: recommended(both, metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying\n\n"+formerly("Sparing")),
+			want:   results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+		},
+		"ListsOne": {
+			reason: "CVO lists every risk that applies or could not be evaluated",
+			update: recommended(both, metav1.ConditionUnknown, "EvaluationFailed", failedToEvaluate("Applying")),
+			want:   results{"Applying": unknown("NoMonitoring"), "Sparing": passes},
+		},
+		"ListsTwoOfThree": {
+			reason: "a risk that MultipleReasons does not list does not apply",
+			update: recommended(conditional(target, promql("Applying", applies), promql("Failing", spares), promql("Sparing", spares)), metav1.ConditionFalse, "MultipleReasons",
+				"Applying breaks things. https://example.com/Applying\n\n"+failedToEvaluate("Failing")),
+			want: results{"Applying": fails, "Failing": unknown("NoMonitoring"), "Sparing": passes},
+		},
+		"ListsMore": {
+			reason: "a message with other text may list a risk in another form",
+			update: recommended(both, metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying\n\nThe cluster has another problem."),
+			want:   results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+		},
+		"ListsAPrefix": {
+			reason: "the text of one risk is the beginning of that of another",
+			update: recommended(conditional(target, promql("Applying", applies), longer), metav1.ConditionFalse, "MultipleReasons", longer.Message+" "+longer.URL),
+			want:   results{"Applying": passes, "Longer": fails},
+		},
+		"ListsATwin": {
+			reason: "two risks with the same text apply where it is listed once",
+			update: recommended(conditional(target, promql("Applying", applies), twin), metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying"),
+			want:   results{"Applying": fails, "Twin": fails},
 		},
 		"Exposed": {
 			reason: "another reason of CVO names no risk",
@@ -96,6 +136,58 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 			server.Create(t, clusterVersion(tc.update))
 			got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, target))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// failedToEvaluate is CVO's text of a risk that it could not evaluate, and formerly
+// that of CVO up to 4.13.
+func failedToEvaluate(name string) string {
+	return fmt.Sprintf("Could not evaluate exposure to update risk %s (boom)\n  %s description: %s breaks things.\n  %s URL: https://example.com/%s", name, name, name, name, name)
+}
+
+func formerly(name string) string {
+	return fmt.Sprintf("Exposure to %s is unknown due to an evaluation failure: boom\n%s breaks things. https://example.com/%s", name, name, name)
+}
+
+// An accepted risk is not listed either, so a risk that is not listed may apply.
+func TestListWithAcceptedRisks(t *testing.T) {
+	version := clusterVersion(recommended(conditional("4.18.16", promql("Applying", applies), promql("Sparing", spares)),
+		metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying"))
+	version.Spec.DesiredUpdate = &configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "Other"}}}
+	got := checktest.Results(run(t, serving(t, version), noMonitoring(t), recommendedUpdate, "4.18.16"))
+	if diff := cmp.Diff(results{"Applying": fails, "Sparing": unknown("NoMonitoring")}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Definitions of one risk that differ in words have the same result, but since 4.22
+// CVO evaluates only one of them.
+func TestDivergentDefinitions(t *testing.T) {
+	const target = "4.18.16"
+	spared := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
+	reworded, other := promql("A", spares), promql("A", applies)
+	reworded.Message = "In other words."
+	for name, tc := range map[string]struct {
+		reason  string
+		version string
+		second  configv1.ConditionalUpdateRisk
+		want    checktest.Result
+	}{
+		"Words":      {"the rules are the same", "4.18.3", reworded, passes},
+		"WordsLast":  {"4.21 evaluates the definition of each update", "4.21.3", reworded, passes},
+		"WordsSince": {"4.22 evaluates one definition for all", "4.22.3", reworded, unknown("NoMonitoring")},
+		"Rules":      {"another definition has other rules", "4.18.3", other, unknown("NoMonitoring")},
+		"Custom":     {"the CVO of a custom release is unknown", "custom", reworded, unknown("NoMonitoring")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			version := clusterVersion(spared, conditional("4.18.17", tc.second))
+			version.Status.Desired.Version = tc.version
+			server.Create(t, version)
+			got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, target))
+			if diff := cmp.Diff(results{"A": tc.want, recommendedUpdate: warns("DivergentDefinitions")}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -241,8 +333,8 @@ func TestDefectiveLists(t *testing.T) {
 		"Stale": {
 			reason:  "a risk in a status that is out of date is evaluated again",
 			version: stale,
-			want:    results{"A": passes, recommendedUpdate: unknown("StaleStatus")},
-			message: "generation 0",
+			want:    results{"A": passes, recommendedUpdate: {Outcome: preflight.Skipped, Reason: "StaleStatus"}},
+			message: "the finding ClusterVersionRequest blocks the update",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
@@ -158,20 +159,32 @@ func (t target) risksOf(update configv1.ConditionalUpdate) map[string]configv1.C
 }
 
 // trusted drops the assessment that a risk does not apply where it is out of date,
-// or may be about another definition of the risk: CVO evaluates one for all.
+// or may be about another definition of the risk: since 4.22 CVO evaluates one for
+// all.
 func (t target) trusted(assessed assessment, risk configv1.ConditionalUpdateRisk) assessment {
-	if assessed.applies == metav1.ConditionFalse && (t.stale() || len(t.conditional.Definitions[risk.Name]) > 1) {
+	if assessed.applies == metav1.ConditionFalse && (t.stale() || t.ambiguous(risk.Name)) {
 		assessed.applies = ""
 	}
 	return assessed
+}
+
+// ambiguous reports whether an assessment may be about another definition of a risk.
+// Before 4.22, definitions with the same matching rules have the same result.
+func (t target) ambiguous(name string) bool {
+	definitions := t.conditional.Definitions[name]
+	if len(definitions) <= 1 {
+		return false
+	}
+	return cvo.EvaluatesRisksByName(t.version.Status.Desired.Version) || !snapshot.SameRules(definitions)
 }
 
 // warnings are about defects of the list of updates that concern the target, and
 // about a status that is out of date.
 func (t target) warnings(risks []namedRisk) []finding.Finding {
 	var findings []finding.Finding
-	if f, stale := check.Stale(check.ClusterVersionObject(), t.version.Status.ObservedGeneration, t.version.Generation); stale {
-		findings = append(findings, f.Do(check.CVOPods()))
+	if t.stale() {
+		findings = append(findings, finding.Skipped(check.ReasonStaleStatus,
+			"the status of ClusterVersion is out of date, so risks are evaluated again; the finding ClusterVersionRequest blocks the update"))
 	}
 	if invalid := t.conditional.NotSemVer; len(invalid) > 0 {
 		var versions []string

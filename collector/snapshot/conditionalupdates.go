@@ -73,6 +73,14 @@ func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
 	return a.URL == b.URL && a.Message == b.Message && slices.EqualFunc(a.MatchingRules, b.MatchingRules, sameRule)
 }
 
+// SameRules reports whether definitions of a risk differ at most in words: whether
+// all have the same matching rules.
+func SameRules(definitions []configv1.ConditionalUpdateRisk) bool {
+	return !slices.ContainsFunc(definitions, func(risk configv1.ConditionalUpdateRisk) bool {
+		return !slices.EqualFunc(risk.MatchingRules, definitions[0].MatchingRules, sameRule)
+	})
+}
+
 func sameRule(a, b configv1.ClusterCondition) bool {
 	if a.PromQL == nil || b.PromQL == nil {
 		return a.Type == b.Type && a.PromQL == b.PromQL
