@@ -57,15 +57,15 @@ func (b binder) job(check Check) *batchv1.Job {
 		TypeMeta: typeMeta("batch/v1", "Job"),
 		ObjectMeta: metav1.ObjectMeta{
 			Name: b.run.suffixed(author.Name), Namespace: author.Namespace,
-			Labels:      b.run.labels(author.Labels, check.Component),
-			Annotations: b.run.annotations(author.Annotations, check.File),
+			Labels:      b.run.labels(check.Component),
+			Annotations: b.run.annotations(check.File),
 		},
 		Spec: *author.Spec.DeepCopy(),
 	}
 	job.Spec.Selector, job.Spec.ManualSelector = nil, nil
 	template := &job.Spec.Template
 	template.ObjectMeta = metav1.ObjectMeta{
-		Labels:      b.run.labels(template.Labels, check.Component),
+		Labels:      b.run.labels(check.Component),
 		Annotations: template.Annotations,
 	}
 	if template.Spec.RestartPolicy == "" {
@@ -197,8 +197,8 @@ func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	object := manifest.Object
 	return metav1.ObjectMeta{
 		Name: b.run.suffixed(object.GetName()), Namespace: object.GetNamespace(),
-		Labels:      b.run.labels(object.GetLabels(), manifest.Component),
-		Annotations: b.run.annotations(object.GetAnnotations(), manifest.File),
+		Labels:      b.run.labels(manifest.Component),
+		Annotations: b.run.annotations(manifest.File),
 	}
 }
 
