@@ -66,7 +66,7 @@ func (b binder) job(check Check) *batchv1.Job {
 	template := &job.Spec.Template
 	template.ObjectMeta = metav1.ObjectMeta{
 		Labels:      b.run.labels(check.Component),
-		Annotations: template.Annotations,
+		Annotations: podAnnotations(template.Annotations),
 	}
 	if template.Spec.RestartPolicy == "" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -74,6 +74,26 @@ func (b binder) job(check Check) *batchv1.Job {
 	b.limit(&job.Spec)
 	b.configure(&template.Spec)
 	return job
+}
+
+// podAnnotations are the author's annotations of a pod template that are on the
+// allow-list, nil if none is. Admission and the kubelet evaluate these when they
+// admit the pod: the required SCC decides with which user the check runs, and the
+// workload type on which CPUs. Others could act on more than the pod, such as
+// cluster-autoscaler.kubernetes.io/safe-to-evict on its node.
+func podAnnotations(author map[string]string) map[string]string {
+	var kept map[string]string
+	for _, key := range []string{"openshift.io/required-scc", "target.workload.openshift.io/management"} {
+		value, ok := author[key]
+		if !ok {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
 }
 
 // limit bounds the duration of the Job, also without a runner, its retries, and

@@ -86,3 +86,56 @@ func runAnnotations(kind string) []string {
 	slices.Sort(keys)
 	return keys
 }
+
+// TestPodLabels holds that the pod template has the labels of the run only.
+func TestPodLabels(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, key string }{
+		"Service":       {"the pod would join the EndpointSlices of a Service with the selector", "app"},
+		"JobController": {"the label is that of the Job controller", "job-name"},
+		"Forged":        {"labels of this project have the values of the run", label.Component},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+				job.Spec.Template.Labels = map[string]string{tc.key: "production"}
+			})))
+			if len(plan.Checks) != 1 {
+				t.Fatalf("%s: refused %v", tc.reason, plan.Refused)
+			}
+			if diff := cmp.Diff(runLabels(), plan.Checks[0].Job.Spec.Template.Labels); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestPodAnnotations(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, key string
+		want        map[string]string
+	}{
+		"SCC": {
+			reason: "the SCC decides with which user the check runs", key: "openshift.io/required-scc",
+			want: map[string]string{"openshift.io/required-scc": "x"},
+		},
+		"Workload": {
+			reason: "a pod of the management workload runs on the reserved CPUs", key: "target.workload.openshift.io/management",
+			want: map[string]string{"target.workload.openshift.io/management": "x"},
+		},
+		"Autoscaler":  {reason: "the pod would keep its node from being removed", key: "cluster-autoscaler.kubernetes.io/safe-to-evict"},
+		"OtherSCC":    {reason: "the SCC of a pod is the result of admission", key: "openshift.io/scc"},
+		"Project":     {reason: "annotations of this project are those of the runner", key: label.Prefix + "run"},
+		"Description": {reason: "no component evaluates it", key: "description"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := draft(aRun(), aRelease(aJob(func(job *batchv1.Job) {
+				job.Spec.Template.Annotations = map[string]string{tc.key: "x"}
+			})))
+			if len(plan.Checks) != 1 {
+				t.Fatalf("%s: refused %v", tc.reason, plan.Refused)
+			}
+			if diff := cmp.Diff(tc.want, plan.Checks[0].Job.Spec.Template.Annotations); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
