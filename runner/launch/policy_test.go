@@ -453,6 +453,11 @@ func TestViolatingRoles(t *testing.T) {
 			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
+		"AnyPath": {
+			reason:     "a pattern of all paths includes the profiles of the API server",
+			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
+		},
 		"PostToURL": {
 			reason:     "put is not read access",
 			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
@@ -472,6 +477,14 @@ func TestViolatingRoles(t *testing.T) {
 		},
 		"VirtualMachine": {
 			reason: "vnc is a console of a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"VirtualMachineUSB": {
+			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"VirtualMachineSocket": {
+			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyOfVirtualMachines": {
