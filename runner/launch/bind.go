@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -62,11 +63,12 @@ func (b binder) job(check Check) *batchv1.Job {
 		},
 		Spec: *author.Spec.DeepCopy(),
 	}
+	maps.Copy(job.Annotations, allowed(author.Annotations, jobAnnotations()))
 	job.Spec.Selector, job.Spec.ManualSelector = nil, nil
 	template := &job.Spec.Template
 	template.ObjectMeta = metav1.ObjectMeta{
 		Labels:      b.run.labels(check.Component),
-		Annotations: podAnnotations(template.Annotations),
+		Annotations: allowed(template.Annotations, podAnnotations()),
 	}
 	if template.Spec.RestartPolicy == "" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -76,14 +78,23 @@ func (b binder) job(check Check) *batchv1.Job {
 	return job
 }
 
-// podAnnotations are the author's annotations of a pod template that are on the
-// allow-list, nil if none is. Admission and the kubelet evaluate these when they
-// admit the pod: the required SCC decides with which user the check runs, and the
-// workload type on which CPUs. Others could act on more than the pod, such as
+// podAnnotations is the allow-list for the author's annotations of a pod template.
+// Admission and the kubelet evaluate these when they admit the pod: the required SCC
+// decides with which user the check runs, and the workload type on which CPUs. Others
+// could act on more than the pod, such as
 // cluster-autoscaler.kubernetes.io/safe-to-evict on its node.
-func podAnnotations(author map[string]string) map[string]string {
+func podAnnotations() []string {
+	return []string{"openshift.io/required-scc", "target.workload.openshift.io/management"}
+}
+
+// jobAnnotations is the allow-list for the author's annotations of a Job: those of
+// this project, on which no other component acts.
+func jobAnnotations() []string { return []string{annotationResult, annotationSerial} }
+
+// allowed are the author's annotations with these keys, nil if there are none.
+func allowed(author map[string]string, keys []string) map[string]string {
 	var kept map[string]string
-	for _, key := range []string{"openshift.io/required-scc", "target.workload.openshift.io/management"} {
+	for _, key := range keys {
 		value, ok := author[key]
 		if !ok {
 			continue

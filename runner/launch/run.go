@@ -71,9 +71,9 @@ func (r Run) labels(component string) map[string]string {
 }
 
 // annotations are those about the origin of an object. The allow-list of author
-// annotations is empty for the same reason: the runner reads its own from the
-// manifest, and serviceaccounts.openshift.io/oauth-redirecturi.NAME, for example,
-// makes a ServiceAccount an OAuth client. A check that needs an injected certificate
+// annotations is empty for the same reason, except for Jobs and their pods: for
+// example, serviceaccounts.openshift.io/oauth-redirecturi.NAME makes a
+// ServiceAccount an OAuth client. A check that needs an injected certificate
 // bundle refers to an existing ConfigMap of its namespace.
 func (r Run) annotations(file string) map[string]string {
 	annotations := map[string]string{
