@@ -107,3 +107,86 @@ func TestNeedsIncludeSecrets(t *testing.T) {
 		})
 	}
 }
+
+func TestSecretReads(t *testing.T) {
+	rule := func(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		rules  []rbacv1.PolicyRule
+		want   []access.Request
+	}{
+		"Get": {
+			reason: "a token Secret is read by its name", rules: []rbacv1.PolicyRule{rule("", "secrets", nil, "get")},
+			want: []access.Request{{Verb: "get", Resource: "secrets"}},
+		},
+		"TwoRules": {
+			reason: "rules are additive", rules: []rbacv1.PolicyRule{rule("", "secrets", nil, "list"), rule("*", "secrets", nil, "watch")},
+			want: []access.Request{{Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"}},
+		},
+		"Named":      {reason: "the release names the Secrets", rules: []rbacv1.PolicyRule{rule("", "secrets", []string{"cloud"}, "get", "list")}},
+		"OtherGroup": {reason: "the resource of another group is no Secret", rules: []rbacv1.PolicyRule{rule("example.com", "secrets", nil, "get")}},
+		"Pods":       {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, launch.Account{Rules: tc.rules}.SecretReads()); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReviewSecretReads(t *testing.T) {
+	namespace := newNamespace(t)
+	reading := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}
+	inNamespace := []access.Request{{Verb: "get", Resource: "secrets", Namespace: namespace}}
+	for name, tc := range map[string]struct {
+		reason, account string
+		rules           []rbacv1.PolicyRule
+		want            []access.Request
+	}{
+		"Bound":   {reason: "a role outside the release is bound to the account", account: "reader", want: inNamespace},
+		"Plan":    {reason: "the bindings of the plan do not exist yet", account: "copy", rules: reading, want: []access.Request{{Verb: "get", Resource: "secrets"}}},
+		"Neither": {reason: "no role is bound to the account", account: "default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.account == "reader" {
+				grantRole(t, namespace, tc.account, reading)
+			}
+			got, err := launch.ReviewSecretReads(t.Context(), api.AuthorizationV1(), launch.Account{Namespace: namespace, Name: tc.account, Rules: tc.rules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// grantRole binds a new role to a ServiceAccount. The API server authorizes by it
+// as soon as its informers have it, which grantRole waits for.
+func grantRole(t *testing.T, namespace, account string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: account, Namespace: namespace}
+	if _, err := api.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := bounded(t)
+	for {
+		reads, err := launch.ReviewSecretReads(ctx, api.AuthorizationV1(), launch.Account{Namespace: namespace, Name: account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(reads) > 0 {
+			return
+		}
+	}
+}
