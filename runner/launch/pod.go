@@ -46,11 +46,11 @@ func hostViolations(path string, spec corev1.PodSpec) []violation {
 func schedulingViolations(path string, spec corev1.PodSpec) []violation {
 	const (
 		displace = "a preflight may not displace other pods"
-		bypass   = "a preflight may not bypass the scheduler"
+		direct   = "a preflight may not bypass the scheduler"
 	)
 	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(ReasonRefusedScheduling, path, []field{
-		{"nodeName", spec.NodeName != "", bypass},
-		{"schedulerName", spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName, bypass},
+		{"nodeName", spec.NodeName != "", direct},
+		{"schedulerName", spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName, direct},
 		{"priorityClassName", spec.PriorityClassName != "", displace},
 		{"priority", spec.Priority != nil, displace},
 		{"preemptionPolicy", other(spec.PreemptionPolicy, corev1.PreemptNever), displace},
