@@ -39,6 +39,19 @@ const reasonReadOnly finding.Reason = "ReadOnly"
 // Remedy: ask the owners of the check for an account that only reads.
 const reasonMayWrite finding.Reason = "MayWrite"
 
+// reasonReadsSecrets is reported for a ServiceAccount of checks that may read Secrets
+// of any name. A Secret of type kubernetes.io/service-account-token has a token with
+// which the check could write as another account: the read-only guard of the run
+// applies to the tokens of its pods only.
+//
+// Cause: a role of the account has get, list or watch of secrets without
+// resourceNames.
+//
+// Remedy: ask the owners of the check to name the Secrets in the role, and delete
+// unused Secrets with tokens: `oc get secrets -A --field-selector
+// type=kubernetes.io/service-account-token`.
+const reasonReadsSecrets finding.Reason = "ReadsSecrets"
+
 // reasonPartlyAudited is reported when the API server could not list some of its
 // APIs, so the access to them is unknown.
 //
@@ -68,25 +81,45 @@ type audit struct {
 
 type rightsResult struct {
 	rights []access.Rights
-	err    error
+	// secrets has the requests that read Secrets, in the order of rights.
+	secrets [][]access.Request
+	err     error
 }
 
 // beginAudit starts the access reviews, which are hundreds for each account: until
 // the guard is in force there is nothing else to do, and afterwards the checks
 // need the API server.
 func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
-	var asked []types.NamespacedName
+	var unknown []launch.Account
 	for _, account := range accounts {
 		if !account.Known {
-			asked = append(asked, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+			unknown = append(unknown, account)
 		}
 	}
 	rights := make(chan rightsResult, 1)
-	go func() {
-		found, err := access.Writes(ctx, client, asked)
-		rights <- rightsResult{rights: found, err: err}
-	}()
+	go func() { rights <- reviewAccounts(ctx, client, unknown) }()
 	return audit{accounts: accounts, rights: rights}
+}
+
+// reviewAccounts asks the API server what accounts may do.
+func reviewAccounts(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) rightsResult {
+	var names []types.NamespacedName
+	for _, account := range accounts {
+		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+	}
+	found, err := access.Writes(ctx, client, names)
+	if err != nil {
+		return rightsResult{err: err}
+	}
+	result := rightsResult{rights: found}
+	for _, account := range accounts {
+		reads, err := launch.ReviewSecretReads(ctx, client.AuthorizationV1(), account)
+		if err != nil {
+			return rightsResult{err: err}
+		}
+		result.secrets = append(result.secrets, reads)
+	}
+	return result
 }
 
 // source is the audit as a source, of a run with that guard.
@@ -105,8 +138,7 @@ func (a audit) findings(ctx context.Context, protection string) ([]finding.Findi
 	var reviewed []launch.Account
 	for _, account := range a.accounts {
 		if account.Known {
-			findings = append(findings, aboutAccount(account, finding.Pass(reasonReadOnly,
-				"%s is a temporary copy; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))))
+			findings = append(findings, aboutAccount(account, judgeCopy(account)))
 			continue
 		}
 		reviewed = append(reviewed, account)
@@ -120,7 +152,7 @@ func (a audit) findings(ctx context.Context, protection string) ([]finding.Findi
 		return findings, result.err
 	}
 	for i, account := range reviewed {
-		findings = append(findings, aboutAccount(account, judgeRights(account, result.rights[i], protection)))
+		findings = append(findings, aboutAccount(account, judgeRights(account, result.rights[i], result.secrets[i], protection)))
 	}
 	return findings, nil
 }
@@ -134,13 +166,36 @@ func (a audit) wait(ctx context.Context) rightsResult {
 	}
 }
 
+// judgeCopy is the finding about a temporary copy, all of whose permissions are known.
+func judgeCopy(account launch.Account) finding.Finding {
+	if secrets := account.SecretReads(); len(secrets) > 0 {
+		return warnOfSecrets(account, secrets)
+	}
+	return finding.Pass(reasonReadOnly, "%s is a temporary copy; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
+}
+
+// tokensUnguarded is the reason why reading Secrets counts as write access.
+const tokensUnguarded = "the read-only guard does not apply to the tokens of ServiceAccounts in Secrets"
+
+// warnOfSecrets is the finding about an account that only reads, but also Secrets.
+func warnOfSecrets(account launch.Account, secrets []access.Request) finding.Finding {
+	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subjectOf(account), access.Summarize(secrets, 5), tokensUnguarded).
+		Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5)).
+		Do(finding.Run("oc get secrets -A --field-selector type=kubernetes.io/service-account-token"))
+}
+
 // judgeRights is the finding about an account whose access was reviewed.
-func judgeRights(account launch.Account, rights access.Rights, protection string) finding.Finding {
+func judgeRights(account launch.Account, rights access.Rights, secrets []access.Request, protection string) finding.Finding {
+	if len(secrets) > 0 {
+		protection += "; it may also " + access.Summarize(secrets, 5) + ", and " + tokensUnguarded
+	}
 	switch {
 	case len(rights.Writes) > 0:
 		return finding.Warn(reasonMayWrite, "%s may %s; %s", subjectOf(account), access.Summarize(rights.Writes, 5), protection).
 			Remedy("Ask the owners of %s for an account that only reads.", words.List(account.Checks, 5)).
 			Do(finding.Run("oc auth can-i --list -n %s --as %s", account.Namespace, access.User(rights.Account)))
+	case len(secrets) > 0:
+		return warnOfSecrets(account, secrets)
 	case len(rights.Unserved) > 0:
 		return finding.Warn(reasonPartlyAudited, "%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
 			subjectOf(account), strings.Join(rights.Unserved, ", "), protection).

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -57,16 +58,17 @@ func (b binder) job(check Check) *batchv1.Job {
 		TypeMeta: typeMeta("batch/v1", "Job"),
 		ObjectMeta: metav1.ObjectMeta{
 			Name: b.run.suffixed(author.Name), Namespace: author.Namespace,
-			Labels:      b.run.labels(author.Labels, check.Component),
-			Annotations: b.run.annotations(author.Annotations, check.File),
+			Labels:      b.run.labels(check.Component),
+			Annotations: b.run.annotations(check.File),
 		},
 		Spec: *author.Spec.DeepCopy(),
 	}
+	maps.Copy(job.Annotations, allowed(author.Annotations, jobAnnotations()))
 	job.Spec.Selector, job.Spec.ManualSelector = nil, nil
 	template := &job.Spec.Template
 	template.ObjectMeta = metav1.ObjectMeta{
-		Labels:      b.run.labels(template.Labels, check.Component),
-		Annotations: template.Annotations,
+		Labels:      b.run.labels(check.Component),
+		Annotations: allowed(template.Annotations, podAnnotations()),
 	}
 	if template.Spec.RestartPolicy == "" {
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -74,6 +76,35 @@ func (b binder) job(check Check) *batchv1.Job {
 	b.limit(&job.Spec)
 	b.configure(&template.Spec)
 	return job
+}
+
+// podAnnotations is the allow-list for the author's annotations of a pod template.
+// Admission and the kubelet evaluate these when they admit the pod: the required SCC
+// decides with which user the check runs, and the workload type on which CPUs. Others
+// could act on more than the pod, such as
+// cluster-autoscaler.kubernetes.io/safe-to-evict on its node.
+func podAnnotations() []string {
+	return []string{"openshift.io/required-scc", "target.workload.openshift.io/management"}
+}
+
+// jobAnnotations is the allow-list for the author's annotations of a Job: those of
+// this project, on which no other component acts.
+func jobAnnotations() []string { return []string{annotationResult, annotationSerial} }
+
+// allowed are the author's annotations with these keys, nil if there are none.
+func allowed(author map[string]string, keys []string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		value, ok := author[key]
+		if !ok {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
 }
 
 // limit bounds the duration of the Job, also without a runner, its retries, and
@@ -197,8 +228,8 @@ func (b binder) meta(manifest payload.Supporting) metav1.ObjectMeta {
 	object := manifest.Object
 	return metav1.ObjectMeta{
 		Name: b.run.suffixed(object.GetName()), Namespace: object.GetNamespace(),
-		Labels:      b.run.labels(object.GetLabels(), manifest.Component),
-		Annotations: b.run.annotations(object.GetAnnotations(), manifest.File),
+		Labels:      b.run.labels(manifest.Component),
+		Annotations: b.run.annotations(manifest.File),
 	}
 }
 

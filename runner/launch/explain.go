@@ -93,8 +93,9 @@ const ReasonAPIUnavailable finding.Reason = "APIUnavailable"
 // run the preflight again.
 const ReasonNotStarted finding.Reason = "NotStarted"
 
-// Explain returns the Unknown finding for an error that kept a check from being
-// started: the error of the API server, and the remedy.
+// Explain returns the finding for an error that kept a check from being started: the
+// error and the remedy. It is a Fail for a Secret that violates the policy, and
+// Unknown for an error of the API server.
 func Explain(check Check, err error) finding.Finding {
 	f := classify(check, err).Named(check.Name).From(finding.SourceJob).
 		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: check.Job.Namespace, Name: check.Job.Name})
@@ -108,6 +109,11 @@ func classify(check Check, err error) finding.Finding {
 	namespace := check.Job.Namespace
 	text := err.Error()
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
+	if violating, ok := errors.AsType[*tokenSecretError](err); ok {
+		return finding.Fail(ReasonRefusedTokenSecret, "%s", violating.Error()).
+			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
+			Do(finding.Accept(check.Name))
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return unknown(collector.ReasonInterrupted).Remedy("Run the preflight again and let it finish.").Do(finding.Retry(""))

@@ -119,8 +119,8 @@ func notGuarded(err error) finding.Finding {
 func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	return typeMeta(admissionVersion, kind), metav1.ObjectMeta{
 		Name:        "preflight-read-only-" + run.Suffix(),
-		Labels:      run.labels(nil, "preflight"),
-		Annotations: run.annotations(nil, ""),
+		Labels:      run.labels("preflight"),
+		Annotations: run.annotations(""),
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // Needs are the permissions to validate, create and delete the objects of the
-// draft, without the guard. A run needs ListNeeds in addition.
+// draft, without the guard. A run needs ListNeeds in addition. The types of the
+// Secrets that the checks read are optional.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[reference]bool{}
@@ -19,6 +20,9 @@ func (d Draft) Needs() access.Needs {
 		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
 		if accountName(check.Job.Spec.Template.Spec) != "" {
 			needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "serviceaccounts", Namespace: namespace})
+		}
+		for _, secret := range secretsOf(check.Job) {
+			needs.Optional = append(needs.Optional, typeOf(secret))
 		}
 		for _, ref := range check.needs {
 			used[ref] = true

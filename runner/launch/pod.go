@@ -39,12 +39,18 @@ func hostViolations(path string, spec corev1.PodSpec) []violation {
 	})
 }
 
-// schedulingViolations reject fields by which a pod would displace others: a check uses
-// free resources only, since it runs in a production cluster.
+// schedulingViolations reject fields by which a pod would displace others or keep them
+// from being scheduled: a check uses free resources only, since it runs in a
+// production cluster. A second scheduler, which does not take the decisions of the
+// default one into account, could overcommit a node.
 func schedulingViolations(path string, spec corev1.PodSpec) []violation {
-	const displace = "a preflight may not displace other pods"
-	violations := violationsOf(ReasonRefusedScheduling, path, []field{
-		{"nodeName", spec.NodeName != "", "a preflight may not bypass the scheduler"},
+	const (
+		displace = "a preflight may not displace other pods"
+		direct   = "a preflight may not bypass the scheduler"
+	)
+	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(ReasonRefusedScheduling, path, []field{
+		{"nodeName", spec.NodeName != "", direct},
+		{"schedulerName", spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName, direct},
 		{"priorityClassName", spec.PriorityClassName != "", displace},
 		{"priority", spec.Priority != nil, displace},
 		{"preemptionPolicy", other(spec.PreemptionPolicy, corev1.PreemptNever), displace},
@@ -52,10 +58,25 @@ func schedulingViolations(path string, spec corev1.PodSpec) []violation {
 		{"schedulingGates", len(spec.SchedulingGates) > 0, "the pod would never start"},
 		{"schedulingGroup", spec.SchedulingGroup != nil, "a check is one pod, which is scheduled by itself"},
 		{"evictionResponders", len(spec.EvictionResponders) > 0, "a preflight may not delay the draining of a node"},
-	})
+	})...)
 	return append(violations, violationsOf(ReasonRefusedDevice, path, []field{
 		{"resourceClaims", len(spec.ResourceClaims) > 0, "a preflight may not use devices of the node"},
 	})...)
+}
+
+// affinityViolations reject terms of a pod that the scheduler also applies to other
+// pods. While the pod runs, required anti-affinity keeps matching pods off its
+// nodes, and the other terms change how the nodes are scored for them. Topology
+// spread constraints and node affinity apply to the pod itself only.
+func affinityViolations(path string, affinity *corev1.Affinity) []violation {
+	if affinity == nil {
+		return nil
+	}
+	const others = "a preflight may not influence where other pods run"
+	return violationsOf(ReasonRefusedScheduling, path, []field{
+		{"podAffinity", affinity.PodAffinity != nil, others},
+		{"podAntiAffinity", affinity.PodAntiAffinity != nil, others},
+	})
 }
 
 // podSecurityViolations are the violations of a pod's security context.

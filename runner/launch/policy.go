@@ -46,8 +46,8 @@ const ReasonRefusedPodSecurity finding.Reason = "RefusedPodSecurity"
 // accept the finding.
 const ReasonRefusedAnnotation finding.Reason = "RefusedAnnotation"
 
-// ReasonRefusedScheduling is reported for a check whose manifest bypasses the scheduler or
-// displaces other pods.
+// ReasonRefusedScheduling is reported for a check whose manifest bypasses the scheduler,
+// displaces other pods, or influences where they run.
 //
 // Cause: a defect of the release.
 //

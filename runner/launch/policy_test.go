@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -42,6 +43,7 @@ func violatingJobs() map[string]violatingJob {
 		})
 	}
 	const root = "spec.template.spec"
+	anyPod := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &metav1.LabelSelector{}}
 	return map[string]violatingJob{
 		"Tag": {
 			reason: "a tag can be moved", wantReason: "RefusedImage", wantPath: root + ".containers[0].image",
@@ -244,6 +246,34 @@ func violatingJobs() map[string]violatingJob {
 			reason: "other pods are preempted", wantReason: "RefusedScheduling", wantPath: root + ".preemptionPolicy",
 			change: onPod(func(spec *corev1.PodSpec) { spec.PreemptionPolicy = new(corev1.PreemptLowerPriority) }),
 		},
+		"AntiAffinity": {
+			reason: "the pods of a Deployment would stay Pending", wantReason: "RefusedScheduling", wantPath: root + ".affinity.podAntiAffinity",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{anyPod},
+				}}
+			}),
+		},
+		"PreferredAntiAffinity": {
+			reason: "the preference lowers the score of the node for other pods", wantReason: "RefusedScheduling", wantPath: root + ".affinity.podAntiAffinity",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: anyPod}},
+				}}
+			}),
+		},
+		"Affinity": {
+			reason: "the affinity raises the score of the node for other pods", wantReason: "RefusedScheduling", wantPath: root + ".affinity.podAffinity",
+			change: onPod(func(spec *corev1.PodSpec) {
+				spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{anyPod},
+				}}
+			}),
+		},
+		"Scheduler": {
+			reason: "a second scheduler may overcommit a node", wantReason: "RefusedScheduling", wantPath: root + ".schedulerName",
+			change: onPod(func(spec *corev1.PodSpec) { spec.SchedulerName = "second" }),
+		},
 		"SchedulingGate": {
 			reason: "the Job would never start", wantReason: "RefusedScheduling", wantPath: root + ".schedulingGates",
 			change: onPod(func(spec *corev1.PodSpec) { spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "wait"}} }),
@@ -343,6 +373,9 @@ func TestValidJob(t *testing.T) {
 		spec := &job.Spec.Template.Spec
 		job.Spec.Template.Annotations = map[string]string{"openshift.io/required-scc": "restricted-v2", "description": "x"}
 		spec.PreemptionPolicy = new(corev1.PreemptNever)
+		spec.SchedulerName = corev1.DefaultSchedulerName
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: corev1.LabelTopologyZone}}
 		spec.SecurityContext = &corev1.PodSecurityContext{
 			RunAsNonRoot: new(true), SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c1,c2"},
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -420,6 +453,11 @@ func TestViolatingRoles(t *testing.T) {
 			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
+		"AnyPath": {
+			reason:     "a pattern of all paths includes the profiles of the API server",
+			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
+		},
 		"PostToURL": {
 			reason:     "put is not read access",
 			objects:    []payload.Object{account("checker"), role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
@@ -439,6 +477,14 @@ func TestViolatingRoles(t *testing.T) {
 		},
 		"VirtualMachine": {
 			reason: "vnc is a console of a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"VirtualMachineUSB": {
+			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound},
+			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
+		},
+		"VirtualMachineSocket": {
+			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{account("checker"), role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyOfVirtualMachines": {

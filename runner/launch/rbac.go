@@ -18,8 +18,8 @@ func ruleViolations(rules []rbacv1.PolicyRule) []violation {
 		if verb, ok := writingVerb(rule); ok {
 			violations = append(violations, violation{ReasonRefusedRBAC, path + ".verbs", fmt.Sprintf("%q is not read access: a preflight may get, list and watch", verb)})
 		}
-		if slices.Contains(rule.NonResourceURLs, "*") {
-			violations = append(violations, violation{ReasonRefusedRBAC, path + ".nonResourceURLs", `"*" includes all paths of the API server, such as its profiles: name the paths to read`})
+		if url, ok := everyPath(rule); ok {
+			violations = append(violations, violation{ReasonRefusedRBAC, path + ".nonResourceURLs", fmt.Sprintf("%q includes all paths of the API server, such as its profiles: name the paths to read", url)})
 		}
 		if resource, ok := connectingResource(rule); ok {
 			violations = append(violations, violation{
@@ -61,12 +61,23 @@ func onlyReviews(rule rbacv1.PolicyRule) bool {
 		!slices.ContainsFunc(rule.Resources, func(resource string) bool { return !slices.Contains(known, resource) })
 }
 
+// everyPath finds a pattern that matches every path: asterisks at its end match any
+// rest (k8s.io/kubernetes/pkg/apis/rbac/v1, NonResourceURLMatches).
+func everyPath(rule rbacv1.PolicyRule) (string, bool) {
+	for _, url := range rule.NonResourceURLs {
+		if prefix := strings.TrimRight(url, "*"); prefix != url && (prefix == "" || prefix == "/") {
+			return url, true
+		}
+	}
+	return "", false
+}
+
 // connectingResource finds a subresource that is a connection rather than an
 // object, in any API group, also if a wildcard includes it: "*" means all resources
 // and their subresources. All resources of KubeVirt's group are connections to
 // virtual machines.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
-	connections := []string{"*", "exec", "attach", "portforward", "proxy", "console", "vnc"}
+	connections := []string{"*", "exec", "attach", "portforward", "proxy", "console", "vnc", "usbredir", "vsock"}
 	allResources := slices.ContainsFunc(rule.APIGroups, func(group string) bool {
 		return slices.Contains([]string{"", "*", "subresources.kubevirt.io"}, group)
 	})

@@ -5,8 +5,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// eachReference calls visit for every reference of a pod to a kind of object that
-// a release may contain, with a pointer to the name.
+// secretKind is the kind of Secrets, which a release may not contain.
+const secretKind = "Secret"
+
+// eachReference calls visit for every reference of a pod to a Secret that its
+// containers can read, or to a kind of object that a release may contain, with a
+// pointer to the name. The kubelet alone reads image pull secrets.
 func eachReference(spec *corev1.PodSpec, visit func(kind string, name *string)) {
 	visit("ServiceAccount", &spec.ServiceAccountName)
 	for i := range spec.Volumes {
@@ -24,12 +28,18 @@ func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, na
 	if source.ConfigMap != nil {
 		visit("ConfigMap", &source.ConfigMap.Name)
 	}
+	if source.Secret != nil {
+		visit(secretKind, &source.Secret.SecretName)
+	}
 	if source.Projected == nil {
 		return
 	}
 	for _, projection := range source.Projected.Sources {
 		if projection.ConfigMap != nil {
 			visit("ConfigMap", &projection.ConfigMap.Name)
+		}
+		if projection.Secret != nil {
+			visit(secretKind, &projection.Secret.Name)
 		}
 	}
 }
@@ -39,10 +49,19 @@ func eachContainerReference(container *corev1.Container, visit func(kind string,
 		if from.ConfigMapRef != nil {
 			visit("ConfigMap", &from.ConfigMapRef.Name)
 		}
+		if from.SecretRef != nil {
+			visit(secretKind, &from.SecretRef.Name)
+		}
 	}
 	for _, variable := range container.Env {
-		if variable.ValueFrom != nil && variable.ValueFrom.ConfigMapKeyRef != nil {
-			visit("ConfigMap", &variable.ValueFrom.ConfigMapKeyRef.Name)
+		if variable.ValueFrom == nil {
+			continue
+		}
+		if selected := variable.ValueFrom.ConfigMapKeyRef; selected != nil {
+			visit("ConfigMap", &selected.Name)
+		}
+		if selected := variable.ValueFrom.SecretKeyRef; selected != nil {
+			visit(secretKind, &selected.Name)
 		}
 	}
 }

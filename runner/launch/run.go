@@ -14,7 +14,6 @@
 package launch
 
 import (
-	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/update"
@@ -59,41 +58,30 @@ type Run struct {
 // of its ID.
 func (r Run) Suffix() string { return label.Suffix(r.ID) }
 
-// labels are the author's, overridden by the run's, without those that only the Job
-// controller or a runner sets.
-func (r Run) labels(author map[string]string, component string) map[string]string {
-	labels := map[string]string{}
-	for key, value := range author {
-		if !reserved(key) {
-			labels[key] = value
-		}
+// labels are those of every object of the run. The allow-list of author labels is
+// empty: no check depends on a label of its objects, and other controllers act on
+// labels. For example, rbac.authorization.k8s.io/aggregate-to-view adds the rules of
+// a ClusterRole to the role view.
+func (r Run) labels(component string) map[string]string {
+	return map[string]string{
+		label.Run:       r.ID,
+		label.Release:   label.ReleaseValue(r.Target.Digest()),
+		label.Component: labelValue(component),
 	}
-	labels[label.Run] = r.ID
-	labels[label.Release] = label.ReleaseValue(r.Target.Digest())
-	labels[label.Component] = labelValue(component)
-	return labels
 }
 
-// reserved is true for the labels of the Job controller (k8s.io/api/batch/v1,
-// JobNameLabel and others) and of this project.
-func reserved(key string) bool {
-	return key == "controller-uid" || key == "job-name" ||
-		strings.HasPrefix(key, "batch.kubernetes.io/") || strings.HasPrefix(key, label.Prefix)
-}
-
-// annotations are the author's, overridden by those about the origin of the
-// object.
-func (r Run) annotations(author map[string]string, file string) map[string]string {
-	annotations := map[string]string{}
-	for key, value := range author {
-		if key == annotationResult || key == annotationSerial || !strings.HasPrefix(key, label.Prefix) {
-			annotations[key] = value
-		}
+// annotations are those about the origin of an object. The allow-list of author
+// annotations is empty for the same reason, except for Jobs and their pods: for
+// example, serviceaccounts.openshift.io/oauth-redirecturi.NAME makes a
+// ServiceAccount an OAuth client. A check that needs an injected certificate
+// bundle refers to an existing ConfigMap of its namespace.
+func (r Run) annotations(file string) map[string]string {
+	annotations := map[string]string{
+		annotationStart:    r.StartTime.UTC().Format(time.RFC3339),
+		annotationDigest:   r.Target.Digest(),
+		annotationManifest: file,
+		annotationVersion:  r.Target.Version,
 	}
-	annotations[annotationStart] = r.StartTime.UTC().Format(time.RFC3339)
-	annotations[annotationDigest] = r.Target.Digest()
-	annotations[annotationManifest] = file
-	annotations[annotationVersion] = r.Target.Version
 	if r.ToolVersion != "" {
 		annotations[annotationTool] = r.ToolVersion
 	}

@@ -3,6 +3,8 @@ package launch
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,12 +19,14 @@ import (
 // becomes a finding, and is not in the returned plan. When ctx is canceled, the
 // remaining checks become Unknown findings.
 //
-// Existing objects of this run are valid: they will be adopted.
+// Existing objects of this run are valid: they will be adopted. A check whose
+// containers read a Secret with a token of a ServiceAccount is rejected, if the user
+// may list the Secret; without this permission its type is unknown.
 //
 // A dry run does not validate what depends on objects that do not exist yet: the
 // pods of the Jobs, and the permission to bind a role of the plan.
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
-	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, accounts: map[reference]error{}}
+	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, cluster: map[reference]error{}}
 	v.run(ctx)
 
 	valid := plan
@@ -45,18 +49,22 @@ type validation struct {
 	plan     Plan
 	jobs     []error
 	objects  map[reference]error
-	accounts map[reference]error
+	// cluster has those for ServiceAccounts and Secrets that are not in the release.
+	cluster map[reference]error
 }
 
 // run sends all requests.
 func (v *validation) run(ctx context.Context) {
-	accounts := v.existingAccounts()
+	accounts, secrets := v.existingAccounts(), v.secrets()
 	var requests []func() error
 	for _, object := range v.plan.Supporting {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
 	}
 	for _, account := range accounts {
 		requests = append(requests, func() error { return v.launcher.accountExists(ctx, account) })
+	}
+	for _, secret := range secrets {
+		requests = append(requests, func() error { return v.launcher.rejectToken(ctx, secret) })
 	}
 	for _, check := range v.plan.Checks {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, check.Job) })
@@ -66,10 +74,22 @@ func (v *validation) run(ctx context.Context) {
 		v.objects[referenceTo(object)] = errs[i]
 	}
 	errs = errs[len(v.plan.Supporting):]
-	for i, account := range accounts {
-		v.accounts[account] = errs[i]
+	existing := slices.Concat(accounts, secrets)
+	for i, ref := range existing {
+		v.cluster[ref] = errs[i]
 	}
-	v.jobs = errs[len(accounts):]
+	v.jobs = errs[len(existing):]
+}
+
+// secrets are the Secrets that the checks read, each once.
+func (v *validation) secrets() []reference {
+	seen := map[reference]bool{}
+	for _, check := range v.plan.Checks {
+		for _, secret := range secretsOf(check.Job) {
+			seen[secret] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), compareReferences)
 }
 
 // existingAccounts are the ServiceAccounts of the Jobs that are not in the release,
@@ -103,7 +123,12 @@ func (v *validation) rejection(i int, check Check) error {
 			return err
 		}
 	}
-	return v.accounts[accountOf(check)]
+	for _, secret := range secretsOf(check.Job) {
+		if err := v.cluster[secret]; err != nil {
+			return err
+		}
+	}
+	return v.cluster[accountOf(check)]
 }
 
 // dryRun returns the error with which the API server rejects the object.

@@ -188,12 +188,15 @@ func (m *manifests) gather(release *Release) error {
 	return m.bounded()
 }
 
+// keep adds an object under the sanitized name of its file, which findings, listings
+// and annotations show.
 func (r *Release) keep(each located[Object]) {
+	file := oneLine(each.file)
 	if job, ok := each.value.(*batchv1.Job); ok {
-		r.Jobs = append(r.Jobs, Job{File: each.file, Component: component(each.file), Lines: each.lines, Job: job})
+		r.Jobs = append(r.Jobs, Job{File: file, Component: component(file), Lines: each.lines, Job: job})
 		return
 	}
-	r.Supporting = append(r.Supporting, Supporting{File: each.file, Component: component(each.file), Lines: each.lines, Object: each.value})
+	r.Supporting = append(r.Supporting, Supporting{File: file, Component: component(file), Lines: each.lines, Object: each.value})
 }
 
 func sortLocated[T any](items []located[T]) {

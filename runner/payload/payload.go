@@ -83,7 +83,7 @@ type Release struct {
 
 // Job is one preflight Job, as its author wrote it.
 type Job struct {
-	// File is the name of the manifest, Component the part of it that identifies
+	// File is the sanitized name of the manifest, Component the part of it that identifies
 	// the component that ships it.
 	File      string
 	Component string

@@ -11,7 +11,7 @@ import (
 
 // Resolve returns the pull spec by digest to which a pull spec currently
 // resolves: at the cluster's mirrors of tags, then at the repository that it
-// names. The result depends on each user who may push there and is not trusted:
+// names. The result depends on all users who may push there and is not trusted:
 // verify it. A pull spec by digest is returned unchanged. The error is always an *Error.
 func Resolve(ctx context.Context, pullSpec string, access *registry.Access) (string, error) {
 	reference, err := name.ParseReference(pullSpec)

@@ -1,0 +1,192 @@
+package launch_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// usesOfSecret are all ways in which a container can read a Secret.
+func usesOfSecret() map[string]func(*corev1.PodSpec, string) {
+	return map[string]func(*corev1.PodSpec, string){
+		"Volume": func(spec *corev1.PodSpec, name string) {
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name}}}}
+		},
+		"Projection": func(spec *corev1.PodSpec, name string) {
+			projected := &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
+			}}
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Projected: projected}}}
+		},
+		"Variables": func(spec *corev1.PodSpec, name string) {
+			from := corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}
+			spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from}
+		},
+		"Variable": func(spec *corev1.PodSpec, name string) {
+			from := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: "token"}}
+			spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", ValueFrom: from}}
+		},
+	}
+}
+
+// secrets creates a Secret with a token and one without in a namespace.
+func secrets(t *testing.T, namespace string) {
+	t.Helper()
+	if _, err := api.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []*corev1.Secret{
+		{ObjectMeta: metav1.ObjectMeta{Name: "plain"}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Name: "token", Annotations: map[string]string{corev1.ServiceAccountNameKey: "owner"}},
+			Type:       corev1.SecretTypeServiceAccountToken,
+		},
+	} {
+		if _, err := api.CoreV1().Secrets(namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTokenSecretsAreRejected holds for each use of a Secret.
+func TestTokenSecretsAreRejected(t *testing.T) {
+	namespace := newNamespace(t)
+	secrets(t, namespace)
+	// The user may create Jobs, but not list Secrets.
+	limited := as(t, namespace, rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}})
+	for use, read := range usesOfSecret() {
+		for name, tc := range map[string]struct {
+			reason, secret string
+			launcher       *launch.Launcher
+			wantReasons    []string
+		}{
+			"Token":      {reason: "the guard does not recognize the token", secret: "token", launcher: newLauncher(t, config), wantReasons: []string{"RefusedTokenSecret"}},
+			"Plain":      {reason: "other Secrets have no token of the API server", secret: "plain", launcher: newLauncher(t, config)},
+			"Missing":    {reason: "a Secret may be optional", secret: "missing", launcher: newLauncher(t, config)},
+			"NotAllowed": {reason: "the type is unknown to this user", secret: "token", launcher: limited},
+		} {
+			t.Run(use+name, func(t *testing.T) {
+				plan := planned(newRun(), aRelease(aJob(func(job *batchv1.Job) {
+					job.Namespace = namespace
+					read(&job.Spec.Template.Spec, tc.secret)
+				})))
+				findings, valid := tc.launcher.Validate(t.Context(), plan)
+				var reasons []string
+				for _, f := range findings {
+					reasons = append(reasons, f.Reason)
+					if f.Outcome != preflight.Fail || !f.Blocks || !strings.Contains(f.Message, tc.secret) {
+						t.Errorf("%s: want a blocking Fail that names the Secret, got %+v", tc.reason, f)
+					}
+				}
+				if diff := cmp.Diff(tc.wantReasons, reasons); diff != "" || len(valid.Checks)+len(findings) != 1 {
+					t.Errorf("%s: %d valid checks, reasons (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
+				}
+			})
+		}
+	}
+}
+
+// TestNeedsIncludeSecrets holds that the request of the validation is declared.
+func TestNeedsIncludeSecrets(t *testing.T) {
+	for use, read := range usesOfSecret() {
+		t.Run(use, func(t *testing.T) {
+			drafted := launch.NewDraft(aRun().From, aRelease(aJob(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
+			want := []access.Request{{Verb: "list", Resource: "secrets", Namespace: "default", Name: "settings"}}
+			if diff := cmp.Diff(want, drafted.Needs().Optional); diff != "" {
+				t.Errorf("the type of the Secret is read by name (-want, +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecretReads(t *testing.T) {
+	rule := func(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		rules  []rbacv1.PolicyRule
+		want   []access.Request
+	}{
+		"Get": {
+			reason: "a token Secret is read by its name", rules: []rbacv1.PolicyRule{rule("", "secrets", nil, "get")},
+			want: []access.Request{{Verb: "get", Resource: "secrets"}},
+		},
+		"TwoRules": {
+			reason: "rules are additive", rules: []rbacv1.PolicyRule{rule("", "secrets", nil, "list"), rule("*", "secrets", nil, "watch")},
+			want: []access.Request{{Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"}},
+		},
+		"Named":      {reason: "the release names the Secrets", rules: []rbacv1.PolicyRule{rule("", "secrets", []string{"cloud"}, "get", "list")}},
+		"OtherGroup": {reason: "the resource of another group is no Secret", rules: []rbacv1.PolicyRule{rule("example.com", "secrets", nil, "get")}},
+		"Pods":       {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, launch.Account{Rules: tc.rules}.SecretReads()); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReviewSecretReads(t *testing.T) {
+	namespace := newNamespace(t)
+	reading := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}
+	inNamespace := []access.Request{{Verb: "get", Resource: "secrets", Namespace: namespace}}
+	for name, tc := range map[string]struct {
+		reason, account string
+		rules           []rbacv1.PolicyRule
+		want            []access.Request
+	}{
+		"Bound":   {reason: "a role outside the release is bound to the account", account: "reader", want: inNamespace},
+		"Plan":    {reason: "the bindings of the plan do not exist yet", account: "copy", rules: reading, want: []access.Request{{Verb: "get", Resource: "secrets"}}},
+		"Neither": {reason: "no role is bound to the account", account: "default"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.account == "reader" {
+				grantRole(t, namespace, tc.account, reading)
+			}
+			got, err := launch.ReviewSecretReads(t.Context(), api.AuthorizationV1(), launch.Account{Namespace: namespace, Name: tc.account, Rules: tc.rules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// grantRole binds a new role to a ServiceAccount. The API server authorizes by it
+// as soon as its informers have it, which grantRole waits for.
+func grantRole(t *testing.T, namespace, account string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: account, Namespace: namespace}
+	if _, err := api.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := bounded(t)
+	for {
+		reads, err := launch.ReviewSecretReads(ctx, api.AuthorizationV1(), launch.Account{Namespace: namespace, Name: account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(reads) > 0 {
+			return
+		}
+	}
+}
