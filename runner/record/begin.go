@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -155,6 +156,24 @@ func holderOf(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
+}
+
+// expiryOf is when the Lease expires unless it is renewed, by the clock of the API
+// server, which records the time of the last write; zero if that is not known.
+func expiryOf(lease *coordinationv1.Lease) time.Time {
+	var renewed time.Time
+	if lease == nil || lease.Spec.LeaseDurationSeconds == nil {
+		return renewed
+	}
+	for _, managed := range lease.ManagedFields {
+		if managed.Time != nil && managed.Time.After(renewed) {
+			renewed = managed.Time.Time
+		}
+	}
+	if renewed.IsZero() {
+		return renewed
+	}
+	return renewed.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
 }
 
 func (s *Store) isExpired(lease *coordinationv1.Lease) bool {

@@ -43,7 +43,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	case err != nil:
 		return Record{}, fmt.Errorf("could not read the lease of run %s: %w", record.ID, err)
 	case lease.Annotations[labelRecord] == record.ID:
-		record.Holder = holderOf(lease)
+		record.Holder, record.HolderExpiry = holderOf(lease), expiryOf(lease)
 	}
 	return record, nil
 }
@@ -61,9 +61,9 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not list the leases of the runs: %w", err)
 	}
-	holders := map[string]string{}
+	held := map[string]*coordinationv1.Lease{}
 	for i := range leases.Items {
-		holders[leases.Items[i].Annotations[labelRecord]] = holderOf(&leases.Items[i])
+		held[leases.Items[i].Annotations[labelRecord]] = &leases.Items[i]
 	}
 	records := make([]Record, 0, len(headers))
 	for i := range headers {
@@ -72,7 +72,7 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 			record = found.record
 		}
 		if !record.Phase.final() {
-			record.Holder = holders[record.ID]
+			record.Holder, record.HolderExpiry = holderOf(held[record.ID]), expiryOf(held[record.ID])
 		}
 		records = append(records, record)
 	}

@@ -99,9 +99,17 @@ type Record struct {
 	// verdict applies; nil while the run is in progress.
 	Report      []byte
 	Fingerprint map[string]string
-	// Holder is the holder of the run by its Lease; empty if there is none. Only Follow
-	// detects a holder that was killed.
-	Holder string
+	// Holder is the holder of the run by its Lease; empty if there is none.
+	// HolderExpiry is when the Lease expires unless it is renewed, by the clock of the
+	// cluster: a holder that was killed is past it. Zero if it is not known.
+	Holder       string
+	HolderExpiry time.Time
+}
+
+// Abandoned reports whether no process holds a run in progress at that time, by the
+// clock of the cluster. It is for display: only Begin after Follow takes a run over.
+func (r Record) Abandoned(now time.Time) bool {
+	return r.Phase == Running && (r.Holder == "" || (!r.HolderExpiry.IsZero() && now.After(r.HolderExpiry)))
 }
 
 const (

@@ -40,7 +40,9 @@ func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (
 	now := cluster.Now()
 	stored.Standing = &report.Standing{Time: timestamp(now)}
 	if recorded.Phase == record.Running {
-		stored.Standing.Holder = recorded.Holder
+		if !recorded.Abandoned(now) {
+			stored.Standing.Holder = recorded.Holder
+		}
 		return stored, nil
 	}
 	stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})

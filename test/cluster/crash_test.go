@@ -45,7 +45,7 @@ func TestCrashAndRevive(t *testing.T) {
 	}{
 		"Alive": {
 			reason: "a second process must not use the same port and directory",
-			got:    c.Revive(t.Context(), "etcd"), want: "etcd is alive",
+			got:    c.Revive(t.Context(), "etcd"), want: "etcd is running",
 		},
 		"Unknown": {
 			reason: "a misspelled component must not count as a survived crash",
@@ -53,7 +53,7 @@ func TestCrashAndRevive(t *testing.T) {
 		},
 		"Foreign": {
 			reason: "only the starter has the command of a component",
-			got:    opened(t, c).Crash(t.Context(), "etcd"), want: "only the process that started",
+			got:    opened(t, c).Crash(t.Context(), "etcd"), want: "only the process that has started a cluster",
 		},
 	} {
 		if tc.got == nil || !strings.Contains(tc.got.Error(), tc.want) {

@@ -143,11 +143,23 @@ func (w world) forget(node *corev1.Node) {
 	}
 }
 
+// A holder that was killed does not renew its Lease: no process holds the run any
+// more, and history and status report it.
+func TestHistoryOfAKilledRun(t *testing.T) {
+	w := newWorld(t)
+	killed := w.begin('1', "Etcd.Quorum").Record().ID
+	w.until(func() bool {
+		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running (left)  - ")
+	})
+	w.says(w.call(undecided, "status", killed).stdout, "Held by    no process")
+}
+
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
 	first := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
 	second := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"})
-	w.begin('3', "Etcd.Quorum")
+	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
+	defer release()
 	got := w.call(ready, "history").stdout
 	w.says(got, "RUN ", "TARGET  PHASE           DECISION  STARTED", second[:8]+"  4.19.2  Running (left)  - ", first[:8]+"  4.19.1  Complete        Blocked ", "4.19.3  Running         - ")
 	var stored struct {

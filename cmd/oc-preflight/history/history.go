@@ -37,7 +37,7 @@ func Of(runs []record.Record, now time.Time) History {
 		history.Runs = append(history.Runs, run{
 			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.Target.Version, Image: each.Target.Image,
 			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
-			Checks: len(each.Checks), Holder: each.Holder, ToolVersion: each.ToolVersion,
+			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
 		})
 	}
 	return history
@@ -70,7 +70,7 @@ func (h History) WriteText(w io.Writer) error {
 		table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "RUN\tTARGET\tPHASE\tDECISION\tSTARTED\tAGE\tTOOK\tCHECKS")
 		for _, each := range runs {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each), cell(each.Decision),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each, now), cell(each.Decision),
 				cell(stamp(each.StartTime)), since(each.StartTime, now), took(each), len(each.Checks))
 		}
 		_ = table.Flush() // to a buffer
@@ -95,11 +95,19 @@ func shortest(runs []record.Record) int {
 }
 
 // phase is that of the run, with a remark for a run in progress without a holder.
-func phase(run record.Record) string {
-	if run.Phase == record.Running && run.Holder == "" {
+func phase(run record.Record, now time.Time) string {
+	if run.Abandoned(now) {
 		return cell(string(run.Phase) + " (left)")
 	}
 	return cell(string(run.Phase))
+}
+
+// holder is that of a run in progress, unless its process is gone.
+func holder(run record.Record, now time.Time) string {
+	if run.Abandoned(now) {
+		return ""
+	}
+	return run.Holder
 }
 
 func took(run record.Record) string {

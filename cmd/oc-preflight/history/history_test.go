@@ -35,7 +35,12 @@ func ended(run record.Record, took time.Duration) record.Record {
 }
 
 func held(run record.Record) record.Record {
-	run.Holder = "laptop_1"
+	run.Holder, run.HolderExpiry = "laptop_1", start.Add(51*time.Hour)
+	return run
+}
+
+func killed(run record.Record) record.Record {
+	run.Holder, run.HolderExpiry = "laptop_2", start.Add(50*time.Hour)
 	return run
 }
 
@@ -46,6 +51,7 @@ func TestGolden(t *testing.T) {
 		"some": {
 			held(run("aaaaaaaa-89ab-4cde-8f01-23456789abcd", 50*time.Hour, record.Running, "")),
 			run("bbbbbbbb-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Running, ""),
+			killed(run("abababab-89ab-4cde-8f01-23456789abcd", 48*time.Hour, record.Running, "")),
 			ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 26*time.Hour, record.Complete, "Ready"), 9*time.Second),
 			ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 25*time.Hour, record.Complete, "Blocked"), 11*time.Minute),
 			ended(run("eeeeeeee-89ab-4cde-8f01-23456789abcd", time.Hour, record.Canceled, "Undecided"), time.Second),
