@@ -157,8 +157,9 @@ func TestStatusThatIsStale(t *testing.T) {
 	s.apply()
 	s.call(ready, "accept", bootImages)
 	s.run(undecided, "--to", "4.18.17").
-		finds("ClusterVersionRecommendedUpdate", preflight.Unknown, "StaleStatus", "generation").
-		finds("ClusterVersionUpdating", preflight.Unknown, "StaleStatus")
+		finds("ClusterVersionRequest", preflight.Unknown, "StaleStatus", "generation").
+		finds("ClusterVersionRecommendedUpdate", preflight.Skipped, "StaleStatus").
+		finds("ClusterVersionUpdating", preflight.Skipped, "StaleStatus")
 	s.catchUp()
 	s.run(ready, "--to", "4.18.17").because(names{accepted: []string{bootImages}})
 }

@@ -117,7 +117,7 @@ func TestStatusOfAVerdict(t *testing.T) {
 	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
 	unbased := w.ended('3', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
-	w.says(w.call(undecided, "status", unbased).stdout, "the state of the cluster was not recorded")
+	w.says(w.call(undecided, "status", unbased).stdout, "its state was not recorded")
 }
 
 // A newer verdict on the same target counts, also where the older one has not

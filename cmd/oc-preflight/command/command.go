@@ -48,8 +48,10 @@ func displayName(program string) string {
 // e.g. "oc preflight".
 func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	client := &client{flags: genericclioptions.NewConfigFlags(true), streams: streams}
+	// Every command is about the whole cluster, and caches releases, not discovery.
+	client.flags.Namespace, client.flags.CacheDir = nil, nil
 	root := &cobra.Command{
-		Use:   lastWord(name),
+		Use:   strings.ReplaceAll(name, " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Check whether it is safe to update this cluster",
 		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to
 that release, and if not, what exactly must be done?
@@ -113,11 +115,6 @@ func flagError(c *cobra.Command, err error) error {
 // bare is the name of a flag without dashes, underscores and case.
 func bare(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-}
-
-func lastWord(name string) string {
-	fields := strings.Fields(name)
-	return fields[len(fields)-1]
 }
 
 // toolVersion is the version of the module that this was built from.

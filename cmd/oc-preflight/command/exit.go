@@ -99,9 +99,14 @@ func isUnknownCommand(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command ")
 }
 
-// printError prints the error on one line, and its remedy on the next.
+// printError prints the error on one line, and its remedy on the next. The suggestions
+// for an unknown command have lines of their own.
 func printError(stderr io.Writer, err error) {
-	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	text := strings.TrimRight(err.Error(), "\n")
+	if !isUnknownCommand(err) {
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	fmt.Fprintf(stderr, "error: %s\n", text)
 	if unreadable, ok := errors.AsType[*payload.Error](err); ok && unreadable.Remediation != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", unreadable.Remediation)
 		for _, action := range unreadable.Actions {

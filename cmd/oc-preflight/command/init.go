@@ -40,7 +40,6 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 		},
 	}
 	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
-	// It hides the global flag of that name.
 	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-.")
 	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
 	return c

@@ -138,6 +138,9 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	decided, err := start(c.Context(), options)
 	display.close()
 	prompt.reportRemoval(decided)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", flags.timeout, err)
+	}
 	if err := errors.Join(err, follower.failure); err != nil {
 		return err
 	}

@@ -136,10 +136,10 @@ type checks struct {
 // job is one of them, as an operator's author would write it.
 func (c checks) job(i int) *batchv1.Job {
 	annotations := map[string]string{"openshift.io/preflight-check": "true"}
-	said := map[string]string{cluster.AnnotationTakes: c.takes}
+	variables := []corev1.EnvVar{{Name: variableTakes, Value: c.takes}}
 	if !c.script {
 		annotations["preflight.openshift.io/result"] = "framed"
-		said[annotationSpeaks] = fmt.Sprintf("Check%05d", i)
+		variables = append(variables, corev1.EnvVar{Name: variableCheck, Value: fmt.Sprintf("Check%05d", i)})
 	}
 	return &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -147,11 +147,10 @@ func (c checks) job(i int) *batchv1.Job {
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Annotations: said},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever,
 					Containers: []corev1.Container{{
-						Name: "preflight", Image: source + ":latest", Command: []string{"/bin/preflight"},
+						Name: "preflight", Image: source + ":latest", Command: []string{"/bin/preflight"}, Env: variables,
 						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
 					}},
 				},

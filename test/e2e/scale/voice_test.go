@@ -1,9 +1,11 @@
 package scale_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 
@@ -16,8 +18,16 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// annotationSpeaks names the check that speaks through the pod.
-const annotationSpeaks = "simulation-speaks"
+// Variables of the container of a check that control its simulated pod: preflight
+// copies no annotation of unknown meaning to the pods of checks. The webhook makes
+// annotations for the simulated node of them.
+const (
+	// variableCheck is the name of the check whose result the pod has; empty for a
+	// check without the SDK.
+	variableCheck = "SIMULATION_CHECK"
+	// variableTakes is how long the pod runs, for cluster.AnnotationTakes.
+	variableTakes = "SIMULATION_TAKES"
+)
 
 // speakForPods gives the pods of simulated nodes what the SDK would leave as
 // their termination message: a result of this very run, with its checksum. That
@@ -56,8 +66,8 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-	if check := pod.Annotations[annotationSpeaks]; check != "" {
-		patch, err := sayInTheEnd(check, pod)
+	if variable(pod, variableTakes) != "" {
+		patch, err := simulate(pod)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -68,19 +78,33 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review) // an API server that has gone tries again
 }
 
-// sayInTheEnd adds the annotation that has the simulated node leave a result.
-func sayInTheEnd(check string, pod corev1.Pod) ([]byte, error) {
-	run := "00000000-0000-0000-0000-000000000000" // of a pod that no preflight started
+// variable is the value of an environment variable of the first container.
+func variable(pod corev1.Pod, name string) string {
 	for _, variable := range pod.Spec.Containers[0].Env {
-		if variable.Name == "PREFLIGHT_RUN_ID" {
-			run = variable.Value
+		if variable.Name == name {
+			return variable.Value
 		}
 	}
-	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{Name: check, Outcome: preflight.Pass, Reason: "Healthy", Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check)}}}.Frame(0)
-	if err != nil {
-		return nil, err
+	return ""
+}
+
+// simulate adds the annotations that make the simulated node run the pod for a time
+// and leave a result.
+func simulate(pod corev1.Pod) ([]byte, error) {
+	annotations := map[string]string{cluster.AnnotationTakes: variable(pod, variableTakes)}
+	maps.Copy(annotations, pod.Annotations)
+	if check := variable(pod, variableCheck); check != "" {
+		message, err := message(check, cmp.Or(variable(pod, "PREFLIGHT_RUN_ID"), "00000000-0000-0000-0000-000000000000"))
+		if err != nil {
+			return nil, err
+		}
+		annotations[cluster.AnnotationMessage] = message
 	}
-	annotations := pod.Annotations
-	annotations[cluster.AnnotationMessage] = string(frame)
 	return json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": annotations}})
+}
+
+// message is the termination message of a check that passes in a run.
+func message(check, run string) (string, error) {
+	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{Name: check, Outcome: preflight.Pass, Reason: "Healthy", Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check)}}}.Frame(0)
+	return string(frame), err
 }
