@@ -60,7 +60,7 @@ func (s *stage) relay(t *testing.T, r relay, undisturbed answer) {
 	next := scene.runWith(t, r.second.orThis(t), kubeconfig)
 	var got answer
 	t.Cleanup(func() { s.table.enter(t, r.name, got, victim.started, "two runners") })
-	next.until(t, "going on with run")
+	next.until(t, "continuing run")
 	scene.letGo(t)
 	var decided report.Report
 	got, decided = next.answer(t)
