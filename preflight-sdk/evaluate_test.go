@@ -51,7 +51,7 @@ func TestEvaluate(t *testing.T) {
 			reason: "Evaluate returns soon after ctx is done, whatever the check does",
 			check:  preflight.Check{Name: "A", Run: func(context.Context, *preflight.T) error { select {} }},
 			ctx: func() (context.Context, context.CancelFunc) {
-				return context.WithTimeout(context.Background(), time.Millisecond)
+				return context.WithTimeout(context.Background(), time.Second)
 			},
 			want: "Unknown Timeout A did not finish before the deadline of the run",
 		},
