@@ -65,11 +65,14 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 }
 
 // reported records and reports the findings of one source. An interruption is no
-// result.
+// result: the check continues if the run is detached from.
 func (e execution) reported(source collector.Source, findings []finding.Finding) {
+	if interrupted(findings) {
+		return
+	}
 	_, known := e.results[source.Name]
 	recorded := known && e.reused.id == ""
-	if e.expected[source.Name] && !recorded && !interrupted(findings) {
+	if e.expected[source.Name] && !recorded {
 		e.record.Put(record.Result{Check: source.Name, Findings: findings})
 	}
 	e.progress.Reported(findings)

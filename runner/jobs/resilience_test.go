@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +30,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // silentWatch makes the first watch on a resource return no events, until its
@@ -155,16 +154,10 @@ func TestListsAreMostRecent(t *testing.T) {
 // serve.
 func withLogs(t *testing.T, serve http.HandlerFunc) kubernetes.Interface {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	proxy, err := cluster.ReverseProxy(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(address)
-	proxy.Transport, proxy.FlushInterval = transport, -1
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/log") {
 			serve(w, r)

@@ -7,8 +7,6 @@ import (
 	"io"
 	"log"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // newNamespace creates a namespace, which is deleted after the test.
@@ -345,16 +344,11 @@ type apiProxy struct {
 
 func newAPIProxy(t *testing.T) *apiProxy {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	proxy, err := cluster.ReverseProxy(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(address)
-	proxy.Transport, proxy.FlushInterval, proxy.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	server := httptest.NewServer(proxy)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)

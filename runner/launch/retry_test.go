@@ -3,8 +3,6 @@ package launch_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,22 +13,17 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // behind returns a Launcher whose requests are handled by handle, which forwards them
 // with next.
 func behind(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, next http.Handler)) *launch.Launcher {
 	t.Helper()
-	transport, err := rest.TransportFor(config)
+	proxy, err := cluster.ReverseProxy(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(address)
-	proxy.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(w, r, proxy) }))
 	t.Cleanup(server.Close)
 	return newLauncher(t, &rest.Config{Host: server.URL, QPS: -1})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,22 +25,17 @@ const root = "../.."
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"tools/go.mod":          "module example.com/tools\n\ngo 1.26\n",
-		"tools/go.sum":          "",
-		"tools/one/main.go":     "package main\n\nvar version = \"none\"\n\nfunc main() { print(version) }\n",
-		"tools/two/v2/main.go":  "package main\n\nfunc main() {}\n",
-		"tools/broken/main.go":  "package main\n\nfunc main() { undefined() }\n",
-		"tools/tagged/main.go":  "//go:build !without\n\npackage main\n\nfunc main() { missing() }\n",
-		"tools/tagged/other.go": "//go:build without\n\npackage main\n\nfunc main() {}\n",
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	files := fstest.MapFS{
+		"tools/go.mod":          {Data: []byte("module example.com/tools\n\ngo 1.26\n")},
+		"tools/go.sum":          {Data: []byte("")},
+		"tools/one/main.go":     {Data: []byte("package main\n\nvar version = \"none\"\n\nfunc main() { print(version) }\n")},
+		"tools/two/v2/main.go":  {Data: []byte("package main\n\nfunc main() {}\n")},
+		"tools/broken/main.go":  {Data: []byte("package main\n\nfunc main() { undefined() }\n")},
+		"tools/tagged/main.go":  {Data: []byte("//go:build !without\n\npackage main\n\nfunc main() { missing() }\n")},
+		"tools/tagged/other.go": {Data: []byte("//go:build without\n\npackage main\n\nfunc main() {}\n")},
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

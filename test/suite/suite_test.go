@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,21 +25,16 @@ const module = "github.com/openshift/update-preflight/"
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"go.work":             "go 1.26\n\nuse .\n",
-		"go.mod":              "module example.com/tested\n\ngo 1.26\n",
-		"good/good_test.go":   "package good\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) { t.Log(\"detail\") }\n",
-		"bad/bad_test.go":     "package bad\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"the cause\") }\n",
-		"broken/broken.go":    "package broken\n\nvar _ = undefined\n",
-		"broken/some_test.go": "package broken\n",
-	} {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	files := fstest.MapFS{
+		"go.work":             {Data: []byte("go 1.26\n\nuse .\n")},
+		"go.mod":              {Data: []byte("module example.com/tested\n\ngo 1.26\n")},
+		"good/good_test.go":   {Data: []byte("package good\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) { t.Log(\"detail\") }\n")},
+		"bad/bad_test.go":     {Data: []byte("package bad\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"the cause\") }\n")},
+		"broken/broken.go":    {Data: []byte("package broken\n\nvar _ = undefined\n")},
+		"broken/some_test.go": {Data: []byte("package broken\n")},
+	}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

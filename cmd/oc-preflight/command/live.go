@@ -33,11 +33,14 @@ type live struct {
 	current string
 	// drawn are the widths of the lines at the bottom, in characters.
 	drawn []int
-	done  int
+	// queued has the checks that have a Job: each waits before it runs. Others, such
+	// as that of the images, are shown but not counted.
+	queued map[string]bool
+	done   int
 }
 
 func newLive(file *os.File) *live {
-	l := &live{file: file, start: time.Now(), stopped: make(chan struct{}), active: map[string]jobs.Status{}}
+	l := &live{file: file, start: time.Now(), stopped: make(chan struct{}), active: map[string]jobs.Status{}, queued: map[string]bool{}}
 	l.ticker.Go(func() { every(200*time.Millisecond, l.stopped, l.tick) })
 	return l
 }
@@ -59,10 +62,16 @@ func (l *live) step(text string) {
 func (l *live) status(status jobs.Status) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if status.State == jobs.Done {
+	switch status.State {
+	case jobs.Done:
 		delete(l.active, status.Check)
-		l.done++
-	} else {
+		if l.queued[status.Check] {
+			l.done++
+		}
+	case jobs.Queued, jobs.Waiting:
+		l.queued[status.Check] = true
+		l.active[status.Check] = status
+	case jobs.Running:
 		l.active[status.Check] = status
 	}
 	l.redraw("")
@@ -139,14 +148,16 @@ func (l *live) lines(most, columns int) []string {
 	return lines
 }
 
-// counts are the numbers of checks in each state, for the first line.
+// counts are the numbers of checks with a Job in each state, for the first line.
 func (l *live) counts() string {
-	if len(l.active) == 0 {
+	if len(l.active) == 0 || len(l.queued) == 0 {
 		return ""
 	}
 	states := map[jobs.State]int{jobs.Done: l.done}
-	for _, status := range l.active {
-		states[status.State]++
+	for name, status := range l.active {
+		if l.queued[name] {
+			states[status.State]++
+		}
 	}
 	var counts []string
 	for _, state := range []jobs.State{jobs.Running, jobs.Waiting, jobs.Queued, jobs.Done} {
