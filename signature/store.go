@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 const (
@@ -93,7 +95,7 @@ func (s directoryStore) Signature(_ context.Context, digest string, n int) (_ []
 		return nil, fmt.Errorf("open the signature store: %w", withoutNotExist(err))
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	f, err := root.Open(filepath.Join(file(digest, n)...))
+	f, err := localfile.OpenRegularIn(root, filepath.Join(file(digest, n)...))
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if found.Phase != record.Running {
 		return status(c, client, []string{found.ID}, flags.output)
 	}
-	options, err := flags.options(client, store.Cluster)
+	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {
 		return err
 	}

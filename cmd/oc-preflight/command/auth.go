@@ -181,7 +181,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 	if err != nil {
 		return access.Needs{}, err
 	}
-	options, err := f.options(client, reached)
+	options, err := f.options(c.Context(), client, reached)
 	if err != nil {
 		return access.Needs{}, err
 	}

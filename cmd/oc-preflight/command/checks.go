@@ -42,7 +42,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(client, reached)
+	options, err := flags.options(c.Context(), client, reached)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // conformanceFlags are the flags of "conformance".
@@ -126,13 +129,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 		}
 		return conformance.Program(c.Context(), argument, registry.Own(local())), nil
 	}
-	paths := []string{argument}
-	if info.IsDir() {
-		if paths, err = manifestsIn(argument); err != nil {
-			return conformance.Subject{}, usageError(err)
-		}
-	}
-	files, err := readFiles(paths)
+	files, err := readManifests(c.Context(), argument, info)
 	if err != nil {
 		return conformance.Subject{}, usageError(err)
 	}
@@ -159,27 +156,42 @@ func looksLikeFile(argument string) bool {
 
 func manifestExtensions() []string { return []string{".yaml", ".yml", ".json"} }
 
-// manifestsIn are the manifests of a directory, without its subdirectories.
-func manifestsIn(directory string) ([]string, error) {
-	entries, err := os.ReadDir(directory)
+// maxManifests bounds the manifests of a check, in bytes.
+const maxManifests = 16 << 20
+
+// readManifests reads a file, or the manifests of a directory without its
+// subdirectories, by the names of the files.
+func readManifests(ctx context.Context, path string, info os.FileInfo) (map[string][]byte, error) {
+	if !info.IsDir() {
+		return readFiles([]string{path}, func(path string) (io.ReadCloser, error) { return localfile.Open(ctx, path) })
+	}
+	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for _, entry := range entries {
 		if !entry.IsDir() && slices.Contains(manifestExtensions(), filepath.Ext(entry.Name())) {
-			paths = append(paths, filepath.Join(directory, entry.Name()))
+			paths = append(paths, filepath.Join(path, entry.Name()))
 		}
 	}
-	return paths, nil
+	return readFiles(paths, func(path string) (io.ReadCloser, error) { return localfile.OpenRegular(path) })
 }
 
-func readFiles(paths []string) (map[string][]byte, error) {
+func readFiles(paths []string, open func(string) (io.ReadCloser, error)) (map[string][]byte, error) {
 	files := map[string][]byte{}
+	remaining := int64(maxManifests)
 	for _, path := range paths {
-		content, err := os.ReadFile(path) //nolint:gosec // the user names the file
+		file, err := open(path)
 		if err != nil {
 			return nil, err
+		}
+		content, err := io.ReadAll(io.LimitReader(file, remaining+1))
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("could not read %s: %w", path, err)
+		}
+		if remaining -= int64(len(content)); remaining < 0 {
+			return nil, fmt.Errorf("%s: the manifests of a check may have at most %d MiB", path, maxManifests>>20)
 		}
 		files[filepath.Base(path)] = content
 	}

@@ -1,9 +1,9 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // judgeFlags are the flags that change how findings are judged.
@@ -32,10 +33,10 @@ func (f *judgeFlags) add(c *cobra.Command) {
 }
 
 // options are those of the flags, for a cluster.
-func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
+func (f judgeFlags) options(ctx context.Context, client *client, reached *cluster.Cluster) (runner.Options, error) {
 	var accepted []acceptance.Acceptance
 	for _, path := range f.acceptFiles {
-		read, err := readAcceptances(path)
+		read, err := readAcceptances(ctx, path)
 		if err != nil {
 			return runner.Options{}, usageError(fmt.Errorf("--accept-file: %w", err))
 		}
@@ -59,8 +60,8 @@ func (f judgeFlags) options(client *client, reached *cluster.Cluster) (runner.Op
 	}, nil
 }
 
-func readAcceptances(path string) ([]acceptance.Acceptance, error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
+func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {
+	file, err := localfile.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 func newRender(streams genericiooptions.IOStreams) *cobra.Command {
@@ -34,7 +35,7 @@ only "status" reports.
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return render(streams, c.Root().CommandPath(), args[0], output)
+			return render(c.Context(), streams, c.Root().CommandPath(), args[0], output)
 		},
 	}
 	outputFlag(c, &output, report.Report{})
@@ -46,11 +47,11 @@ func outputFlag(c *cobra.Command, output *string, document any) {
 	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
 }
 
-func render(streams genericiooptions.IOStreams, program, file, format string) error {
+func render(ctx context.Context, streams genericiooptions.IOStreams, program, file, format string) error {
 	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
-	stored, err := readReport(streams.In, file)
+	stored, err := readReport(ctx, streams.In, file)
 	if err != nil {
 		return usageError(err)
 	}
@@ -66,11 +67,11 @@ func render(streams genericiooptions.IOStreams, program, file, format string) er
 }
 
 // readReport reads a stored report.
-func readReport(stdin io.Reader, file string) (report.Report, error) {
+func readReport(ctx context.Context, stdin io.Reader, file string) (report.Report, error) {
 	if file == "-" {
 		return report.Read(stdin)
 	}
-	stored, err := os.Open(file) //nolint:gosec // the user names the file
+	stored, err := localfile.Open(ctx, file)
 	if err != nil {
 		return report.Report{}, err
 	}

@@ -110,7 +110,7 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(client, reached)
+	options, err := flags.options(c.Context(), client, reached)
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 }
 
 // options are those of the flags, for a cluster.
-func (f runFlags) options(client *client, reached *cluster.Cluster) (runner.Options, error) {
+func (f runFlags) options(ctx context.Context, client *client, reached *cluster.Cluster) (runner.Options, error) {
 	if err := errors.Join(f.targetFlags.validate(), f.pullFlags.validate()); err != nil {
 		return runner.Options{}, usageError(err)
 	}
-	keyrings, stores, err := f.read()
+	keyrings, stores, err := f.read(ctx)
 	if err != nil {
 		return runner.Options{}, err
 	}
@@ -211,7 +211,7 @@ func (f runFlags) options(client *client, reached *cluster.Cluster) (runner.Opti
 	if err != nil {
 		return runner.Options{}, err
 	}
-	options, err := f.judgeFlags.options(client, reached)
+	options, err := f.judgeFlags.options(ctx, client, reached)
 	if err != nil {
 		return runner.Options{}, err
 	}

@@ -1,8 +1,8 @@
 package command
 
 import (
+	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // targetFlags select the target release.
@@ -90,10 +91,10 @@ func (f *trustFlags) add(c *cobra.Command) {
 
 // read reads the keyrings and makes the stores. A file that cannot be read is bad
 // input.
-func (f *trustFlags) read() ([]signature.Keyring, []signature.Store, error) {
+func (f *trustFlags) read(ctx context.Context) ([]signature.Keyring, []signature.Store, error) {
 	var keyrings []signature.Keyring
 	for _, path := range f.keyrings {
-		keyring, err := readKeyring(path)
+		keyring, err := readKeyring(ctx, path)
 		if err != nil {
 			return nil, nil, usageError(err)
 		}
@@ -110,8 +111,8 @@ func (f *trustFlags) read() ([]signature.Keyring, []signature.Store, error) {
 	return keyrings, stores, nil
 }
 
-func readKeyring(path string) (signature.Keyring, error) {
-	file, err := os.Open(path) //nolint:gosec // the user names the file
+func readKeyring(ctx context.Context, path string) (signature.Keyring, error) {
+	file, err := localfile.Open(ctx, path)
 	if err != nil {
 		return signature.Keyring{}, fmt.Errorf("--keyring: %w", err)
 	}

@@ -64,7 +64,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(client, reached)
+	options, err := flags.options(c.Context(), client, reached)
 	if err != nil {
 		return err
 	}

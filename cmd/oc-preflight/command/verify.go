@@ -54,7 +54,7 @@ func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string)
 
 // trust are the keyrings and stores of the flags, or else those of the cluster.
 func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, error) {
-	keyrings, stores, err := f.read()
+	keyrings, stores, err := f.read(c.Context())
 	if err != nil {
 		return signature.Trust{}, err
 	}
