@@ -26,7 +26,7 @@ func TestCVOAccepts(t *testing.T) {
 	signed := func(m message) []byte { return m.bytes(t, a) }
 	claimed := func(claim string) []byte { return signed(message{body: []byte(claim)}) }
 	ringA := keyring(t, "a", a)
-	gpg := gpgKeyring(t)
+	gpg := gpgKeyring(t, "key.asc")
 	forged := bytes.Replace(golden(t, "sha1.sig"), []byte{0xd1}, []byte{0xd2}, 1)
 	yes, no := new(true), new(false)
 	for name, tc := range map[string]struct {

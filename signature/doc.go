@@ -45,6 +45,7 @@
 //	more than 64 KiB, also decompressed       TooLarge                 reads all of it
 //	compressed with bzip2                     UnsupportedSignature     accepts
 //	any form other than that of `gpg --sign`  MalformedSignature       accepts some
+//	(with or without --textmode)
 //	version 3 signature, unknown algorithm    UnsupportedSignature,    accepts version 3
 //	                                          Unknown
 //	critical notation                         UnsupportedSignature,    accepts
@@ -62,9 +63,9 @@
 //	                                          release-verification,    release that it runs
 //	                                          written by CVO
 //
-// OpenPGP has three values that cannot be verified: the file name and the exact
-// date of the literal packet, and the padding bits of a compressed stream. None is
-// used.
+// OpenPGP has values that cannot be verified: the format, the file name and the exact
+// date of the literal packet, the line ends of a signed text, and the padding bits of a
+// compressed stream. None is used.
 //
 // # Bounds
 //

@@ -16,7 +16,7 @@ func FuzzSignature(f *testing.F) {
 		f.Add(golden(f, name))
 	}
 	f.Add(zip(f, 1, make([]byte, 1<<20)))
-	trust := signature.Trust{Keyrings: []signature.Keyring{gpgKeyring(f)}}
+	trust := signature.Trust{Keyrings: []signature.Keyring{gpgKeyring(f, "key.asc")}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		trust.Stores = []signature.Store{memory{data}}
 		r, err := signature.Verify(t.Context(), repository+"@"+other, trust)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"time"
 
@@ -174,7 +175,7 @@ func (m *message) verify(key *openpgp.Key) *Error {
 	if err != nil {
 		return newError(ReasonUnsupportedSignature, "%v", err)
 	}
-	_, _ = hash.Write(m.body) // never fails
+	_, _ = m.signed(hash).Write(m.body) // never fails
 	if err := key.PublicKey.VerifySignature(hash, m.signature); err != nil {
 		return newError(ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %v", m.issuer, err)
 	}
@@ -192,6 +193,15 @@ func (m *message) verify(key *openpgp.Key) *Error {
 		return newError(ReasonUnsignedAttributes, "has %d bytes of unsigned attributes other than the issuer", len(rest))
 	}
 	return nil
+}
+
+// signed is the hash of the body: a signature of text does not cover the form of line
+// ends, which the claim, as JSON, has between its tokens only.
+func (m *message) signed(of hash.Hash) hash.Hash {
+	if m.signature.SigType == packet.SigTypeText {
+		return openpgp.NewCanonicalTextHash(of)
+	}
+	return of
 }
 
 func newSigner(key *openpgp.Key, now time.Time) signer {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+	"strings"
 	"time"
 
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
@@ -160,11 +161,12 @@ func (m *message) parseOnePass(onePass, signature []byte) *Error {
 	return nil
 }
 
-// parseLiteral parses the signed bytes. Their file name and date are not covered
-// by the signature; they must have the form that gpg writes.
+// parseLiteral parses the signed bytes. Their format, file name and date are not
+// covered by the signature; they must have the form that gpg writes. With --textmode,
+// the format is text.
 func (m *message) parseLiteral(contents []byte) *Error {
-	if len(contents) < 2 || contents[0] != 'b' {
-		return malformed("the literal packet is not binary data")
+	if len(contents) < 2 || !strings.ContainsRune("btu", rune(contents[0])) {
+		return malformed("the literal packet is neither binary data nor text")
 	}
 	end := 2 + int(contents[1])
 	if len(contents) < end+4 {
@@ -203,8 +205,8 @@ func (m *message) parseSignature(p *packet.OpaquePacket) *Error {
 	if m.signature, ok = parsed.(*packet.Signature); !ok {
 		return malformed("the signature packet does not parse as a signature")
 	}
-	if m.signature.SigType != packet.SigTypeBinary {
-		return newError(ReasonUnsupportedSignature, "signature of type %#02x; only signatures of binary documents are supported", p.Contents[1])
+	if m.signature.SigType != packet.SigTypeBinary && m.signature.SigType != packet.SigTypeText {
+		return newError(ReasonUnsupportedSignature, "signature of type %#02x; only signatures of documents are supported", p.Contents[1])
 	}
 	// Version, type, algorithms, hashed subpackets, unhashed subpackets, two
 	// bytes of the hash, numbers (RFC 9580, 5.2.3); lengths were checked by the

@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"errors"
 	"os"
@@ -28,6 +29,7 @@ func TestVerifyForm(t *testing.T) {
 	notLast[len(notLast)-1] = 0
 	foreign := bytes.Clone(onePass)
 	foreign[len(foreign)-2]++
+	textOnePass, _, textSignature := message{body: genuine.body, kind: packet.SigTypeText}.parts(t, a)
 	bomb := zip(t, 1, make([]byte, 30<<20))
 	for name, tc := range map[string]struct {
 		reason string
@@ -52,7 +54,9 @@ func TestVerifyForm(t *testing.T) {
 		"TwoLiterals":   {reason: "ambiguous signed data", data: join(onePass, literal, literal, sig), want: "MalformedSignature"},
 		"NotLast":       {reason: "the one-pass packet announces more signatures", data: join(notLast, literal, sig), want: "MalformedSignature"},
 		"Announced":     {reason: "the one-pass packet names another key", data: join(foreign, literal, sig), want: "MalformedSignature"},
-		"Format":        {reason: "a text literal is not supported", data: message{body: genuine.body, format: 't'}.bytes(t, a), want: "MalformedSignature"},
+		"TextFormat":    {reason: "CVO ignores the format of the literal packet", data: message{body: genuine.body, format: 't'}.bytes(t, a)},
+		"UTF8Format":    {reason: "CVO ignores the format of the literal packet", data: message{body: genuine.body, format: 'u'}.bytes(t, a)},
+		"Format":        {reason: "OpenPGP defines no format x", data: message{body: genuine.body, format: 'x'}.bytes(t, a), want: "MalformedSignature"},
 		"FileName":      {reason: "a path as file name", data: message{body: genuine.body, name: "../a"}.bytes(t, a), want: "MalformedSignature"},
 		"Date":          {reason: "dated long before it was signed", data: message{body: genuine.body, date: time.Unix(1e9, 0)}.bytes(t, a), want: "MalformedSignature"},
 		"Nested":        {reason: "compressed twice", data: zip(t, 1, zip(t, 1, good)), want: "MalformedSignature"},
@@ -64,7 +68,9 @@ func TestVerifyForm(t *testing.T) {
 		"BZIP2":         {reason: "bzip2 is rejected without decompression", data: newPacket(8, []byte("\x03BZh9")), want: "UnsupportedSignature"},
 		"Version3":      {reason: "the library cannot verify version 3", data: join(onePass, literal, version3), want: "UnsupportedSignature"},
 		"Version3First": {reason: "version 3 in the old packet order", data: join(version3, literal), want: "UnsupportedSignature"},
-		"TextKind":      {reason: "a signature of text ignores line ends", data: message{body: genuine.body, kind: packet.SigTypeText}.bytes(t, a), want: "UnsupportedSignature"},
+		"TextKind":      {reason: "a signature of text, as made by gpg --textmode", data: message{body: append(genuine.body, "\r\n"...), kind: packet.SigTypeText, format: 't'}.bytes(t, a)},
+		"TextBody":      {reason: "a replaced body of a signed text", data: join(textOnePass, literalOf(claimOf(other)), textSignature), want: "InvalidSignature"},
+		"CertKind":      {reason: "a signature of a key is none of a document", data: message{body: genuine.body, kind: packet.SigTypeGenericCert}.bytes(t, a), want: "UnsupportedSignature"},
 		"Notation":      {reason: "an unsupported critical notation", data: message{body: genuine.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
 		"OtherBody":     {reason: "a replaced body", data: join(onePass, literalOf(claimOf(other)), sig), want: "InvalidSignature"},
 	} {
@@ -82,8 +88,8 @@ func literalOf(body []byte) []byte {
 
 // TestVerifyGPG verifies signatures made by gpg 2.2, in testdata.
 func TestVerifyGPG(t *testing.T) {
-	k := gpgKeyring(t)
-	for name, tc := range map[string]struct{ reason, file, want string }{
+	for name, tc := range map[string]struct{ reason, file, key, want string }{
+		"Text":  {reason: "a file, signed with --textmode", file: "text.sig", key: "textkey.asc"},
 		"ZIP":   {reason: "a file, as gpg signs by default", file: "sha256.sig"},
 		"ZLIB":  {reason: "signed from a pipe with ZLIB compression", file: "zlib.sig"},
 		"Plain": {reason: "signed from a pipe in partial lengths, uncompressed", file: "stdin.sig"},
@@ -92,7 +98,7 @@ func TestVerifyGPG(t *testing.T) {
 		"MD5":   {reason: "MD5 can be forged", file: "md5.sig", want: "WeakDigest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := verify(t, k, golden(t, tc.file))
+			r, err := verify(t, gpgKeyring(t, cmp.Or(tc.key, "key.asc")), golden(t, tc.file))
 			check(t, tc.reason, tc.want, r, err)
 		})
 	}
@@ -107,10 +113,10 @@ func golden(tb testing.TB, name string) []byte {
 	return data
 }
 
-// gpgKeyring holds the key that the signatures in testdata were made with.
-func gpgKeyring(tb testing.TB) signature.Keyring {
+// gpgKeyring has a key that signatures in testdata were made with.
+func gpgKeyring(tb testing.TB, file string) signature.Keyring {
 	tb.Helper()
-	k, err := signature.ReadKeyring("gpg", bytes.NewReader(golden(tb, "key.asc")))
+	k, err := signature.ReadKeyring("gpg", bytes.NewReader(golden(tb, file)))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -136,7 +136,11 @@ func (m message) parts(tb testing.TB, signer *release.Signer) (onePass, literal,
 		s.Notations = []*packet.Notation{{Name: "a@example.com", Value: []byte("b"), IsCritical: true, IsHumanReadable: true}}
 	}
 	h := m.hash.New()
-	_, _ = h.Write(m.body)
+	signed := h
+	if m.kind == packet.SigTypeText {
+		signed = openpgp.NewCanonicalTextHash(h)
+	}
+	_, _ = signed.Write(m.body)
 	if err := s.Sign(h, entity.PrivateKey, nil); err != nil {
 		tb.Fatal(err)
 	}
