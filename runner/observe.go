@@ -93,6 +93,9 @@ func newView(ctx context.Context, c *cluster.Cluster, options Options, needs acc
 	if v.version, err = readClusterVersion(ctx, v.snapshot); err != nil {
 		return view{}, err
 	}
+	if v, err = v.awaitStatus(ctx); err != nil {
+		return view{}, err
+	}
 	current, err := currentRelease(v.version)
 	if err != nil {
 		return view{}, err

@@ -1,6 +1,8 @@
 package narrative_test
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"os"
@@ -149,19 +151,36 @@ func TestUpdatesThatAreWrong(t *testing.T) {
 	t.Errorf("the risk with an invalid name is not among %q", invalid.verdict.Blocking)
 }
 
-// A status that is older than the spec is not evaluated.
+// A run waits until CVO has processed a change of the spec. A status that is still
+// older than the spec is not evaluated.
 func TestStatusThatIsStale(t *testing.T) {
 	t.Parallel()
 	s := storied(t, &techPreview)
 	s.evaluated()
 	s.apply()
 	s.call(ready, "accept", bootImages)
-	s.run(undecided, "--to", "4.18.17").
+	s.run(undecided, "--to", "4.18.17", "--no-jobs", "--timeout", "30s").
 		finds("ClusterVersionRequest", preflight.Unknown, "StaleStatus", "generation").
 		finds("ClusterVersionRecommendedUpdate", preflight.Skipped, "StaleStatus").
 		finds("ClusterVersionUpdating", preflight.Skipped, "StaleStatus")
-	s.catchUp()
-	s.run(ready, "--to", "4.18.17").because(names{accepted: []string{bootImages}})
+	following := s.command("run", "--to", "4.18.17", "-o", "json", "--prometheus", s.monitoring)
+	var stdout bytes.Buffer
+	following.Stdout = &stdout
+	progress, err := following.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := following.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		if strings.Contains(lines.Text(), "for CVO to process the last change of ClusterVersion") {
+			s.catchUp()
+		}
+	}
+	if err := following.Wait(); err != nil {
+		t.Errorf("the run that waited for CVO: %v\n%s", err, &stdout)
+	}
 }
 
 // Bad input is rejected before anything is read, with its location.

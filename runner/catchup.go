@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+const (
+	// catchUpTime is how long after a change of its spec CVO may need to update the
+	// status of ClusterVersion: it resynchronizes every two to four minutes
+	// (pkg/start/start.go, resyncPeriod).
+	catchUpTime = 5 * time.Minute
+	// catchUpShare is the part of a run's time that is spent waiting for it.
+	catchUpShare    = 3
+	catchUpInterval = time.Second
+)
+
+// awaitStatus waits until CVO has processed the last change of the spec of
+// ClusterVersion, such as an accepted risk, since most findings about an out-of-date
+// status are inconclusive. It waits no longer than CVO normally needs, and for a third
+// of the run's time; a status that is out of date then is a finding.
+func (v view) awaitStatus(ctx context.Context) (view, error) {
+	limit := min(specChange(v.version).Add(catchUpTime).Sub(v.cluster.Now()), v.options.Timeout/catchUpShare).Round(time.Second)
+	if upToDate(v.version) || limit <= 0 {
+		return v, nil
+	}
+	v.progress.step("waiting up to %s for CVO to process the last change of ClusterVersion", limit)
+	err := wait.PollUntilContextTimeout(ctx, catchUpInterval, limit, false, func(ctx context.Context) (bool, error) {
+		current := snapshot.Of(v.cluster)
+		version, err := readClusterVersion(ctx, current)
+		if err != nil {
+			return false, nil //nolint:nilerr // the last version that was read stays
+		}
+		v.snapshot, v.version = current, version
+		return upToDate(version), nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return view{}, fmt.Errorf("interrupted before CVO had processed the last change of ClusterVersion: %w", context.Cause(ctx))
+	}
+	return v, nil
+}
+
+func upToDate(version *configv1.ClusterVersion) bool {
+	return version.Status.ObservedGeneration >= version.Generation
+}
+
+// specChange is when the spec was last changed, by the clock of the API server: no
+// later than the last change of the metadata or spec by any client.
+func specChange(version *configv1.ClusterVersion) time.Time {
+	last := version.CreationTimestamp.Time
+	for _, manager := range version.ManagedFields {
+		if manager.Subresource == "" && manager.Time != nil && manager.Time.After(last) {
+			last = manager.Time.Time
+		}
+	}
+	return last
+}
