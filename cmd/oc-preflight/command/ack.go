@@ -23,7 +23,7 @@ openshift-config/admin-acks is set to "true", and the stored value is read back.
 			if err != nil {
 				return err
 			}
-			if err := ackNeeds().Check(c.Context(), reached.Kubernetes.AuthorizationV1()); err != nil {
+			if err := client.review(c.Context(), reached, ackNeeds()); err != nil {
 				return err
 			}
 			done, err := gate.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])

@@ -53,7 +53,7 @@ func cleanup(ctx context.Context, client *client, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cleanupNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := client.review(ctx, reached, cleanupNeeds()); err != nil {
 		return err
 	}
 	launcher := launch.New(reached.Kubernetes, reached.Metadata)

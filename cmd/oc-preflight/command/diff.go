@@ -47,12 +47,12 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 	if err := report.CheckFormat(format, changes.Changes{}); err != nil {
 		return usageError(err)
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
-	defer done()
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
+	done := waiting(client.streams.ErrOut, "reading the records")
+	defer done()
 	before, err := store.ended(c.Context(), args[0])
 	if err != nil {
 		return err

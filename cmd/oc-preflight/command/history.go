@@ -34,12 +34,12 @@ func showHistory(c *cobra.Command, client *client, format string) error {
 	if err := report.CheckFormat(format, history.History{}); err != nil {
 		return usageError(err)
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
-	defer done()
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
+	done := waiting(client.streams.ErrOut, "reading the records")
+	defer done()
 	runs, err := store.records.List(c.Context())
 	done()
 	if err != nil {

@@ -68,12 +68,12 @@ func followLogs(ctx context.Context, store runStore, job *batchv1.Job, sink logs
 }
 
 func readLogs(ctx context.Context, client *client, args []string, read reader) error {
-	done := waiting(client.streams.ErrOut, "searching for the check")
-	defer done()
 	store, err := client.runStore(ctx, logsNeeds())
 	if err != nil {
 		return err
 	}
+	done := waiting(client.streams.ErrOut, "searching for the check")
+	defer done()
 	run, err := store.records.Get(ctx, args[0])
 	if err != nil {
 		return err

@@ -38,10 +38,17 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 	if err != nil {
 		return runStore{}, err
 	}
-	if err := needs.Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := c.review(ctx, reached, needs); err != nil {
 		return runStore{}, err
 	}
 	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
+}
+
+// review reports all permissions of a command that are missing. An API server that
+// does not respond delays it for seconds.
+func (c *client) review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
+	defer waiting(c.streams.ErrOut, "reviewing the permissions")()
+	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
 }
 
 // current is the run in progress, or the newest one. The rest are other runs in

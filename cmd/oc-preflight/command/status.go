@@ -52,12 +52,12 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	if err := report.CheckFormat(format, report.Report{}); err != nil {
 		return usageError(err)
 	}
-	done := waiting(client.streams.ErrOut, "reading the record and the cluster")
-	defer done()
 	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {
 		return err
 	}
+	done := waiting(client.streams.ErrOut, "reading the record and the cluster")
+	defer done()
 	run, rest, err := store.find(c.Context(), args)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func (f *trustFlags) trust(c *cobra.Command, client *client) (signature.Trust, e
 	if err != nil {
 		return signature.Trust{}, err
 	}
-	if err := runner.VerifyNeeds().Check(c.Context(), reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := client.review(c.Context(), reached, runner.VerifyNeeds()); err != nil {
 		return signature.Trust{}, err
 	}
 	given := signature.Trust{Keyrings: keyrings, Stores: stores}
