@@ -193,16 +193,24 @@ func TestJSONReadsBack(t *testing.T) {
 	}
 }
 
-func TestTextCannotDriveTheTerminal(t *testing.T) {
+func TestNoFormatCanControlTheTerminal(t *testing.T) {
 	doc := blocked()
-	doc.Findings[0].Message = "before\x1b[2Jafter\u009b31m\r"
+	doc.Findings[0].Message = "before\x1b[2Jafter\u009b31m\r reversed \u202e hidden \u200b"
 	doc.Findings[0].Name = "A\x1b]0;title\x07"
-	var got bytes.Buffer
-	if err := report.Write(&got, "text", doc); err != nil {
-		t.Fatal(err)
-	}
-	if strings.ContainsAny(got.String(), "\x1b\u009b\r\x07") {
-		t.Errorf("control characters of a finding reach the terminal: %q", got.String())
+	for _, format := range report.Formats(doc) {
+		var got bytes.Buffer
+		if err := report.Write(&got, format, doc); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(got.String(), "\x1b\u009b\r\x07\u202e\u200b") {
+			t.Errorf("control characters of a finding reach the terminal in format %s: %q", format, got.String())
+		}
+		if format == "text" {
+			continue
+		}
+		if read, err := report.Read(&got); err != nil || read.Findings[0].Message != doc.Findings[0].Message {
+			t.Errorf("format %s changes a message: %q, %v", format, read.Findings[0].Message, err)
+		}
 	}
 }
 
