@@ -53,7 +53,7 @@ build: ## build oc-preflight
 	@go build -o $(BIN)/ ./cmd/oc-preflight
 
 .PHONY: demo
-demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready (KEEP=dir keeps the cluster)
+demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready (KEEP=dir keeps the cluster, and its Prometheus until Ctrl-C)
 	@$(BIN)/demo --keep "$(KEEP)"
 
 .PHONY: bench

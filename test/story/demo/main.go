@@ -60,13 +60,28 @@ func run(ctx context.Context, keep string) (err error) {
 	if keep == "" {
 		defer func() { err = errors.Join(err, d.cluster.Stop(ctx)) }()
 	}
-	if err := d.show(ctx, directory); err != nil {
+	monitoring, err := d.show(ctx, directory)
+	if err != nil {
 		return err
 	}
+	defer monitoring.Stop()
 	if keep != "" {
-		fmt.Printf("\nThe cluster is still running:\n  export KUBECONFIG=%s\n  go run ./test/cluster/local-cluster down --dir %s\n", d.cluster.Kubeconfig, d.cluster.Dir)
+		d.wait(ctx, monitoring)
 	}
 	return nil
+}
+
+// wait keeps Prometheus, which ends with this process, until an interrupt. The cluster
+// outlives it.
+func (d demo) wait(ctx context.Context, monitoring *prometheus.Prometheus) {
+	fmt.Printf(`
+The cluster and its Prometheus are running. In another terminal:
+  export KUBECONFIG=%[1]s
+  bin/oc-preflight run --to-latest --prometheus %[2]s
+Ctrl-C stops Prometheus. To stop the cluster then:
+  go run ./test/cluster/local-cluster down --dir %[3]s
+`, d.cluster.Kubeconfig, monitoring.URL, d.cluster.Dir)
+	<-ctx.Done()
 }
 
 // demo is one run of the demo.
@@ -82,21 +97,30 @@ func (d demo) step(text string) {
 
 func (d demo) clusterStep(step string, _ time.Duration) { d.step("  " + step) }
 
-func (d demo) show(ctx context.Context, directory string) error {
+// show prepares the cluster, performs the story and returns the Prometheus that it started.
+func (d demo) show(ctx context.Context, directory string) (*prometheus.Prometheus, error) {
 	if _, err := story.Prepare(ctx, d.cluster, d.root, directory, d.step); err != nil {
-		return err
+		return nil, err
 	}
 	d.step("starting a Prometheus as the cluster's monitoring")
 	files, err := os.MkdirTemp(directory, "prometheus-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	monitoring, err := prometheus.Start(ctx, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer monitoring.Stop()
-	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring.URL}
+	if err := d.perform(ctx, directory, monitoring.URL); err != nil {
+		monitoring.Stop()
+		return nil, err
+	}
+	return monitoring, nil
+}
+
+// perform runs the commands of the story.
+func (d demo) perform(ctx context.Context, directory, monitoring string) error {
+	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring}
 	d.title("Is it safe to update to the newest available release?")
 	if err := d.expect(ctx, blocked, ask); err != nil {
 		return err
