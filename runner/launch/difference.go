@@ -201,6 +201,8 @@ func defaultsOf(field string) []any {
 		return []any{string(corev1.PullIfNotPresent), string(corev1.PullAlways)}
 	case "protocol":
 		return []any{string(corev1.ProtocolTCP)}
+	case "path":
+		return []any{"/"} // of an HTTP probe
 	case "scheme":
 		return []any{string(corev1.URISchemeHTTP)}
 	case "periodSeconds":
