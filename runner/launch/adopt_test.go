@@ -156,6 +156,7 @@ func objectsOf(plan launch.Plan) []payload.Object {
 // first runner nor by one that takes over, and a clean-up of this runner must not
 // delete it.
 func TestForeignObjectsAreNotAdopted(t *testing.T) {
+	t.Parallel()
 	namespace := newNamespace(t)
 	for name, tc := range forgeries() {
 		t.Run(name, func(t *testing.T) {
@@ -324,6 +325,7 @@ func mutate(t *testing.T, namespace, patch string) {
 // A check that admission changes must not run as if it were that of the release, and
 // one that admission only supplements runs, also after a takeover.
 func TestAdmissionThatChangesJobs(t *testing.T) {
+	t.Parallel()
 	const container = "/spec/template/spec/containers/0"
 	for name, tc := range map[string]struct {
 		reason, patch string

@@ -182,49 +182,33 @@ func isEmpty(value any) bool {
 // pkg/apis/{batch,core,rbac,admissionregistration}/v1, defaults.go). A default of a
 // later version that is missing here costs a dry run per existing object.
 func defaultsOf(field string) []any {
-	switch field {
-	case "completions", "parallelism", "timeoutSeconds", "successThreshold":
-		return []any{int64(1)}
-	case "suspend", "manualSelector":
-		return []any{false}
-	case "completionMode":
-		return []any{string(batchv1.NonIndexedCompletion)}
-	case "podReplacementPolicy":
-		return []any{string(batchv1.TerminatingOrFailed), string(batchv1.Failed)}
-	case "dnsPolicy":
-		return []any{string(corev1.DNSClusterFirst)}
-	case "schedulerName":
-		return []any{corev1.DefaultSchedulerName}
-	case "terminationGracePeriodSeconds":
-		return []any{int64(corev1.DefaultTerminationGracePeriodSeconds)}
-	case "imagePullPolicy", "pullPolicy":
-		return []any{string(corev1.PullIfNotPresent), string(corev1.PullAlways)}
-	case "protocol":
-		return []any{string(corev1.ProtocolTCP)}
-	case "path":
-		return []any{"/"} // of an HTTP probe
-	case "scheme":
-		return []any{string(corev1.URISchemeHTTP)}
-	case "periodSeconds":
-		return []any{int64(10)}
-	case "failureThreshold":
-		return []any{int64(3)}
-	case "defaultMode":
-		return []any{int64(0o644)}
-	case "expirationSeconds":
-		return []any{int64(3600)}
-	case "apiVersion":
-		return []any{"v1"} // of a fieldRef
-	case "divisor":
-		return []any{"0"}
-	case "apiGroup":
-		return []any{"rbac.authorization.k8s.io"}
-	case "matchPolicy":
-		return []any{"Equivalent"}
-	case "scope":
-		return []any{"*"}
-	}
-	return nil
+	return map[string][]any{
+		"apiGroup":                      {"rbac.authorization.k8s.io"},
+		"apiVersion":                    {"v1"}, // of a fieldRef
+		"completionMode":                {string(batchv1.NonIndexedCompletion)},
+		"completions":                   {int64(1)},
+		"defaultMode":                   {int64(0o644)},
+		"divisor":                       {"0"},
+		"dnsPolicy":                     {string(corev1.DNSClusterFirst)},
+		"expirationSeconds":             {int64(3600)},
+		"failureThreshold":              {int64(3)},
+		"imagePullPolicy":               {string(corev1.PullIfNotPresent), string(corev1.PullAlways)},
+		"manualSelector":                {false},
+		"matchPolicy":                   {"Equivalent"},
+		"parallelism":                   {int64(1)},
+		"path":                          {"/"}, // of an HTTP probe
+		"periodSeconds":                 {int64(10)},
+		"podReplacementPolicy":          {string(batchv1.TerminatingOrFailed), string(batchv1.Failed)},
+		"protocol":                      {string(corev1.ProtocolTCP)},
+		"pullPolicy":                    {string(corev1.PullIfNotPresent), string(corev1.PullAlways)},
+		"schedulerName":                 {corev1.DefaultSchedulerName},
+		"scheme":                        {string(corev1.URISchemeHTTP)},
+		"scope":                         {"*"},
+		"successThreshold":              {int64(1)},
+		"suspend":                       {false},
+		"terminationGracePeriodSeconds": {int64(corev1.DefaultTerminationGracePeriodSeconds)},
+		"timeoutSeconds":                {int64(1)},
+	}[field]
 }
 
 // alteration returns the first field of a created object that admission changed, and

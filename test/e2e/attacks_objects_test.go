@@ -51,7 +51,7 @@ func TestAttacksOnObjects(t *testing.T) {
 		{"Role of the run replaced, before a takeover", "permissions of the check", forgedRoleBeforeTakeover},
 		{"pod with the labels of a check", "result of the forged pod", forgedPod},
 		{"label of a run on other objects, then cleanup --all", "deletion by the administrator", labeledObjects},
-		{"finalizer on a Job of the run", "nothing", heldJob},
+		{"finalizer on a Job of the run", "an error without the cause", heldJob},
 		{"owner of a Job of the run deleted", "nothing", ownedJob},
 		{"mutating policy that replaces the command", "result of another program", mutatedJob},
 		{"required anti-affinity of a check", "nothing", antiAffinity},
@@ -238,7 +238,7 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 	return string(decided.Verdict.Decision) + ", the check is still running"
 }
 
-func labeledObjects(t *testing.T, client kubernetes.Interface) string {
+func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "pass"}})
 	decided := reported(t, 0, "--to", to, "--keep")
