@@ -106,7 +106,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 		return append(e.sources, e.reusedSources()...), nil
 	}
 	if e.record.Resumed() {
-		if err := e.launcher.Resume(ctx, e.id); err != nil {
+		if err := e.launcher.Resume(ctx, e.planned); err != nil {
 			return nil, err
 		}
 	}

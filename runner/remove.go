@@ -66,5 +66,5 @@ func (e execution) created() []finding.Object {
 }
 
 func removalOf(done launch.Removal) *report.Removal {
-	return &report.Removal{Deleted: append([]finding.Object{}, done.Deleted...), Left: append([]finding.Object{}, done.Left...)}
+	return &report.Removal{Deleted: append([]finding.Object{}, done.Deleted...), Left: append([]finding.Object{}, done.Left...), Foreign: done.Foreign}
 }

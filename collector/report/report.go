@@ -65,6 +65,9 @@ type Removal struct {
 	Deleted []preflight.Object `json:"deleted"`
 	// Left are the objects that are still in the cluster.
 	Left []preflight.Object `json:"left"`
+	// Foreign are objects that have the label of the run and are not of the run; they
+	// were not deleted.
+	Foreign []preflight.Object `json:"foreign,omitempty"`
 }
 
 // Run identifies a run. Times are RFC 3339 in UTC.

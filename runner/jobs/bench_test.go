@@ -152,8 +152,9 @@ func (f *stateless) run(job *batchv1.Job) ([]byte, error) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: job.Name + "-abcde", Namespace: job.Namespace, UID: types.UID(uuid.NewString()), ResourceVersion: "3",
-			Labels:        map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID)},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":"` + strings.Repeat("x", 6<<10) + `"}`)}},
+			Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: new(true)}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":"` + strings.Repeat("x", 6<<10) + `"}`)}},
 		},
 		Spec: job.Spec.Template.Spec,
 	}

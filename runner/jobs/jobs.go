@@ -11,6 +11,12 @@
 // such a result is decided by its exit code, once the Job makes no further
 // attempt. Every other end of a pod is Unknown, with its cause and remedy.
 //
+// A Job counts if its UID is that of the Job which the starter created or adopted, and
+// a pod if such a Job is its controller: a label or a name alone has no effect. The
+// API server does not restrict which controller a pod names, so a user who may create
+// pods in the namespace of a check can forge its result. Such a user can also execute
+// commands in the pod of the check.
+//
 // A run survives a change of its runner: existing Jobs of the run are adopted in
 // whatever state they are, and no Job is created twice. A Job whose outcome is
 // lost, because it was deleted or its pod disappeared before its end was observed,

@@ -48,6 +48,8 @@ type simulation struct {
 	most, together int
 	// created counts the Jobs of a name.
 	created map[string]int
+	// uids are those of the Jobs created last, by name.
+	uids map[string]types.UID
 	// done is when each check had its findings.
 	done map[string]time.Duration
 	last map[string]jobs.Status
@@ -60,7 +62,7 @@ func newSimulation(ctx context.Context, t *testing.T, lifecycle func(*simulation
 	ctx, cancel := context.WithCancel(ctx)
 	return &simulation{
 		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(), plan: launch.Plan{Run: launch.Run{ID: runID}, Checks: checks},
-		open: map[string]launch.Check{}, created: map[string]int{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
+		open: map[string]launch.Check{}, created: map[string]int{}, uids: map[string]types.UID{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
 	}
 }
 
@@ -92,6 +94,7 @@ func (s *simulation) create(ctx context.Context, check launch.Check) error {
 	s.mutex.Lock()
 	s.open[job.Name] = check
 	s.created[job.Name]++
+	s.uids[job.Name] = job.UID
 	s.most = max(s.most, len(s.open))
 	serial := 0
 	for _, open := range s.open {
@@ -107,6 +110,13 @@ func (s *simulation) create(ctx context.Context, check launch.Check) error {
 	}
 	s.alive.Go(func() { s.lifecycle(s, created.DeepCopy()) })
 	return nil
+}
+
+// UID is that of the Job which was created last, like that of launch.Launcher.
+func (s *simulation) UID(check launch.Check) types.UID {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.uids[check.Job.Name]
 }
 
 // End deletes a Job like launch.Launcher.
@@ -154,7 +164,8 @@ func (s *simulation) pass(long time.Duration) bool {
 func (s *simulation) pod(job *batchv1.Job, changes ...func(*jobs.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: job.Name + "-" + string(job.UID[:5]), Namespace: job.Namespace, UID: types.UID(uuid.NewString()),
-		Labels: map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID)},
+		Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: new(true)}},
 	}}
 	pod.Spec.NodeName = "node-1"
 	for _, change := range changes {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
@@ -36,12 +37,14 @@ type Options struct {
 type starter interface {
 	Start(ctx context.Context, check launch.Check) error
 	End(ctx context.Context, check launch.Check) error
+	// UID returns the UID of the Job that was created or adopted; empty before.
+	UID(check launch.Check) types.UID
 }
 
 // Sources returns one source per check of the plan. It starts the watches, which
 // last until ctx is done. All sources have to be collected, with the same ctx,
-// since each is queued in the order of the plan. Existing Jobs of the run are
-// adopted. An error means that the Jobs cannot be watched; no Job was created then.
+// since each is queued in the order of the plan. Existing Jobs whose UID start
+// returns are followed; Start is called for every other check. An error means that the Jobs cannot be watched; no Job was created then.
 //
 // When the deadline of ctx passes, a source returns an Unknown finding with the
 // last state of its check. When ctx is canceled, it returns an error.
@@ -49,7 +52,7 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}
-	tracked, err := track(ctx, client, plan, options.Parallelism)
+	tracked, err := track(ctx, client, start, plan, options.Parallelism)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +185,7 @@ func (s *source) create(ctx context.Context) (Classification, error) {
 	case err != nil:
 		return Classification{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
 	}
-	tracker.created(s.index)
+	tracker.created(s.index, s.run.start.UID(s.check))
 	return Classification{State: Waiting}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -438,6 +439,7 @@ type startFunc func(context.Context, launch.Check) error
 
 func (f startFunc) Start(ctx context.Context, check launch.Check) error { return f(ctx, check) }
 func (f startFunc) End(context.Context, launch.Check) error             { return nil }
+func (f startFunc) UID(launch.Check) types.UID                          { return "" }
 
 func TestJobCannotBeCreated(t *testing.T) {
 	errQuota := errors.New(`jobs.batch "check-0" is forbidden: exceeded quota: full`)

@@ -43,7 +43,13 @@ type tracker struct {
 
 // trackedJob is the observed state of one Job.
 type trackedJob struct {
-	check    launch.Check
+	check launch.Check
+	// uid is that of the Job of the run; empty before it was created or adopted.
+	// unconfirmed is the last state of the Job of that name with another UID: it is
+	// of the run if that UID is confirmed.
+	uid         types.UID
+	unconfirmed objectState
+
 	job      *batchv1.Job
 	deleted  bool
 	pods     []Pod
@@ -51,8 +57,6 @@ type trackedJob struct {
 	// createdAt is the count of lists begun when the Job had just been created; 0
 	// before.
 	createdAt int
-	// replaced is the UID of the Job that this one replaces.
-	replaced types.UID
 	// queued is true while the check waits in the queue, granted while it may
 	// create its Job, settled when it has its findings.
 	queued, granted, settled bool
@@ -60,7 +64,9 @@ type trackedJob struct {
 	changed chan struct{}
 }
 
-func newTracker(plan launch.Plan, parallelism int, denied context.CancelCauseFunc) *tracker {
+// newTracker returns a tracker without observed objects. uid returns the UID of the
+// Job of a check that exists already.
+func newTracker(plan launch.Plan, uid func(launch.Check) types.UID, parallelism int, denied context.CancelCauseFunc) *tracker {
 	t := &tracker{
 		indexes: map[types.NamespacedName]int{}, denied: denied, evicted: make(chan launch.Check, len(plan.Checks)),
 		jobs: make([]trackedJob, len(plan.Checks)), failing: map[string]error{},
@@ -68,7 +74,7 @@ func newTracker(plan launch.Plan, parallelism int, denied context.CancelCauseFun
 	series := make([]string, len(plan.Checks))
 	for i, check := range plan.Checks {
 		t.indexes[nameOf(check.Job)] = i
-		t.jobs[i] = trackedJob{check: check, changed: make(chan struct{}, 1)}
+		t.jobs[i] = trackedJob{check: check, uid: uid(check), changed: make(chan struct{}, 1)}
 		if check.Serial {
 			series[i] = check.Component
 		}
@@ -235,10 +241,14 @@ func (t *tracker) observed(state objectState) {
 
 func (t *tracker) observedJob(job *batchv1.Job, state objectState) {
 	i, ok := t.indexes[nameOf(job)]
-	if !ok || t.jobs[i].replaced == job.UID {
+	if !ok {
 		return
 	}
 	tracked := &t.jobs[i]
+	if job.UID != tracked.uid {
+		tracked.unconfirmed = state
+		return
+	}
 	tracked.job, tracked.deleted = job, state.gone
 	if state.gone || !unfinished(job) {
 		t.queue.free(i)
@@ -275,7 +285,7 @@ func (t *tracker) advance() {
 
 // observedPod records the last state of a pod.
 func (j *trackedJob) observedPod(pod Pod) {
-	if j.settled || j.replaced != "" && pod.Labels[batchv1.ControllerUidLabel] == string(j.replaced) {
+	if j.settled {
 		return
 	}
 	defer j.notify()
@@ -289,8 +299,27 @@ func (j *trackedJob) observedPod(pod Pod) {
 	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 }
 
+// ownPods are the pods whose controller is the Job of the run.
+func (j *trackedJob) ownPods() []Pod {
+	var own []Pod
+	for _, pod := range j.pods {
+		if controller := metav1.GetControllerOfNoCopy(pod); j.uid != "" && controller != nil && controller.UID == j.uid {
+			own = append(own, pod)
+		}
+	}
+	return own
+}
+
+// ownWarnings are the warnings without those about another Job of the name.
+func (j *trackedJob) ownWarnings() []*corev1.Event {
+	return slices.DeleteFunc(slices.Clone(j.warnings), func(event *corev1.Event) bool {
+		involved := event.InvolvedObject
+		return involved.Kind == "Job" && involved.UID != "" && involved.UID != j.uid
+	})
+}
+
 func (j *trackedJob) observedWarning(event *corev1.Event) {
-	if j.settled || j.replaced != "" && event.InvolvedObject.UID == j.replaced {
+	if j.settled {
 		return
 	}
 	j.warnings = slices.DeleteFunc(j.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
@@ -345,11 +374,19 @@ func (t *tracker) granted(i int) (bool, <-chan struct{}) {
 	return t.jobs[i].granted, t.jobs[i].changed
 }
 
-// created records a Job that has just been created.
-func (t *tracker) created(i int) {
+// created records the UID of a Job that has just been created or adopted. Its first
+// states may have been observed before.
+func (t *tracker) created(i int, uid types.UID) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.jobs[i].createdAt = max(1, t.lists)
+	tracked := &t.jobs[i]
+	tracked.uid, tracked.createdAt = uid, max(1, t.lists)
+	early := tracked.unconfirmed
+	tracked.unconfirmed = objectState{}
+	if job, ok := early.object.(*batchv1.Job); ok && job.UID == uid {
+		t.observedJob(job, early)
+		t.advance()
+	}
 }
 
 // reset forgets a Job that no longer exists, so that another can replace it.
@@ -357,10 +394,8 @@ func (t *tracker) reset(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
-	if tracked.job != nil {
-		tracked.replaced = tracked.job.UID
-	}
 	tracked.job, tracked.deleted, tracked.pods, tracked.warnings, tracked.createdAt, tracked.granted = nil, false, nil, nil, 0, false
+	tracked.uid, tracked.unconfirmed = "", objectState{}
 }
 
 // settle records that a check has its findings, and drops its state. The capacity
@@ -402,6 +437,6 @@ func (t *tracker) observation(i int) Observation {
 	}
 	return Observation{
 		Check: tracked.check, Job: tracked.job, Deleted: tracked.deleted,
-		Pods: slices.Clone(tracked.pods), Warnings: slices.Clone(tracked.warnings), APIErrors: strings.Join(failing, "; "),
+		Pods: tracked.ownPods(), Warnings: tracked.ownWarnings(), APIErrors: strings.Join(failing, "; "),
 	}
 }

@@ -16,7 +16,7 @@ func trimJob(job *batchv1.Job) *batchv1.Job {
 	}
 }
 
-// trimPod returns the owner labels and the status of a pod.
+// trimPod returns the owner and the status of a pod.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	status := pod.Status
 	trimmed := &corev1.Pod{
@@ -26,8 +26,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 			InitContainerStatuses: trimContainers(status.InitContainerStatuses), ContainerStatuses: trimContainers(status.ContainerStatuses),
 		},
 	}
-	trimmed.Labels = map[string]string{
-		batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel], batchv1.ControllerUidLabel: pod.Labels[batchv1.ControllerUidLabel],
+	trimmed.Labels = map[string]string{batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel]}
+	if controller := metav1.GetControllerOf(pod); controller != nil {
+		trimmed.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
 	return trimmed
 }

@@ -31,9 +31,9 @@ const (
 // track starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.
-func track(ctx context.Context, client kubernetes.Interface, plan launch.Plan, parallelism int) (*tracker, error) {
+func track(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, parallelism int) (*tracker, error) {
 	started, denied := context.WithCancelCause(ctx)
-	t := newTracker(plan, parallelism, denied)
+	t := newTracker(plan, start.UID, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()
 	all := metav1.NamespaceAll
 	jobs := &resourceWatch{

@@ -28,6 +28,8 @@ const (
 	// maxGrace bounds the termination grace period, in seconds: Kubernetes' default,
 	// which is shorter than a Cleanup.
 	maxGrace = 30
+	// variableDeadline has the deadline of the run.
+	variableDeadline = "PREFLIGHT_DEADLINE"
 )
 
 // binder creates the objects of one run.
@@ -169,7 +171,7 @@ func (b binder) environment(containers int) []corev1.EnvVar {
 		{Name: "PREFLIGHT_CURRENT_VERSION", Value: b.run.From},
 		{Name: "PREFLIGHT_TARGET_VERSION", Value: b.run.Target.Version},
 		{Name: "PREFLIGHT_TARGET_IMAGE", Value: b.run.Target.Image},
-		{Name: "PREFLIGHT_DEADLINE", Value: b.run.Deadline.UTC().Format(time.RFC3339)},
+		{Name: variableDeadline, Value: b.run.Deadline.UTC().Format(time.RFC3339)},
 		{Name: "PREFLIGHT_RESULT_BYTES", Value: strconv.Itoa(max(least, min(perContainer, perPod/(containers+injected))))},
 	}
 	if b.path != "" {

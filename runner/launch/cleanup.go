@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,6 +30,9 @@ type Removal struct {
 	// Deleted are the objects that existed and are gone, Left those that still
 	// exist.
 	Deleted, Left []preflight.Object
+	// Foreign are objects that have the label of the run and are not of the run. They
+	// were not deleted.
+	Foreign []preflight.Object
 	// Unseen are the kinds that the user may not list, so that objects of the run may
 	// exist. Only kinds of the guard are Unseen; other kinds are an error.
 	Unseen []string
@@ -39,16 +42,23 @@ type Removal struct {
 // meantime.
 const maxRounds = 3
 
-// Cleanup deletes all objects with the label of the run, in all namespaces, and
-// waits until they are gone, pods included; the guard is deleted last. Then it
-// lists all kinds again: no error means that the lists were empty. Only the ID is
+// Cleanup deletes all objects of the run, in all namespaces, and waits until they are
+// gone, pods included; the guard is deleted last. Then it lists all kinds again: no
+// error means that none of the lists had an object of the run. Only the ID is
 // required, so that a run can be cleaned up whose runner was killed. Cleanup is
 // bounded by ctx, which must not be the context of an interrupted run.
+//
+// An object of the run has its label and a name with its suffix: a label can be added
+// to any object, but a name cannot be changed. An object that this Launcher has found
+// to differ from the plan is not of the run. Each object is deleted by its name and UID.
 func (l *Launcher) Cleanup(ctx context.Context, runID string) (Removal, error) {
 	if runID == "" {
 		return Removal{}, errors.New("the ID of the run to clean up is empty")
 	}
-	s := sweep{launcher: l, runID: runID, seen: l.endedObjects(runID), unseen: map[string]bool{}}
+	s := sweep{
+		launcher: l, runID: runID, deleting: make(chan struct{}, maxParallel),
+		seen: l.endedObjects(runID), foreign: map[preflight.Object]bool{}, unseen: map[string]bool{},
+	}
 	for range maxRounds {
 		if err := s.deleteAll(ctx); err != nil {
 			return s.removal(), fmt.Errorf("could not delete all objects of run %s: %w", runID, err)
@@ -68,7 +78,9 @@ func (l *Launcher) endedObjects(runID string) map[preflight.Object]bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	ended := map[preflight.Object]bool{}
-	maps.Copy(ended, l.ended[runID])
+	for object := range l.ended[runID] {
+		ended[object] = true
+	}
 	return ended
 }
 
@@ -125,15 +137,55 @@ func (l *Launcher) list(ctx context.Context, k kind, selection metav1.ListOption
 type sweep struct {
 	launcher *Launcher
 	runID    string
+	// deleting bounds the concurrent requests to delete an object.
+	deleting chan struct{}
 
-	mutex  sync.Mutex
-	seen   map[preflight.Object]bool
-	unseen map[string]bool
-	left   []preflight.Object
+	mutex         sync.Mutex
+	seen, foreign map[preflight.Object]bool
+	unseen        map[string]bool
+	left          []preflight.Object
 }
 
-func (s *sweep) selection() metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: s.runID}.String()}
+// ofRun selects the objects with the label of a run.
+func ofRun(runID string) metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()}
+}
+
+// belongs is true for an object of the run: its name has the suffix of the run. That
+// of a pod has in addition the characters that the Job controller appends.
+func (s *sweep) belongs(k kind, object metav1.Object) bool {
+	if uuid.Validate(s.runID) != nil || s.launcher.isForeign(s.runID, object) {
+		return false
+	}
+	name, suffix := object.GetName(), "-"+label.Suffix(s.runID)
+	if k.name == podKind {
+		if i := strings.LastIndex(name, "-"); i >= 0 && strings.HasSuffix(name[:i], suffix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, suffix)
+}
+
+// list lists the objects of the run, and notes those that have its label only.
+func (s *sweep) list(ctx context.Context, k kind) (remains, error) {
+	found, err := s.launcher.list(ctx, k, ofRun(s.runID))
+	if err != nil {
+		return found, err
+	}
+	s.separate(found)
+	return found, nil
+}
+
+// separate removes the objects that are not of the run.
+func (s *sweep) separate(found remains) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for key, object := range found.objects {
+		if !s.belongs(found.kind, object) {
+			s.foreign[found.kind.object(object)] = true
+			delete(found.objects, key)
+		}
+	}
 }
 
 // deleteAll deletes the objects of the checks, and those of the guard when these
@@ -154,9 +206,11 @@ func (s *sweep) deleteAll(ctx context.Context) error {
 	return nil
 }
 
-// deleteKind deletes the objects of one kind and waits until they are gone.
+// deleteKind deletes the objects of one kind and waits until they are gone. Pods are
+// deleted with their Jobs: once the Jobs are terminating and create no more pods. The
+// garbage collector would need several requests for each.
 func (s *sweep) deleteKind(ctx context.Context, k kind) error {
-	found, err := s.launcher.list(ctx, k, s.selection())
+	found, err := s.list(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -164,48 +218,73 @@ func (s *sweep) deleteKind(ctx context.Context, k kind) error {
 	if len(found.objects) == 0 {
 		return nil
 	}
-	for _, namespace := range found.namespaces() {
-		if err := s.deleteCollection(ctx, k, namespace); err != nil {
-			s.addLeft(found)
-			return err
-		}
+	err = s.deleteObjects(ctx, found)
+	if err == nil && k.name == jobKind {
+		err = s.deletePods(ctx)
+	}
+	if err != nil {
+		s.addLeft(found)
+		return err
 	}
 	if err := s.await(ctx, found); err != nil {
 		s.addLeft(found)
-		return fmt.Errorf("%d %ss still exist: %w", len(found.objects), k.name, err)
+		return fmt.Errorf("%d %ss still exist, among them %s: %w", len(found.objects), k.name, found.example(), err)
 	}
 	return nil
 }
 
-// deleteCollection deletes the objects of one kind in a namespace. The API server
-// ends the request after a minute, which may not be enough for thousands of
-// objects; it is retried then. Pods are deleted with their Jobs: once the Jobs are
-// terminating and create no more pods, one request deletes all pods, for each of
-// which the garbage collector would need several.
-func (s *sweep) deleteCollection(ctx context.Context, k kind, namespace string) error {
-	for _, each := range kinds() {
-		if each.name != k.name && (k.name != jobKind || each.name != podKind) {
+// deletePods deletes the pods of the Jobs of the run.
+func (s *sweep) deletePods(ctx context.Context) error {
+	for _, k := range kinds() {
+		if k.name != podKind {
 			continue
 		}
-		err := retry.Do(ctx, func(ctx context.Context) error {
-			return s.launcher.objects(each, namespace).DeleteCollection(ctx, foreground(), s.selection())
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("could not delete %ss in namespace %q: %w", each.name, namespace, err)
+		found, err := s.list(ctx, k)
+		if err != nil {
+			return err
 		}
+		s.addSeen(found)
+		return s.deleteEach(ctx, k, found.objects)
 	}
 	return nil
+}
+
+// deleteObjects deletes the objects of one kind, except pods that are deleted with
+// their Job.
+func (s *sweep) deleteObjects(ctx context.Context, found remains) error {
+	direct := maps.Clone(found.objects)
+	maps.DeleteFunc(direct, func(_ string, object metav1.Object) bool {
+		return found.kind.name == podKind && metav1.GetControllerOfNoCopy(object) != nil
+	})
+	return s.deleteEach(ctx, found.kind, direct)
+}
+
+func (s *sweep) deleteEach(ctx context.Context, k kind, objects map[string]metav1.Object) error {
+	var requests []func() error
+	for _, object := range objects {
+		requests = append(requests, func() error {
+			s.deleting <- struct{}{}
+			defer func() { <-s.deleting }()
+			return s.launcher.remove(ctx, k, object, object.GetUID())
+		})
+	}
+	failed := slices.DeleteFunc(doAll(requests), func(err error) bool { return err == nil })
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d %ss: %w", len(failed), len(objects), k.name, failed[0])
 }
 
 // verify lists all kinds again. A kind that cannot be listed is an error if the
 // run created objects of it.
 func (s *sweep) verify(ctx context.Context) error {
-	all, err := s.launcher.listAll(ctx, s.selection())
+	all, err := s.launcher.listAll(ctx, ofRun(s.runID))
 	if err != nil {
 		return err
 	}
 	created := s.launcher.Created(s.runID)
 	for _, found := range all {
+		s.separate(found)
 		s.addSeen(found)
 		s.addLeft(found)
 		made := slices.ContainsFunc(created, func(object preflight.Object) bool { return object.Kind == found.kind.name })
@@ -238,7 +317,10 @@ func (s *sweep) removal() Removal {
 		delete(s.seen, object)
 	}
 	slices.SortFunc(s.left, compareObjects)
-	return Removal{Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left, Unseen: slices.Sorted(maps.Keys(s.unseen))}
+	return Removal{
+		Deleted: slices.SortedFunc(maps.Keys(s.seen), compareObjects), Left: s.left,
+		Foreign: slices.SortedFunc(maps.Keys(s.foreign), compareObjects), Unseen: slices.Sorted(maps.Keys(s.unseen)),
+	}
 }
 
 // foreground keeps an object until its dependents are gone.
@@ -264,21 +346,18 @@ func (r remains) add(object runtime.Object) error {
 	return nil
 }
 
-func (r remains) namespaces() []string {
-	var namespaces []string
-	for _, object := range r.objects {
-		if r.deletedDirectly(object) {
-			namespaces = append(namespaces, object.GetNamespace())
-		}
+// example names one of the objects, with the finalizers that delay its deletion.
+func (r remains) example() string {
+	if len(r.objects) == 0 {
+		return "none"
 	}
-	slices.Sort(namespaces)
-	return slices.Compact(namespaces)
-}
-
-// deletedDirectly is false for pods that are deleted with their Job, true for pods
-// without a Job.
-func (r remains) deletedDirectly(object metav1.Object) bool {
-	return r.kind.name != podKind || metav1.GetControllerOfNoCopy(object) == nil
+	first := slices.Min(slices.Collect(maps.Keys(r.objects)))
+	object := r.objects[first]
+	name := reference{r.kind.name, object.GetNamespace(), object.GetName()}.String()
+	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+		return name + " with the finalizers " + strings.Join(finalizers, ", ")
+	}
+	return name
 }
 
 // await returns when none of the objects exists. It lists and watches, also
@@ -286,11 +365,11 @@ func (r remains) deletedDirectly(object metav1.Object) bool {
 func (s *sweep) await(ctx context.Context, r remains) error {
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = s.selection().LabelSelector
+			options.LabelSelector = ofRun(s.runID).LabelSelector
 			return s.launcher.page(ctx, r.kind, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = s.selection().LabelSelector
+			options.LabelSelector = ofRun(s.runID).LabelSelector
 			return s.launcher.watch(ctx, r.kind, options)
 		},
 	}, s.launcher.metadata)
@@ -301,12 +380,20 @@ func (s *sweep) await(ctx context.Context, r remains) error {
 				r.objects[object.GetNamespace()+"/"+object.GetName()] = object
 			}
 		}
+		s.separate(r)
 		return len(r.objects) == 0, nil
 	}
 	_, err := watchtools.UntilWithSync(ctx, source, &metav1.PartialObjectMetadata{}, listed, func(event watch.Event) (bool, error) {
 		object, ok := event.Object.(metav1.Object)
-		if ok && event.Type == watch.Deleted {
-			delete(r.objects, object.GetNamespace()+"/"+object.GetName())
+		if !ok {
+			return false, nil
+		}
+		key := object.GetNamespace() + "/" + object.GetName()
+		switch {
+		case event.Type == watch.Deleted:
+			delete(r.objects, key)
+		case r.objects[key] != nil:
+			r.objects[key] = object
 		}
 		return len(r.objects) == 0, nil
 	})

@@ -51,7 +51,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	waitForDefaultAccount(t, namespace)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "busy", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
+			Name: "busy-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
 	}
@@ -61,7 +61,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	removal, err := launcher.Cleanup(ctx, plan.Run.ID)
-	want := []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: "busy"}}
+	want := []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: pod.Name}}
 	if diff := cmp.Diff(want, removal.Left); diff != "" || err == nil {
 		t.Errorf("error %v; left (-want, +got):\n%s", err, diff)
 	}
@@ -72,7 +72,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 		t.Errorf("%d guards, error %v; want the guard to exist", len(guards.Items), err)
 	}
 	release := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := api.CoreV1().Pods(namespace).Patch(t.Context(), "busy", "application/merge-patch+json", release, metav1.PatchOptions{}); err != nil {
+	if _, err := api.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, "application/merge-patch+json", release, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if removal, err := launcher.Cleanup(bounded(t), plan.Run.ID); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
+	"github.com/openshift/update-preflight/runner/label"
 )
 
 // ReasonNamespaceMissing is reported for a check whose namespace does not exist. A
@@ -113,6 +114,14 @@ func classify(check Check, err error) finding.Finding {
 		return finding.Fail(ReasonRefusedTokenSecret, "%s", violating.Error()).
 			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
 			Do(finding.Accept(check.Name))
+	}
+	if foreign, ok := errors.AsType[*foreignError](err); ok {
+		return foreign.finding(text)
+	}
+	if _, ok := errors.AsType[*alteredError](err); ok {
+		return unknown(ReasonAlteredByAdmission).
+			Remedy("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run).
+			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -83,11 +83,30 @@ func (l *Launcher) objects(k kind, namespace string) metadata.ResourceInterface 
 	return l.metadata.Resource(k.resource).Namespace(namespace)
 }
 
-// post creates an object. Only this request has the whole object.
-func (l *Launcher) post(ctx context.Context, k kind, object payload.Object, options metav1.CreateOptions) error {
+// post creates an object, and returns it as it was admitted.
+func (l *Launcher) post(ctx context.Context, k kind, object payload.Object, options metav1.CreateOptions) (payload.Object, error) {
 	namespace := object.GetNamespace()
-	return l.group(k).Post().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
-		VersionedParams(&options, scheme.ParameterCodec).Body(object).Do(ctx).Error()
+	return whole(l.group(k).Post().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
+		VersionedParams(&options, scheme.ParameterCodec).Body(object).Do(ctx).Get())
+}
+
+// get returns the existing object with the name of this one.
+func (l *Launcher) get(ctx context.Context, k kind, object payload.Object) (payload.Object, error) {
+	namespace := object.GetNamespace()
+	return whole(l.group(k).Get().UseProtobufAsDefault().NamespaceIfScoped(namespace, namespace != "").Resource(k.resource.Resource).
+		Name(object.GetName()).Do(ctx).Get())
+}
+
+// whole is the object of a response.
+func whole(response runtime.Object, err error) (payload.Object, error) {
+	if err != nil {
+		return nil, err
+	}
+	object, ok := response.(payload.Object)
+	if !ok {
+		return nil, fmt.Errorf("unexpected %T", response)
+	}
+	return object, nil
 }
 
 // group is the client for the API group of a kind.
@@ -110,18 +129,34 @@ var errUnseen = errors.New("the user has no permission to list them")
 // kind of the guard that the user may not list.
 func (l *Launcher) page(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
 	found, err := l.objects(k, metav1.NamespaceAll).List(ctx, options)
-	switch {
-	case k.guard && apierrors.IsNotFound(err):
-		return &metav1.PartialObjectMetadataList{}, nil
-	case k.guard && apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("%w: %w", errUnseen, err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return &metav1.PartialObjectMetadataList{}, k.listError(err)
 	}
 	for i := range found.Items {
 		trim(&found.Items[i])
 	}
 	return found, nil
+}
+
+// wholePage is page with whole objects.
+func (l *Launcher) wholePage(ctx context.Context, k kind, options metav1.ListOptions) (runtime.Object, error) {
+	found, err := l.group(k).Get().UseProtobufAsDefault().Resource(k.resource.Resource).
+		VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Get()
+	if err != nil {
+		return &metav1.PartialObjectMetadataList{}, k.listError(err)
+	}
+	return found, nil
+}
+
+// listError is nil if the kind does not exist and is of the guard.
+func (k kind) listError(err error) error {
+	switch {
+	case k.guard && apierrors.IsNotFound(err):
+		return nil
+	case k.guard && apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: %w", errUnseen, err)
+	}
+	return err
 }
 
 // watch watches the objects of a kind in all namespaces.

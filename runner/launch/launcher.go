@@ -10,8 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -20,10 +19,6 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/payload"
 )
-
-// errVanished means that an existing object of the name was deleted before it was
-// read.
-var errVanished = errors.New("an object of that name existed and has just been deleted")
 
 // maxParallel bounds the concurrent requests.
 const maxParallel = 32
@@ -39,19 +34,20 @@ type Launcher struct {
 
 	mutex sync.Mutex
 	// created are the objects that were created or adopted, ended those of them that
-	// End has deleted, present those that Resume has found; by the ID of the run.
-	created, ended, present objectSets
+	// End has deleted, present those that Resume has found, foreign those that differ
+	// from the plan; by the ID of the run.
+	created, ended, present, foreign objectSets
 }
 
-// objectSets are sets of objects by the ID of a run.
-type objectSets map[string]map[preflight.Object]bool
+// objectSets are sets of objects, with their UIDs, by the ID of a run.
+type objectSets map[string]map[preflight.Object]types.UID
 
 // New returns a Launcher. The clients should have no rate limit
 // (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface, objects metadata.Interface) *Launcher {
 	return &Launcher{
 		client: client, metadata: objects, starting: make(chan struct{}, maxParallel),
-		created: objectSets{}, ended: objectSets{}, present: objectSets{},
+		created: objectSets{}, ended: objectSets{}, present: objectSets{}, foreign: objectSets{},
 	}
 }
 
@@ -63,49 +59,55 @@ func (l *Launcher) Created(runID string) []preflight.Object {
 	return slices.SortedFunc(maps.Keys(l.created[runID]), compareObjects)
 }
 
+// UID returns the UID of the Job of a check that this Launcher has created, or
+// adopted after comparing it with the plan; empty before. Another Job of that name is
+// not the run's.
+func (l *Launcher) UID(check Check) types.UID {
+	k, err := kindOf(check.Job)
+	if err != nil {
+		return ""
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.created[check.Job.Labels[label.Run]][k.object(check.Job)]
+}
+
 // note adds an object to one of the sets.
-func (l *Launcher) note(sets objectSets, runID string, object preflight.Object) {
+func (l *Launcher) note(sets objectSets, runID string, object preflight.Object, uid types.UID) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if sets[runID] == nil {
-		sets[runID] = map[preflight.Object]bool{}
+		sets[runID] = map[preflight.Object]types.UID{}
 	}
-	sets[runID][object] = true
+	sets[runID][object] = uid
 }
 
-// Resume lists the objects that another runner has created for a run, with one
-// request per kind, so that Validate, Guard and Prepare send no request for each.
-// It is optional: existing objects are adopted without it.
-func (l *Launcher) Resume(ctx context.Context, runID string) error {
-	var listed []remains
-	err := retry.Do(ctx, func(ctx context.Context) (err error) {
-		listed, err = l.listAll(ctx, metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("could not list the objects of run %s: %w", runID, err)
+// isForeign is true for an object, or the pod of a Job, that differs from the plan.
+func (l *Launcher) isForeign(runID string, object metav1.Object) bool {
+	uids := []types.UID{object.GetUID()}
+	if controller := metav1.GetControllerOfNoCopy(object); controller != nil {
+		uids = append(uids, controller.UID)
 	}
-	for _, found := range listed {
-		for _, object := range found.objects {
-			if found.kind.name == podKind || object.GetDeletionTimestamp() != nil {
-				continue
-			}
-			l.note(l.created, runID, found.kind.object(object))
-			l.note(l.present, runID, found.kind.object(object))
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, uid := range l.foreign[runID] {
+		if slices.Contains(uids, uid) {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // isPresent is true for an object that Resume has found.
 func (l *Launcher) isPresent(k kind, object payload.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.present[object.GetLabels()[label.Run]][k.object(object)]
+	_, present := l.present[object.GetLabels()[label.Run]][k.object(object)]
+	return present
 }
 
 // Prepare creates the supporting objects of the plan. Objects that a killed
-// runner of the same run has created are adopted. The error names every object
+// runner of the same run has created are adopted if they equal the plan. The error names every object
 // that could not be created.
 func (l *Launcher) Prepare(ctx context.Context, plan Plan) error {
 	// The API server rejects a binding from most users unless its role exists.
@@ -146,7 +148,7 @@ func doAll(requests []func() error) []error {
 }
 
 // Start creates the Job of one check, or adopts the one that this run has already
-// created. It retries, until ctx is done, while the API server is unreachable or
+// created, if it equals the plan. It retries, until ctx is done, while the API server is unreachable or
 // overloaded. Explain converts its errors into findings.
 func (l *Launcher) Start(ctx context.Context, check Check) error {
 	select {
@@ -159,28 +161,38 @@ func (l *Launcher) Start(ctx context.Context, check Check) error {
 	return l.create(ctx, check.Job)
 }
 
-// End deletes the Job of one check with its pods: the Job exists until they are
-// gone, which End does not wait for. No error means that the Job is gone or
-// terminating. It retries like Start.
+// End deletes the Job of one check that this Launcher has created or adopted, with
+// its pods: the Job exists until they are gone, which End does not wait for. No error
+// means that the Job is gone or terminating. It retries like Start.
 func (l *Launcher) End(ctx context.Context, check Check) error {
 	k, err := kindOf(check.Job)
 	if err != nil {
 		return err
 	}
 	l.forget(check.Job)
-	// Cleanup has this permission already, delete would be another.
-	selection := metav1.ListOptions{
-		LabelSelector: labels.Set{label.Run: check.Job.Labels[label.Run]}.String(),
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, check.Job.Name).String(),
+	uid := l.UID(check)
+	if uid == "" {
+		return nil
 	}
-	err = retry.Do(ctx, func(ctx context.Context) error {
-		return l.objects(k, check.Job.Namespace).DeleteCollection(ctx, foreground(), selection)
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("could not delete %s: %w", referenceTo(check.Job), err)
+	if err := l.remove(ctx, k, check.Job, uid); err != nil {
+		return err
 	}
-	l.note(l.ended, check.Job.Labels[label.Run], k.object(check.Job))
+	l.note(l.ended, check.Job.Labels[label.Run], k.object(check.Job), uid)
 	return nil
+}
+
+// remove deletes the object with this name and UID. No error means that it is gone or
+// terminating; another object of the name is not deleted.
+func (l *Launcher) remove(ctx context.Context, k kind, object metav1.Object, uid types.UID) error {
+	options := foreground()
+	options.Preconditions = &metav1.Preconditions{UID: &uid}
+	err := retry.Do(ctx, func(ctx context.Context) error {
+		return l.objects(k, object.GetNamespace()).Delete(ctx, object.GetName(), options)
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("could not delete %s: %w", reference{k.name, object.GetNamespace(), object.GetName()}, err)
 }
 
 // forget removes an object from those that Resume has found.
@@ -200,43 +212,22 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 	if l.isPresent(k, object) {
 		return nil
 	}
-	err = retry.Do(ctx, func(ctx context.Context) error {
-		return l.orAdopt(ctx, k, object, l.post(ctx, k, object, metav1.CreateOptions{}))
+	uid, err := retry.Get(ctx, func(ctx context.Context) (types.UID, error) {
+		created, err := l.post(ctx, k, object, metav1.CreateOptions{})
+		if err != nil {
+			return l.orAdopt(ctx, k, object, err)
+		}
+		return created.GetUID(), rejectAltered(object, created)
 	})
+	if altered, ok := errors.AsType[*alteredError](err); ok && uid != "" {
+		return errors.Join(altered, l.remove(ctx, k, object, uid))
+	}
+	if foreign, ok := errors.AsType[*foreignError](err); ok {
+		return foreign
+	}
 	if err != nil {
 		return fmt.Errorf("could not create %s: %w", referenceTo(object), err)
 	}
-	l.note(l.created, object.GetLabels()[label.Run], k.object(object))
-	return nil
-}
-
-// orAdopt returns the error of a request to create an object; nil if the object
-// exists and belongs to the run. Admission precedes the check for an existing
-// object: a quota may be used up by the object itself.
-func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, rejection error) error {
-	if rejection == nil || retry.Temporary(rejection) {
-		return rejection
-	}
-	err := l.adopt(ctx, k, object)
-	if err == nil || retry.Temporary(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(rejection) {
-		return err
-	}
-	return rejection
-}
-
-// adopt returns nil if the existing object of the name belongs to the run and is
-// not being deleted.
-func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) error {
-	found, err := l.objects(k, object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return retry.Mark(errVanished)
-	case err != nil:
-		return err
-	case found.GetLabels()[label.Run] != object.GetLabels()[label.Run]:
-		return errors.New("an object of that name exists and does not belong to this run")
-	case found.GetDeletionTimestamp() != nil:
-		return errors.New("this run had created it already, and it is being deleted")
-	}
+	l.note(l.created, object.GetLabels()[label.Run], k.object(object), uid)
 	return nil
 }

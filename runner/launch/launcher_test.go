@@ -177,7 +177,7 @@ func residue(t *testing.T, id string) []string {
 func TestCleanupDeletesPodsWithoutJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "orphan", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
+		ObjectMeta: metav1.ObjectMeta{Name: "orphan-" + run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: image}}, AutomountServiceAccountToken: new(false)},
 	}
 	waitForDefaultAccount(t, namespace)
@@ -211,23 +211,28 @@ func waitForDefaultAccount(t *testing.T, namespace string) {
 func TestCleanupReturnsRemainingObjects(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "stuck", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}, Finalizers: []string{"example.com/stuck"},
+		Name: "stuck-" + run.Suffix(), Namespace: namespace, Labels: map[string]string{label.Run: run.ID}, Finalizers: []string{"example.com/stuck"},
 	}}
 	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), "stuck", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), stuck.Name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	removal, err := newLauncher(t, config).Cleanup(ctx, run.ID)
-	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "stuck"}}
+	want := []preflight.Object{{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: stuck.Name}}
 	if diff := cmp.Diff(launch.Removal{Left: want}, removal); diff != "" || err == nil {
 		t.Errorf("an object with a finalizer is not reported (-want, +got), error %v:\n%s", err, diff)
+	}
+	for _, want := range []string{stuck.Name, "example.com/stuck"} {
+		if err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
 	}
 }
 
@@ -477,7 +482,7 @@ func TestStartRejectsForeignJob(t *testing.T) {
 	if err == nil {
 		t.Fatal("want an error for a Job of another run")
 	}
-	if f := launch.Explain(check, err); f.Reason != "NotStarted" || !strings.Contains(f.Message, "does not belong to this run") {
+	if f := launch.Explain(check, err); f.Reason != "ForeignObject" || !strings.Contains(f.Message, "does not belong to this run: metadata.labels") {
 		t.Errorf("want the cause, got %+v", f)
 	}
 }

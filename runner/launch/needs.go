@@ -79,14 +79,14 @@ func AnyNeeds() access.Needs {
 func ListNeeds() access.Needs { return everyKind("list") }
 
 // CleanupNeeds are the permissions to clean up any run.
-func CleanupNeeds() access.Needs { return everyKind("list", "watch", "deletecollection") }
+func CleanupNeeds() access.Needs { return everyKind("list", "watch", "delete") }
 
 // GuardNeeds are the permissions to create and delete the guard.
 func GuardNeeds() access.Needs {
 	var needs access.Needs
 	for _, k := range kinds() {
 		if k.guard {
-			needs.Optional = append(needs.Optional, access.Verbs(k.request(), "create", "get", "list", "watch", "deletecollection")...)
+			needs.Optional = append(needs.Optional, access.Verbs(k.request(), "create", "get", "list", "watch", "delete")...)
 		}
 	}
 	return needs
@@ -118,7 +118,7 @@ func creating(name, namespace string) []access.Request {
 		requests = append(requests, access.Verbs(k.request(), "watch")...) // in all namespaces at once
 		in := k.request()
 		in.Namespace = namespace
-		requests = append(requests, access.Verbs(in, "deletecollection")...)
+		requests = append(requests, access.Verbs(in, "delete")...)
 		if name != podKind {
 			requests = append(requests, access.Verbs(in, "create", "get")...)
 		}

@@ -42,7 +42,8 @@ func hostViolations(path string, spec corev1.PodSpec) []violation {
 // schedulingViolations reject fields by which a pod would displace others or keep them
 // from being scheduled: a check uses free resources only, since it runs in a
 // production cluster. A second scheduler, which does not take the decisions of the
-// default one into account, could overcommit a node.
+// default one into account, could overcommit a node. Tolerations, node selectors,
+// resource requests and topology spread constraints affect the pod itself only.
 func schedulingViolations(path string, spec corev1.PodSpec) []violation {
 	const (
 		displace = "a preflight may not displace other pods"

@@ -48,7 +48,8 @@ func TestResumedRun(t *testing.T) {
 		resume bool // the second runner calls Resume
 		most   int32
 	}{
-		// Two Jobs, six supporting objects, policy and binding, and the probe.
+		// A list for each kind, or for each of two Jobs, six supporting objects, policy
+		// and binding a creation and a read, twice; and the probe.
 		"Resume":        {"known objects need no requests", true, 10 + 1},
 		"WithoutResume": {"existing objects are adopted without Resume", false, 8*2 + 8*2 + 2*2 + 1},
 	} {
@@ -66,7 +67,7 @@ func TestResumedRun(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 			if tc.resume {
-				if err := second.Resume(t.Context(), plan.Run.ID); err != nil {
+				if err := second.Resume(t.Context(), plan); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -99,7 +100,7 @@ func TestResumeWithoutObjects(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
-	if err := launcher.Resume(t.Context(), plan.Run.ID); err != nil {
+	if err := launcher.Resume(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
 	create(t, launcher, plan)

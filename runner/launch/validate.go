@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +20,9 @@ import (
 // becomes a finding, and is not in the returned plan. When ctx is canceled, the
 // remaining checks become Unknown findings.
 //
-// Existing objects of this run are valid: they will be adopted. A check whose
+// Existing objects of this run are valid if they equal the plan: they will be adopted.
+// A check with an object that exists and differs is rejected, and so is one with an
+// object whose meaning admission changes. A check whose
 // containers read a Secret with a token of a ServiceAccount is rejected, if the user
 // may list the Secret; without this permission its type is unknown.
 //
@@ -141,14 +144,26 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 		return nil
 	}
 	err = retry.Do(ctx, func(ctx context.Context) error {
-		err := l.post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsAlreadyExists(err) || roleMissing(object, err) {
+		admitted, err := l.post(ctx, k, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		switch {
+		case err == nil:
+			return rejectAltered(object, admitted)
+		case roleMissing(object, err):
 			return nil
 		}
-		return l.orAdopt(ctx, k, object, err)
+		if _, err = l.orAdopt(ctx, k, object, err); errors.Is(err, errTerminating) {
+			return nil // the check may have reported before
+		}
+		return err
 	})
 	if err == nil {
 		return nil
+	}
+	if foreign, ok := errors.AsType[*foreignError](err); ok {
+		return foreign
+	}
+	if altered, ok := errors.AsType[*alteredError](err); ok {
+		return altered
 	}
 	return fmt.Errorf("the API server rejects %s: %w", referenceTo(object), err)
 }

@@ -130,7 +130,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			args:   []string{"--to", to, "--as", "reader"}, code: 1,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
-				"create jobs.batch in namespace " + zooNamespace, "deletecollection jobs.batch in namespace " + zooNamespace,
+				"create jobs.batch in namespace " + zooNamespace, "delete jobs.batch in namespace " + zooNamespace,
 			},
 		},
 		"APIServer": {

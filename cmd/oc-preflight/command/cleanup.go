@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -29,7 +31,11 @@ func newCleanup(client *client) *cobra.Command {
 		Short: "Delete what a run left in the cluster",
 		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of
 supporting objects, and the read-only guard. A run deletes it at its end, unless it
-was killed or was started with --keep. RUN is the ID of the run or a prefix of it.`,
+was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
+
+An object is of a run if it has the label preflight.openshift.io/run of the run, and
+a name with its suffix. Objects with the label alone are listed and not deleted; the
+exit code is 1 then.`,
 		Example: `  # After "run --keep", with the ID from the report
   oc preflight cleanup 3b6f2c1e
 
@@ -116,10 +122,28 @@ func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, 
 	for _, kind := range removal.Unseen {
 		fmt.Fprintf(client.streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were not deleted\n", kind)
 	}
-	if err == nil {
-		fmt.Fprintf(client.streams.Out, "run %s has no objects in the cluster\n", run)
+	reportForeign(client.streams.ErrOut, removal.Foreign, run)
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Fprintf(client.streams.Out, "run %s has no objects in the cluster\n", run)
+	if n := len(removal.Foreign); n > 0 {
+		return fmt.Errorf("%d objects have the label of run %s and are not of the run; they were not deleted", n, run)
+	}
+	return nil
+}
+
+// reportForeign writes the objects that have the label of a run and are not of it,
+// and the commands that remove the label.
+func reportForeign(w io.Writer, objects []preflight.Object, run string) {
+	for _, object := range objects {
+		scope := ""
+		if object.Namespace != "" {
+			scope = "-n " + object.Namespace + " "
+		}
+		fmt.Fprintf(w, "not deleted: %s has the label of run %s and is not of the run; remove the label with: oc %slabel %s %s %s-\n",
+			objectName(object), run, scope, strings.ToLower(object.Kind), object.Name, label.Run)
+	}
 }
 
 // objectName names an object in a list.

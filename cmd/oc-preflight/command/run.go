@@ -183,6 +183,9 @@ func progressOnly(display display) *observer {
 // which lists them.
 func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	w := p.streams.ErrOut
+	if removed.Removal != nil {
+		reportForeign(w, removed.Removal.Foreign, removed.Run.ID)
+	}
 	switch {
 	case p.detached:
 		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s attach %[1]s\n", removed.Run.ID, p.program)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -53,7 +55,7 @@ func (n Nodes) pullOnto(ctx context.Context, draft launch.Draft) Result {
 	}
 	last := Result{Incomplete: "the Job has no pod"}
 	start := time.Now()
-	_, err := watchtools.UntilWithSync(ctx, n.pods(check), &corev1.Pod{}, nil, func(event watch.Event) (done bool, _ error) {
+	_, err := watchtools.UntilWithSync(ctx, n.pods(check.Job.Namespace, n.Start.UID(check)), &corev1.Pod{}, nil, func(event watch.Event) (done bool, _ error) {
 		pod, ok := event.Object.(*corev1.Pod)
 		if !ok || event.Type == watch.Deleted {
 			return false, nil
@@ -73,10 +75,10 @@ func notStarted(why finding.Finding) Result {
 	return Result{Incomplete: why.Message, Remedy: why.Remediation, Actions: why.Actions}
 }
 
-// pods lists and watches the pods of the Job of a check.
-func (n Nodes) pods(check launch.Check) *cache.ListWatch {
-	client := n.Client.CoreV1().Pods(check.Job.Namespace)
-	selector := labels.Set{"batch.kubernetes.io/job-name": check.Job.Name}.String()
+// pods lists and watches the pods of the Job with a UID.
+func (n Nodes) pods(namespace string, job types.UID) *cache.ListWatch {
+	client := n.Client.CoreV1().Pods(namespace)
+	selector := labels.Set{batchv1.ControllerUidLabel: string(job)}.String()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = selector

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -30,9 +31,10 @@ const Name = "ImagePull"
 // pulls the release image there in the same way.
 const Namespace = "openshift-cluster-version"
 
-// Starter creates a Job. It is implemented by launch.Launcher.
+// Starter creates a Job and returns its UID. It is implemented by launch.Launcher.
 type Starter interface {
 	Start(ctx context.Context, check launch.Check) error
+	UID(check launch.Check) types.UID
 }
 
 // Nodes are the nodes of a cluster.

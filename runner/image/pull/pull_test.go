@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -65,12 +66,16 @@ func (s starter) Start(_ context.Context, check launch.Check) error {
 	return errRejected
 }
 
+func (starter) UID(launch.Check) types.UID { return "" }
+
 // namingStarter rejects each Job with an error that has its name, as API servers do.
 type namingStarter struct{}
 
 func (namingStarter) Start(_ context.Context, check launch.Check) error {
 	return fmt.Errorf("jobs.batch %q is forbidden", check.Job.Name)
 }
+
+func (namingStarter) UID(launch.Check) types.UID { return "" }
 
 func TestManyCausesAreLimited(t *testing.T) {
 	var many []node

@@ -1,0 +1,229 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/retry"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// ReasonForeignObject is reported for a check that does not run because an object of
+// the same name as one of its own exists, and differs from it. The run does not
+// delete the object.
+//
+// Cause: another client created the object, or changed it; or a version of this tool
+// created it that makes other objects.
+//
+// Remedy: find out who created the object, delete it, then run the preflight again.
+const ReasonForeignObject finding.Reason = "ForeignObject"
+
+// ReasonAlteredByAdmission is reported for a check that does not run because a
+// mutating webhook or policy of the cluster changes what it runs, its ServiceAccount,
+// or what its roles grant.
+//
+// Cause: the webhook or policy applies to the namespace of the check.
+//
+// Remedy: exempt objects with the label preflight.openshift.io/run from it: `oc get
+// mutatingwebhookconfigurations,mutatingadmissionpolicies`.
+const ReasonAlteredByAdmission finding.Reason = "AlteredByAdmission"
+
+var (
+	// errVanished means that an existing object of the name was deleted before it was
+	// read.
+	errVanished = errors.New("an object of that name existed and has just been deleted")
+	// errTerminating means that the object of the run is being deleted.
+	errTerminating = errors.New("this run had created it already, and it is being deleted")
+)
+
+// foreignError means that an existing object of a planned name is not the planned
+// one.
+type foreignError struct {
+	kind   kind
+	object reference
+	// differs is the first field that differs, with its value.
+	differs string
+}
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s exists and does not belong to this run: %s", e.object, e.differs)
+}
+
+// finding is Unknown: the check did not run.
+func (e *foreignError) finding(text string) finding.Finding {
+	scope := ""
+	if e.object.namespace != "" {
+		scope = "-n " + e.object.namespace + " "
+	}
+	resource := e.kind.resource.GroupResource().String()
+	return finding.Unknown(ReasonForeignObject, "%s", text).
+		Remedy("Find out who created the %s, delete it, then run the preflight again.", e.object.kind).
+		Do(finding.Run("oc %sget %s %s -o yaml --show-managed-fields", scope, resource, e.object.name),
+			finding.Run("oc %sdelete %s %s", scope, resource, e.object.name), finding.Retry(""))
+}
+
+// alteredError means that admission changes a planned object.
+type alteredError struct {
+	object  reference
+	differs string
+}
+
+func (e *alteredError) Error() string {
+	return fmt.Sprintf("a mutating webhook or policy of the cluster changes %s: %s", e.object, e.differs)
+}
+
+// rejectAltered returns an alteredError for an object that admission changed in what
+// it does.
+func rejectAltered(planned, created payload.Object) error {
+	differs, err := alteration(planned, created)
+	if err != nil || differs == "" {
+		return err
+	}
+	return &alteredError{object: referenceTo(planned), differs: differs}
+}
+
+// orAdopt returns the UID of the existing object if it is the planned one, and
+// otherwise the error of the request to create it. Admission precedes the check for
+// an existing object: a quota may be used up by the object itself.
+func (l *Launcher) orAdopt(ctx context.Context, k kind, object payload.Object, rejection error) (types.UID, error) {
+	if retry.Temporary(rejection) {
+		return "", rejection
+	}
+	uid, err := l.adopt(ctx, k, object)
+	_, isForeign := errors.AsType[*foreignError](err)
+	if err == nil || isForeign || retry.Temporary(err) && !errors.Is(err, errVanished) || apierrors.IsAlreadyExists(rejection) {
+		return uid, err
+	}
+	return "", rejection
+}
+
+// adopt returns the UID of the existing object of the name if it is the planned one
+// and is not being deleted. An object that differs from the plan is the planned one
+// if admission makes the same of the plan.
+func (l *Launcher) adopt(ctx context.Context, k kind, object payload.Object) (types.UID, error) {
+	found, err := l.get(ctx, k, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", retry.Mark(errVanished)
+	case err != nil:
+		return "", err
+	case found.GetLabels()[label.Run] == object.GetLabels()[label.Run] && found.GetDeletionTimestamp() != nil:
+		return "", errTerminating
+	}
+	differs, err := difference(object, found)
+	if err != nil {
+		return "", err
+	}
+	if differs != "" {
+		equal, err := l.equalsAdmitted(ctx, k, object, found)
+		switch {
+		case err != nil:
+			return "", err
+		case !equal:
+			l.note(l.foreign, object.GetLabels()[label.Run], k.object(object), found.GetUID())
+			return "", &foreignError{kind: k, object: referenceTo(object), differs: differs}
+		}
+	}
+	return found.GetUID(), rejectAltered(object, found)
+}
+
+// equalsAdmitted is true for an existing object that equals what the API server makes
+// of the planned one, by a dry run under another name. It is false if the dry run is
+// rejected.
+func (l *Launcher) equalsAdmitted(ctx context.Context, k kind, object, found payload.Object) (bool, error) {
+	probe, ok := object.DeepCopyObject().(payload.Object)
+	if !ok {
+		return false, fmt.Errorf("unexpected %T", object)
+	}
+	probe.SetName("preflight-planned-" + label.Suffix(object.GetLabels()[label.Run]))
+	admitted, err := l.post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case retry.Temporary(err):
+		return false, err
+	case err != nil:
+		return false, nil //nolint:nilerr // the object is not provably the planned one
+	}
+	differs, err := difference(admitted, found)
+	return differs == "", err
+}
+
+// Resume finds the objects of the plan that another runner of the run has created,
+// with one list per kind, so that Validate, Guard and Prepare send no request for
+// each. Objects that differ from the plan are not adopted. Resume is optional:
+// without it, each existing object is read and compared when it is needed.
+func (l *Launcher) Resume(ctx context.Context, plan Plan) error {
+	planned, err := plan.objects()
+	if err != nil {
+		return err
+	}
+	var requests []func() error
+	for _, k := range kinds() {
+		if k.name != podKind {
+			requests = append(requests, func() error { return l.resumeKind(ctx, k, plan.Run.ID, planned) })
+		}
+	}
+	if err := errors.Join(doAll(requests)...); err != nil {
+		return fmt.Errorf("could not list the objects of run %s: %w", plan.Run.ID, err)
+	}
+	return nil
+}
+
+// objects are all objects of the plan that the Launcher creates, by name.
+func (p Plan) objects() (map[preflight.Object]payload.Object, error) {
+	all := []payload.Object{guardPolicy(p.Run), guardBinding(p.Run)}
+	all = append(all, p.Supporting...)
+	for _, check := range p.Checks {
+		all = append(all, check.Job)
+	}
+	planned := make(map[preflight.Object]payload.Object, len(all))
+	for _, object := range all {
+		k, err := kindOf(object)
+		if err != nil {
+			return nil, err
+		}
+		planned[k.object(object)] = object
+	}
+	return planned, nil
+}
+
+// resumeKind adopts the existing objects of one kind that equal the planned ones. A
+// page is dropped when it has been compared, since whole objects are large.
+func (l *Launcher) resumeKind(ctx context.Context, k kind, runID string, planned map[preflight.Object]payload.Object) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return l.wholePage(ctx, k, options)
+	})
+	pages.PageBufferSize = 0
+	err := retry.Do(ctx, func(ctx context.Context) error {
+		return pages.EachListItem(ctx, ofRun(runID), func(item runtime.Object) error {
+			found, ok := item.(payload.Object)
+			if !ok {
+				return fmt.Errorf("unexpected %T", item)
+			}
+			name := k.object(found)
+			object := planned[name]
+			if object == nil || found.GetDeletionTimestamp() != nil {
+				return nil
+			}
+			differs, err := difference(object, found)
+			if err == nil && differs == "" {
+				l.note(l.created, runID, name, found.GetUID())
+				l.note(l.present, runID, name, found.GetUID())
+			}
+			return err
+		})
+	})
+	if errors.Is(err, errUnseen) {
+		return nil
+	}
+	return err
+}
