@@ -1,0 +1,125 @@
+package cvo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The reasons of a Problem.
+const (
+	ReasonInProgress = "PreflightInProgress"
+	ReasonBlocked    = "PreflightBlocked"
+	ReasonUndecided  = "PreflightUndecided"
+	ReasonMissing    = "PreflightMissing"
+	ReasonStale      = "PreflightStale"
+	// ReasonAccepted is that of a warning: the verdict rests on accepted findings.
+	ReasonAccepted = "PreflightAccepted"
+)
+
+// Problem is why an update may not start, or what CVO records when it does.
+type Problem struct {
+	// Reason is one of the constants.
+	Reason, Message string
+	// Warning is true for a problem that does not block.
+	Warning bool
+	// Nested is the cause, for the log of CVO.
+	Nested error
+}
+
+// timeout bounds one call: CVO cannot write the status of ClusterVersion meanwhile.
+const timeout = 2 * time.Second
+
+// Reader reads the records of the release that CVO would update to for a version.
+type Reader func(ctx context.Context, version string) (Records, error)
+
+// Gate is a precondition of CVO: Gate[precondition.ReleaseContext] implements
+// precondition.Precondition. All fields are required.
+type Gate[R any] struct {
+	// Version is the version of the update.
+	Version func(R) string
+	// Refuse converts a problem into CVO's error.
+	Refuse func(Problem) error
+	// Read reads the records.
+	Read Reader
+
+	reading atomic.Bool
+}
+
+// Name implements precondition.Precondition.
+func (*Gate[R]) Name() string { return "Preflight" }
+
+// Run implements precondition.Precondition: nil if the newest verdict on the update is
+// Ready and valid.
+func (g *Gate[R]) Run(ctx context.Context, release R) error {
+	if problem := judge(ctx, &g.reading, g.Read, g.Version(release)); problem != nil {
+		return g.Refuse(*problem)
+	}
+	return nil
+}
+
+// judge is the problem with an update; nil if there is none. The reader is called once
+// within the timeout, and not at all while a former call is pending.
+func judge(ctx context.Context, pending *atomic.Bool, read Reader, version string) *Problem {
+	if !pending.CompareAndSwap(false, true) {
+		return Records{}.problem(version, errors.New("a former call of the reader is pending"))
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	done := make(chan *Problem, 1)
+	go func() {
+		defer func() {
+			pending.Store(false)
+			if cause := recover(); cause != nil {
+				done <- Records{}.problem(version, fmt.Errorf("panic: %v", cause))
+			}
+		}()
+		records, err := read(ctx, version)
+		done <- records.problem(version, err)
+	}()
+	select {
+	case problem := <-done:
+		return problem
+	case <-ctx.Done():
+		return Records{}.problem(version, ctx.Err())
+	}
+}
+
+// problem is the problem with an update to the version; nil if there is none. The
+// failure is that of the reader.
+func (r Records) problem(version string, failure error) *Problem {
+	v, running := r.newest(version)
+	p := func(reason, text string) *Problem {
+		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Warning: reason == ReasonAccepted, Nested: failure}
+	}
+	switch valid := v != nil && v.isValid(time.Now()); {
+	case failure != nil:
+		return p(ReasonUndecided, "cannot be read from its record; see: oc preflight status")
+	case valid && v.Decision == "Ready" && len(v.Accepted) == 0:
+		return nil
+	case valid && v.Decision == "Ready":
+		return p(ReasonAccepted, "is Ready with accepted findings: "+names(v.Accepted))
+	case running:
+		return p(ReasonInProgress, "is in progress; see: oc preflight status")
+	case v == nil:
+		return p(ReasonMissing, "is not recorded; run: oc preflight run --to "+version)
+	case !valid:
+		return p(ReasonStale, "is out of date; run: oc preflight run --to "+version)
+	case v.Decision == "Blocked":
+		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status "+v.Run)
+	}
+	return p(ReasonUndecided, "is Undecided because of "+names(v.Undecided)+"; see: oc preflight status "+v.Run)
+}
+
+// names are the first five names in order.
+func names(all []string) string {
+	sorted := slices.Sorted(slices.Values(all))
+	if len(sorted) > 5 {
+		sorted = append(sorted[:5], "others")
+	}
+	return strings.Join(sorted, ", ")
+}

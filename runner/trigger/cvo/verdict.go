@@ -1,0 +1,77 @@
+package cvo
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+const (
+	// Namespace is the namespace of the records.
+	Namespace = "openshift-cluster-version"
+	// KeySecret is the Secret in Namespace with the key of the records, under "key".
+	KeySecret = "preflight-record-key"
+
+	domain = "preflight.openshift.io/verdict.mac/v1"
+	// maxVerdict bounds one verdict.json, in bytes.
+	maxVerdict = 256 << 10
+)
+
+// Records are the recorded runs of one release.
+type Records struct {
+	// Image is the pull spec of the release that CVO would update to, by digest.
+	Image string
+	// Key is the content of KeySecret; nil if there is none.
+	Key []byte
+	// Data is the field "data" of each ConfigMap that Selector selects.
+	Data []map[string]string
+}
+
+// Selector selects the ConfigMaps in Namespace that are records of a release, by the
+// first twelve digits of its digest.
+func Selector(image string) string {
+	_, digest, _ := strings.Cut(image, "@sha256:")
+	return "preflight.openshift.io/record,preflight.openshift.io/release=" + digest[:min(12, len(digest))]
+}
+
+// verdict has the fields of verdict.json (package runner/record) that are used.
+type verdict struct {
+	Run, Digest, Version, Phase, Decision string
+	CompletionTime, ValidUntil            string // RFC 3339, UTC
+	Blocking, Undecided, Accepted         []string
+}
+
+// newest is the complete run of the release with that version that ended last, nil
+// without one, and whether another run is in progress. Only authentic records count.
+func (r Records) newest(version string) (newest *verdict, running bool) {
+	_, digest, _ := strings.Cut(r.Image, "@")
+	for _, data := range r.Data {
+		var found verdict
+		switch text := data["verdict.json"]; {
+		case digest == "" || len(r.Key) == 0 || len(text) > maxVerdict:
+		case !hmac.Equal([]byte(data["verdict.mac"]), []byte(hex.EncodeToString(sum(sum(r.Key, domain), text)))):
+		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version:
+		case found.Phase == "Running":
+			running = true
+		case found.Phase == "Complete" && (newest == nil || found.CompletionTime > newest.CompletionTime):
+			newest = &found
+		}
+	}
+	return newest, running
+}
+
+// isValid reports whether the verdict is valid at that time.
+func (v *verdict) isValid(now time.Time) bool {
+	until, err := time.Parse(time.RFC3339, v.ValidUntil)
+	return err == nil && now.Before(until)
+}
+
+// sum is the HMAC-SHA256 of a text.
+func sum(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
