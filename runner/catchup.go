@@ -6,8 +6,9 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
 const (

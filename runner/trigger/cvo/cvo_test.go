@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os/exec"
 	"reflect"
 	"strings"
@@ -68,9 +69,7 @@ func record(changes map[string]any) map[string]string {
 		"completionTime": now.Add(-time.Minute).Format(time.RFC3339), "validUntil": now.Add(time.Hour).Format(time.RFC3339),
 		"blocking": []string{}, "undecided": []string{}, "accepted": []string{}, "selection": "{}",
 	}
-	for name, value := range changes {
-		fields[name] = value
-	}
+	maps.Copy(fields, changes)
 	text, err := json.Marshal(fields)
 	if err != nil {
 		panic(err)
@@ -153,7 +152,7 @@ func TestGate(t *testing.T) {
 			return cvo.Records{}, errors.New("connection to 192.0.2.1:6443 refused after 1.2s")
 		}, reason: "PreflightUndecided", message: "the preflight of 4.19.1 cannot be read from its record; see: oc preflight status"},
 		"Panic": {why: "a panic would end CVO", read: func(context.Context, string) (cvo.Records, error) { panic("bug") }, reason: "PreflightUndecided"},
-		"Slow": {why: "CVO cannot write the status of ClusterVersion meanwhile", read: func(ctx context.Context, _ string) (cvo.Records, error) {
+		"Slow": {why: "CVO cannot write the status of ClusterVersion meanwhile", read: func(context.Context, string) (cvo.Records, error) {
 			select {} // not even the end of its context
 		}, reason: "PreflightUndecided"},
 	}
@@ -278,7 +277,7 @@ func TestSelector(t *testing.T) {
 // CVO links this module: any requirement could lift the version of another.
 func TestStandardLibraryOnly(t *testing.T) {
 	t.Parallel()
-	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
+	list := exec.CommandContext(context.Background(), "go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	list.Env = append(list.Environ(), "GOWORK=off")
 	output, err := list.Output()
 	if err != nil {

@@ -39,9 +39,16 @@ func Selector(image string) string {
 
 // verdict has the fields of verdict.json (package runner/record) that are used.
 type verdict struct {
-	Run, Digest, Version, Phase, Decision string
-	CompletionTime, ValidUntil            string // RFC 3339, UTC
-	Blocking, Undecided, Accepted         []string
+	Run            string   `json:"run"`
+	Digest         string   `json:"digest"`
+	Version        string   `json:"version"`
+	Phase          string   `json:"phase"`
+	Decision       string   `json:"decision"`
+	CompletionTime string   `json:"completionTime"` // RFC 3339, UTC
+	ValidUntil     string   `json:"validUntil"`
+	Blocking       []string `json:"blocking"`
+	Undecided      []string `json:"undecided"`
+	Accepted       []string `json:"accepted"`
 }
 
 // newest is the complete run of the release with that version that ended last, nil
