@@ -91,6 +91,10 @@ type Record struct {
 	// StartTime and CompletionTime are by the clock of the API server, to the second.
 	// CompletionTime is zero while the run is in progress.
 	StartTime, CompletionTime time.Time
+	// Authentication is the result of the verification of the record. Unless it is
+	// Authentic, Decision, Results, Report and Fingerprint are empty, and the other
+	// fields may have been edited.
+	Authentication Authentication
 	// Decision is that of the verdict; empty if there is none.
 	Decision string
 	// Results are the recorded results, one per check, sorted by check.
