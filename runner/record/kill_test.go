@@ -67,7 +67,7 @@ func life(ctx context.Context, store *record.Store, intent record.Intent) error 
 		}
 	}
 	report := []byte(incompressible(0, 400<<10).Findings[0].Message)
-	return held.Finish(ctx, record.Ending{Phase: record.Complete, Decision: "Ready", Report: report})
+	return held.Finish(ctx, record.Ending{Phase: record.Complete, Verdict: ready(), Report: report})
 }
 
 // A run that is killed at any of its writes is completed by the next process.

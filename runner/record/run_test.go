@@ -184,7 +184,7 @@ func TestDetach(t *testing.T) {
 	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
 		t.Errorf("want a run in progress without a holder, got phase %s, holder %q", detached.Phase, detached.Holder)
 	}
-	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"}); err == nil {
+	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()}); err == nil {
 		t.Error("a released run was ended")
 	}
 	second := begin(t, record.New(api), again(intent))
