@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 			reason: "an accepted name without a bypass of its finding", stored: `{` + head + `,"verdict":{"decision":"Ready","accepted":["Etcd.Space"]},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
 			err: "its decision is Ready, but its findings make it Blocked",
 		},
-		"Large":      {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Large": {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
 		"Bomb": {
 			reason: "YAML that grows when it is read", stored: bomb(),
 			err: "this is no report",

@@ -102,6 +102,8 @@ func awaitAbandoned(t *testing.T, store *record.Store, id string) record.Record 
 	return last
 }
 
+func authentic() record.Authentication { return record.Authentication{State: record.Authentic} }
+
 // ready is the verdict of a run without findings that count.
 func ready() verdict.Verdict { return verdict.Verdict{Decision: verdict.Ready} }
 

@@ -197,13 +197,11 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 func fromLabels(object *corev1.ConfigMap) Record {
 	return Record{
 		Intent: Intent{ID: object.Labels[labelRecord]}, Phase: Phase(object.Labels[labelPhase]),
-		StartTime: object.CreationTimestamp.UTC(), Authentication: unreadableHeader(object),
+		StartTime: object.CreationTimestamp.UTC(), Authentication: unauthentic(object.Name, causeUnreadable),
 	}
 }
 
-func unreadableHeader(object *corev1.ConfigMap) Authentication {
-	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q is unreadable", object.Name)}
-}
+const causeUnreadable = "is unreadable"
 
 func (p Phase) final() bool { return p == Complete || p == Interrupted || p == Canceled }
 

@@ -133,7 +133,7 @@ func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Res
 // part decodes the chunk of an object; nil if it does not exist.
 func (r *reader) part(object *corev1.ConfigMap, name, id string) part {
 	if object == nil {
-		return part{authentication: Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q does not exist", name)}}
+		return part{authentication: unauthentic(name, "does not exist")}
 	}
 	verified := r.key.verify(object, id, r.owner)
 	if verified.State != Authentic {

@@ -97,18 +97,20 @@ func (l loadedKey) authentication() Authentication {
 // verify verifies the MAC of a header or part of the run; header is the UID of the
 // header.
 func (l loadedKey) verify(object *corev1.ConfigMap, id string, header types.UID) Authentication {
-	cause := ""
 	switch mac := object.Data[keyMAC]; {
 	case mac == "":
-		cause = "has no MAC"
+		return unauthentic(object.Name, "has no MAC")
 	case l.key == nil:
 		return l.without
 	case !hmac.Equal([]byte(mac), []byte(l.key.sum(domainRecord, canonical(object, id, header)))):
-		cause = "has a MAC that does not match its content"
-	default:
-		return Authentication{State: Authentic}
+		return unauthentic(object.Name, "has a MAC that does not match its content")
 	}
-	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q %s", object.Name, cause)}
+	return Authentication{State: Authentic}
+}
+
+// unauthentic is the result for a ConfigMap.
+func unauthentic(name, cause string) Authentication {
+	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q %s", name, cause)}
 }
 
 // canonical is the content that a MAC covers: the object, the run, the UID of its

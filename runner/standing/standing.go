@@ -69,10 +69,9 @@ func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (
 		}
 		return stored, nil
 	}
-	if recorded.Verified() != nil {
-		return stored, nil // it has no verdict that could end
+	if recorded.Authentication.State == record.Authentic { // others have no verdict that could end
+		stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
 	}
-	stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
 	return stored, nil
 }
 
