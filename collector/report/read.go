@@ -49,7 +49,7 @@ func Read(r io.Reader) (Report, error) {
 // consistent returns an error if the decision contradicts the findings. A run that has
 // not completed may be Undecided whatever its findings are.
 func (r Report) consistent() error {
-	stated, folded := r.Verdict.Decision, verdict.Refold(r.Findings, r.Expected, r.Verdict.Forced).Decision
+	stated, folded := r.Verdict.Decision, r.Verdict.Refold(r.Findings, r.Expected).Decision
 	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided && folded == verdict.Ready {
 		return nil
 	}

@@ -103,9 +103,9 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	return verdict, folded
 }
 
-// Refold makes the verdict again from findings with their recorded bypasses. A forced
-// verdict is Ready as soon as no finding counts.
-func Refold(findings []finding.Finding, expected Expectation, forced bool) Verdict {
+// Refold makes the verdict again, as forced as v is, from findings with their recorded
+// bypasses. A forced verdict is Ready as soon as no finding counts.
+func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdict {
 	accepted := map[string]string{}
 	for _, f := range findings {
 		if f.Bypass != nil && f.Bypass.By == finding.ByAcceptedRisk {
@@ -113,8 +113,8 @@ func Refold(findings []finding.Finding, expected Expectation, forced bool) Verdi
 		}
 	}
 	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted})
-	verdict.Forced = forced
-	if forced {
+	verdict.Forced = v.Forced
+	if v.Forced {
 		verdict.Decision = verdict.decide()
 	}
 	return verdict

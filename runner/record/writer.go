@@ -405,10 +405,9 @@ func (w *writer) resume(ctx context.Context) ([]Result, error) {
 // replace discards a header whose content cannot be used: the run continues as it is
 // intended, from the time at which the header was created, and without results, which
 // are read from the Jobs again.
-func (w *writer) replace(object *corev1.ConfigMap, intended header, because Authentication) []Result {
+func (w *writer) replace(object *corev1.ConfigMap, intended header, because Authentication) {
 	intended.record.StartTime, intended.record.Authentication = object.CreationTimestamp.UTC(), because
 	w.content, w.log = intended, resultLog{}
-	return nil
 }
 
 // load reads an existing record, unless it is unreadable or not authentic.
@@ -419,14 +418,16 @@ func (w *writer) load(ctx context.Context, object *corev1.ConfigMap, intended he
 	case errors.As(err, &unknown):
 		return nil, unknown
 	case err != nil:
-		return w.replace(object, intended, unauthentic(object.Name, causeUnreadable)), nil
+		w.replace(object, intended, unauthentic(object.Name, causeUnreadable))
+		return nil, nil //nolint:nilerr // the header is written again
 	case found.record.ID != intended.record.ID: // names have only the first digits of an ID
 		return nil, fmt.Errorf("run %s exists, whose ID has the same first digits: retry with another ID", found.record.ID)
 	case found.record.Phase.final():
 		return nil, errMoved
 	}
 	if of := w.key.verify(object, found.record.ID, object.UID); of.State != Authentic {
-		return w.replace(object, intended, of), nil
+		w.replace(object, intended, of)
+		return nil, nil
 	}
 	reader := reader{store: w.store, key: w.key}
 	results, err := reader.results(ctx, found, object.UID)
