@@ -306,7 +306,7 @@ func TestTimesAreBounded(t *testing.T) {
 			}
 		}
 		head.Data["run.yaml"] = strings.Join(lines, "\n")
-		sealed(theKey(t), head, intent.ID, string(head.UID)) // by someone who has the key
+		sealed(theKey(t), head, intent.ID, string(head.UID)) // as a process that has the key
 	})
 	got := get(t, intent.ID)
 	if got.Verified() != nil || got.StartTime.Year() > 2900 || got.CompletionTime.Year() > 2900 {
