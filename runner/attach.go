@@ -14,7 +14,8 @@ import (
 // Attach waits for a recorded run that is in progress, and continues it when the
 // process that held it is gone: its release, and what it covers. Of options, what
 // selects checks is that of the run. A run that has ended is an error, a
-// *record.NotRunningError; id may be a prefix of an ID.
+// *record.NotRunningError, and so is one whose record is not authentic, a
+// *record.UnauthenticError; id may be a prefix of an ID.
 func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Options) (report.Report, error) {
 	run, err := record.New(cluster.Kubernetes).Get(ctx, id)
 	if err != nil {
@@ -22,6 +23,9 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 	}
 	if run.Phase != record.Running {
 		return report.Report{}, &record.NotRunningError{ID: run.ID, Phase: run.Phase}
+	}
+	if err := run.Verified(); err != nil {
+		return report.Report{}, err // what it covers may have been edited
 	}
 	var covered selection
 	if err := json.Unmarshal([]byte(run.Selection), &covered); err != nil {

@@ -145,5 +145,5 @@ func endingOf(decided report.Report) (record.Ending, error) {
 	if err != nil {
 		return record.Ending{}, fmt.Errorf("the report cannot be recorded: %w", err)
 	}
-	return record.Ending{Phase: record.Phase(decided.Run.Phase), Decision: string(decided.Verdict.Decision), Report: text}, nil
+	return record.Ending{Phase: record.Phase(decided.Run.Phase), Verdict: decided.Verdict, Report: text}, nil
 }

@@ -42,6 +42,9 @@ func join(ctx context.Context, p plan) (run, error) {
 	}
 	h := held{plan: p, records: records, record: begun, results: settledResults(begun.Record())}
 	p.progress.Started(begun.Record().ID)
+	if err := begun.Record().Verified(); err != nil {
+		p.progress.step("%v; no recorded results are used", err)
+	}
 	if begun.Resumed() {
 		p.progress.step("continuing run %s: %d of %d checks have reported", begun.Record().ID, len(h.results), len(begun.Record().Checks))
 		return h, nil
@@ -65,7 +68,11 @@ func claim(ctx context.Context, p plan, records *record.Store) (*record.Held, re
 		p.progress.Started(busy.ID)
 		p.progress.step("run %s of this release is held by %s: waiting for its result", busy.ID, busy.Holder)
 		finished, err := records.Follow(ctx, busy.ID, resultsOf(p.progress))
-		if !errors.Is(err, record.ErrAbandoned) {
+		switch {
+		case err == nil && finished.Verified() != nil:
+			p.progress.step("%v; the preflight is run again", finished.Verified())
+			continue
+		case !errors.Is(err, record.ErrAbandoned):
 			return nil, finished, err
 		}
 		p.progress.step("run %s was abandoned by %s: taking it over", busy.ID, busy.Holder)
@@ -129,14 +136,21 @@ type reuse struct {
 	until time.Time
 }
 
-// reusable finds the last complete run of the release, if all its checks passed
-// and still hold. Everything that may have been fixed since is checked again.
+// reusable finds the last complete run of the release, if its record is authentic and
+// all its checks passed and still hold. Everything that may have been fixed since is checked again.
 func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) {
 	if p.options.Rerun || len(p.draft.Checks) == 0 {
 		return reuse{}, false
 	}
 	last, found, err := records.Latest(ctx, p.intent(""))
-	if err != nil || !found || !covers(last, p) {
+	if err != nil || !found {
+		return reuse{}, false
+	}
+	if err := last.Verified(); err != nil {
+		p.progress.step("%v; its results are not used", err)
+		return reuse{}, false
+	}
+	if !covers(last, p) {
 		return reuse{}, false
 	}
 	stored, err := standing.Stored(last)
@@ -179,6 +193,9 @@ type followed struct {
 // conduct implements run: the findings of the other process are judged by what
 // this user accepts.
 func (f followed) conduct(context.Context, context.Context) (report.Report, error) {
+	if err := f.finished.Verified(); err != nil {
+		return report.Report{}, err
+	}
 	stored, err := standing.Stored(f.finished)
 	if err != nil {
 		return report.Report{}, err

@@ -16,7 +16,7 @@ import (
 // for every release and that image mode. The rules of a release's roles come on
 // top; [Listing] has them for one release.
 func RunNeeds(images image.Mode) access.Needs {
-	return Options{Images: images}.readingNeeds().And(record.Needs()).And(launch.AnyNeeds())
+	return Options{Images: images}.readingNeeds().And(record.Needs()).And(record.KeyNeeds()).And(launch.AnyNeeds())
 }
 
 // ChecksNeeds are the permissions of Checks.
@@ -90,7 +90,7 @@ func (o Options) writingNeeds(draft launch.Draft) access.Needs {
 	case o.NoJobs:
 		return access.Needs{}
 	case len(draft.Checks) == 0:
-		return record.Needs()
+		return record.Needs().And(record.KeyNeeds())
 	}
-	return record.Needs().And(draft.Needs())
+	return record.Needs().And(record.KeyNeeds()).And(draft.Needs())
 }

@@ -17,7 +17,7 @@ const maxStored = 64 << 20
 
 // Read reads a report that was written as JSON or YAML. Fields that it does not
 // know are ignored. Anything else than a report of this APIVersion with a
-// decision is an error: what cannot be read is not taken for a verdict.
+// decision is an error, and so is a decision that its findings do not make.
 func Read(r io.Reader) (Report, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxStored+1))
 	if err != nil {
@@ -38,9 +38,22 @@ func Read(r io.Reader) (Report, error) {
 	}
 	switch stored.Verdict.Decision {
 	case verdict.Ready, verdict.Blocked, verdict.Undecided:
+		if err := stored.consistent(); err != nil {
+			return Report{}, err
+		}
 		return stored, nil
 	}
 	return Report{}, fmt.Errorf("this report has no verdict: its decision is %q", stored.Verdict.Decision)
+}
+
+// consistent returns an error if the decision contradicts the findings. A run that has
+// not completed may be Undecided whatever its findings are.
+func (r Report) consistent() error {
+	stated, folded := r.Verdict.Decision, r.Verdict.Refold(r.Findings, r.Expected).Decision
+	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided && folded == verdict.Ready {
+		return nil
+	}
+	return fmt.Errorf("the report contradicts itself: its decision is %s, but its findings make it %s", stated, folded)
 }
 
 // asJSON turns YAML into JSON, and leaves JSON alone.

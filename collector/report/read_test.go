@@ -38,9 +38,9 @@ func TestRead(t *testing.T) {
 		err    string
 	}{
 		"UnknownFields": {
-			reason: "a newer tool adds fields", stored: `{` + head + `,"verdict":{"decision":"Ready","mood":"good"},"weather":{}}`,
+			reason: "a newer tool adds fields", stored: `{` + head + `,"verdict":{"decision":"Ready","mood":"good"},"expected":{"checks":1,"reported":1},"weather":{}}`,
 		},
-		"YAML":  {reason: "people write YAML", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  decision: Blocked\n"},
+		"YAML":  {reason: "people write YAML", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  decision: Undecided\n"},
 		"Empty": {reason: "an interrupted redirection leaves that", err: `this is no report: its kind is "", not "PreflightReport"`},
 		"Text": {
 			reason: "the text format is not made to be read back", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
@@ -52,7 +52,30 @@ func TestRead(t *testing.T) {
 		"Version":    {reason: "fields may mean something else there", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
 		"Types":      {reason: "a field of another type", stored: `{` + head + `,"findings":7}`, err: "this is no report: json: cannot unmarshal"},
 		"NoDecision": {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
-		"Large":      {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Forged": {
+			reason: "the decision was edited", stored: `{` + head + `,"run":{"phase":"Complete"},"verdict":{"decision":"Ready"},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
+			err: "the report contradicts itself: its decision is Ready, but its findings make it Blocked",
+		},
+		"Unreported": {
+			reason: "a check has not reported", stored: `{` + head + `,"verdict":{"decision":"Ready"},"expected":{"checks":2,"reported":1}}`,
+			err: "its decision is Ready, but its findings make it Undecided",
+		},
+		"Pessimistic": {
+			reason: "a complete run decides", stored: `{` + head + `,"run":{"phase":"Complete"},"verdict":{"decision":"Undecided"},"expected":{"checks":1,"reported":1}}`,
+			err: "its decision is Undecided, but its findings make it Ready",
+		},
+		"Interrupted": {
+			reason: "the built-in checks had not reported", stored: `{` + head + `,"run":{"phase":"Interrupted"},"verdict":{"decision":"Undecided"},"expected":{"checks":1,"reported":1}}`,
+		},
+		"ForcedWithoutBypass": {
+			reason: "force bypasses each finding that blocks", stored: `{` + head + `,"verdict":{"decision":"Ready","forced":true},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
+			err: "its decision is Ready, but its findings make it Blocked",
+		},
+		"AcceptedByList": {
+			reason: "an accepted name without a bypass of its finding", stored: `{` + head + `,"verdict":{"decision":"Ready","accepted":["Etcd.Space"]},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
+			err: "its decision is Ready, but its findings make it Blocked",
+		},
+		"Large": {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
 		"Bomb": {
 			reason: "YAML that grows when it is read", stored: bomb(),
 			err: "this is no report",

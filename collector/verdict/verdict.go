@@ -103,6 +103,23 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	return verdict, folded
 }
 
+// Refold makes the verdict again, as forced as v is, from findings with their recorded
+// bypasses. A forced verdict is Ready as soon as no finding counts.
+func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdict {
+	accepted := map[string]string{}
+	for _, f := range findings {
+		if f.Bypass != nil && f.Bypass.By == finding.ByAcceptedRisk {
+			accepted[f.Name] = f.Bypass.Detail
+		}
+	}
+	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted})
+	verdict.Forced = v.Forced
+	if v.Forced {
+		verdict.Decision = verdict.decide()
+	}
+	return verdict
+}
+
 func (v *Verdict) count(f finding.Finding) {
 	switch f.Effect {
 	case finding.EffectBlocks:

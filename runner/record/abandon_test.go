@@ -109,7 +109,7 @@ func TestFormerHolder(t *testing.T) {
 		}},
 		"Finishes": {reason: "only the new holder may end the run", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
-			return former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{}`)})
+			return former.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: []byte(`{}`)})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestFormerHolder(t *testing.T) {
 				t.Errorf("%s, but got %v", tc.reason, err)
 			}
 			former.Put(aResult("Later.Check"))
-			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"})} {
+			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()})} {
 				if err == nil {
 					t.Errorf("%s, but the former holder can end the run", tc.reason)
 				}

@@ -23,9 +23,12 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err != nil {
 		return err
 	}
-	content.record.Phase, content.record.Decision = ending.Phase, ending.Decision
+	content.record.Phase, content.record.Decision = ending.Phase, string(ending.Verdict.Decision)
 	w := &writer{
-		maps: s.maps(), get: s.get, owned: func(context.Context) error { return nil }, nonce: uuid.NewString(), lock: newLock(), content: content,
+		store: s, owned: func(context.Context) error { return nil }, nonce: uuid.NewString(), lock: newLock(), content: content,
+	}
+	if err := w.loadKey(ctx); err != nil {
+		return err
 	}
 	created, err := w.create(ctx)
 	if err == nil && !created {
@@ -34,7 +37,7 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
 	}
-	if err := w.finish(ctx, ending.Phase, ending.Decision, packed); err != nil {
+	if err := w.finish(ctx, ending, packed); err != nil {
 		return err
 	}
 	s.prune(ctx)

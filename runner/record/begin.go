@@ -194,13 +194,20 @@ func (s *Store) open(ctx context.Context, claim *claim, content header) (*Held, 
 	content.record.ID = claim.id
 	held := &Held{
 		store: s, claim: claim, resumed: begun, pending: make(chan struct{}, 1),
-		writer: &writer{maps: s.maps(), get: s.get, owned: claim.owned, nonce: claim.nonce, lock: newLock(), content: content},
+		writer: &writer{store: s, owned: claim.owned, nonce: claim.nonce, lock: newLock(), content: content},
+	}
+	if err := held.writer.loadKey(ctx); err != nil {
+		return held, err
 	}
 	if !begun {
 		// The ID is new, unless the intent is that of a run in progress.
 		created, err := held.writer.create(ctx)
+		if created && err == nil {
+			err = held.writer.sealNew(ctx)
+		}
 		if created || err != nil {
 			held.record = held.writer.content.record
+			held.record.Authentication = held.writer.key.authentication()
 			return held, err
 		}
 	}

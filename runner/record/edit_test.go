@@ -126,7 +126,10 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 		}},
 		"Open": {reason: "the results in the part are kept", parts: true, damage: func(t *testing.T, id string) {
 			t.Helper()
-			edit(t, headName(id), func(head *corev1.ConfigMap) { head.BinaryData["results.gz"] = []byte("garbage") })
+			edit(t, headName(id), func(head *corev1.ConfigMap) {
+				head.BinaryData["results.gz"] = []byte("garbage")
+				sealed(theKey(t), head, id, string(head.UID))
+			})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,20 +164,23 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 	}
 }
 
-// An unreadable report must be an error, never an empty report.
+// An unreadable report must be an error or that of a record that is not authentic,
+// never an empty report.
 func TestEditOfReport(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		damage func(t *testing.T, id string)
+		// unauthentic is true where that is reported instead of an error.
+		unauthentic bool
 	}{
 		"Part": {reason: "a part of the report is missing", damage: func(t *testing.T, id string) { t.Helper(); deleteMap(t, partName(id, 3)) }},
-		"PartChanged": {reason: "a part of the report was changed", damage: func(t *testing.T, id string) {
+		"PartChanged": {reason: "a part of the report was changed", unauthentic: true, damage: func(t *testing.T, id string) {
 			t.Helper()
 			edit(t, partName(id, 3), func(part *corev1.ConfigMap) { part.BinaryData["part.gz"][100] ^= 1 })
 		}},
 		"Head": {reason: "the header was changed", damage: func(t *testing.T, id string) { t.Helper(); edit(t, headName(id), garbage) }},
-		"Bomb": {reason: "the report exceeds its bound", damage: func(t *testing.T, id string) {
+		"Bomb": {reason: "the report exceeds its bound", unauthentic: true, damage: func(t *testing.T, id string) {
 			t.Helper()
 			packed := bomb(t, 65)
 			edit(t, partName(id, 2), func(part *corev1.ConfigMap) { part.BinaryData["part.gz"] = packed })
@@ -188,6 +194,14 @@ func TestEditOfReport(t *testing.T) {
 			}
 			tc.damage(t, intent.ID)
 			store := record.New(api)
+			if tc.unauthentic {
+				got, err := store.Get(t.Context(), intent.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantUnauthentic(t, tc.reason, got, record.Unauthentic, "does not match")
+				return
+			}
 			if _, err := store.Get(t.Context(), intent.ID); err == nil || !strings.Contains(err.Error(), intent.ID) {
 				t.Errorf("%s, but got %v", tc.reason, err)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -101,10 +102,15 @@ func awaitAbandoned(t *testing.T, store *record.Store, id string) record.Record 
 	return last
 }
 
+func authentic() record.Authentication { return record.Authentication{State: record.Authentic} }
+
+// ready is the verdict of a run without findings that count.
+func ready() verdict.Verdict { return verdict.Verdict{Decision: verdict.Ready} }
+
 // finish ends a held run.
 func finish(t *testing.T, held *record.Held) {
 	t.Helper()
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"}}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"}}); err != nil {
 		t.Fatalf("could not finish: %v", err)
 	}
 }

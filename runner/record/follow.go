@@ -42,7 +42,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Recor
 	}
 	watching, fail := context.WithCancelCause(ctx)
 	f := &follower{
-		store: s, id: id, reader: reader{get: s.get}, each: each, record: Record{Intent: Intent{ID: id}},
+		store: s, id: id, reader: reader{store: s}, each: each, record: Record{Intent: Intent{ID: id}},
 		changed: make(chan struct{}, 1), fail: fail,
 	}
 	var watches sync.WaitGroup

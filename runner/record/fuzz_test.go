@@ -2,8 +2,6 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
 	"net/http"
 	"path"
 	"testing"
@@ -19,6 +17,8 @@ import (
 )
 
 const fuzzID = "01234567-89ab-4cde-8f01-23456789abcd"
+
+func fuzzKey() []byte { return bytes.Repeat([]byte{7}, 32) }
 
 // canned responds like an API server with these ConfigMaps only.
 func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
@@ -38,11 +38,12 @@ func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 		switch path.Base(r.URL.Path) {
 		case "configmaps":
 			response, code = all, http.StatusOK
+		case record.KeySecret:
+			response, code = &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Data: map[string][]byte{"key": fuzzKey()}}, http.StatusOK
 		case "leases":
 			response, code = &coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{Kind: "LeaseList", APIVersion: "coordination.k8s.io/v1"}}, http.StatusOK
 		}
-		body, err := json.Marshal(response)
-		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+		return respond(r, response, code)
 	})})
 	if err != nil {
 		t.Fatal(err)
@@ -51,22 +52,22 @@ func canned(t *testing.T, objects ...*corev1.ConfigMap) *record.Store {
 }
 
 func aHead(header string, binary map[string][]byte) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
+	return sealed(fuzzKey(), &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: record.Namespace, Name: headName(fuzzID), UID: "uid", CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
 			Labels: map[string]string{"preflight.openshift.io/record": fuzzID, "preflight.openshift.io/phase": "Running"},
 		},
 		Data: map[string]string{"format": "1", "run.yaml": header}, BinaryData: binary,
-	}
+	}, fuzzID, "uid")
 }
 
 func aPart(n int, data []byte) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
+	return sealed(fuzzKey(), &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: partName(fuzzID, n)},
 		BinaryData: map[string][]byte{"part.gz": data},
-	}
+	}, fuzzID, "uid")
 }
 
 const header = "id: " + fuzzID + "\nphase: Running\nresultParts: 1\n"
@@ -104,6 +105,9 @@ func FuzzHead(f *testing.F) {
 		store := canned(t, aHead(header, map[string][]byte{"checks.gz": checks, "results.gz": results, "report.gz": report}), aPart(1, results))
 		got, err := store.Get(t.Context(), fuzzID)
 		soundly(t, got, err)
+		if err == nil && got.Verified() != nil {
+			t.Errorf("a sealed record is not authentic: %v", got.Verified())
+		}
 		listed, errListed := store.List(t.Context())
 		if errListed != nil || len(listed) != 1 || listed[0].ID != fuzzID {
 			t.Errorf("an unreadable run is not listed: %v, %v", listed, errListed)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -41,6 +42,8 @@ const (
 type header struct {
 	// record is without Results, Report and Fingerprint.
 	record Record
+	// verdict is that of an ended run; it is written, and not read again.
+	verdict verdict.Verdict
 	// reported counts the recorded results.
 	reported int
 	// checks, results and report are compressed: the results of the open chunk, and a
@@ -93,13 +96,17 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	if err != nil {
 		return nil, fmt.Errorf("could not encode the record: %w", err)
 	}
+	decided, err := h.verdictJSON()
+	if err != nil {
+		return nil, err
+	}
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: headerName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
 			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
-		Data:       map[string]string{keyFormat: format, keySummary: string(text)},
+		Data:       map[string]string{keyFormat: format, keySummary: string(text), keyVerdict: decided},
 		BinaryData: map[string][]byte{},
 	}
 	if r.Decision != "" {
@@ -131,7 +138,7 @@ func parse(object *corev1.ConfigMap) (header, error) {
 	if err := decoded.validate(object); err != nil {
 		return header{}, err
 	}
-	record, err := decoded.record(object.CreationTimestamp.Time)
+	record, err := decoded.record(object)
 	if err != nil {
 		return header{}, err
 	}
@@ -161,18 +168,22 @@ func (s summary) validate(of *corev1.ConfigMap) error {
 	return nil
 }
 
-// record converts the summary of a run that was created at that time.
-func (s summary) record(created time.Time) (Record, error) {
+// record converts the summary of a header. Its times are bounded by those that the API
+// server has recorded for the object.
+func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 	start, err := parseTime(s.StartTime)
 	if err != nil {
 		return Record{}, err
 	}
-	if start.IsZero() {
-		start = created.UTC()
+	if created := of.CreationTimestamp.UTC(); start.IsZero() || start.After(created) {
+		start = created
 	}
 	end, err := parseTime(s.CompletionTime)
 	if err != nil {
 		return Record{}, err
+	}
+	if written := lastWrite(of).UTC(); end.After(written) {
+		end = written
 	}
 	return Record{
 		Intent: Intent{
@@ -186,9 +197,11 @@ func (s summary) record(created time.Time) (Record, error) {
 func fromLabels(object *corev1.ConfigMap) Record {
 	return Record{
 		Intent: Intent{ID: object.Labels[labelRecord]}, Phase: Phase(object.Labels[labelPhase]),
-		StartTime: object.CreationTimestamp.UTC(), Decision: object.Labels[labelDecision],
+		StartTime: object.CreationTimestamp.UTC(), Authentication: unauthentic(object.Name, causeUnreadable),
 	}
 }
+
+const causeUnreadable = "is unreadable"
 
 func (p Phase) final() bool { return p == Complete || p == Interrupted || p == Canceled }
 

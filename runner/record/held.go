@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/openshift/update-preflight/collector/verdict"
 )
 
 const (
@@ -180,8 +182,8 @@ func (h *Held) checkOwner(err error) error {
 type Ending struct {
 	// Phase is one of the final phases.
 	Phase Phase
-	// Decision is that of the verdict, a valid label value; empty if there is none.
-	Decision string
+	// Verdict is that of the report; its decision is empty if there is none.
+	Verdict verdict.Verdict
 	// Report is JSON of at most 64 MiB; nil if there is none.
 	Report []byte
 	// Fingerprint is the state of the cluster to which the verdict applies.
@@ -208,7 +210,7 @@ func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	if err := h.lost(); err != nil {
 		return err
 	}
-	if err := h.checkOwner(h.writer.finish(ctx, ending.Phase, ending.Decision, packed)); err != nil {
+	if err := h.checkOwner(h.writer.finish(ctx, ending, packed)); err != nil {
 		return err
 	}
 	h.stop(errReleased)

@@ -67,14 +67,16 @@ func life(ctx context.Context, store *record.Store, intent record.Intent) error 
 		}
 	}
 	report := []byte(incompressible(0, 400<<10).Findings[0].Message)
-	return held.Finish(ctx, record.Ending{Phase: record.Complete, Decision: "Ready", Report: report})
+	return held.Finish(ctx, record.Ending{Phase: record.Complete, Verdict: ready(), Report: report})
 }
 
 // A run that is killed at any of its writes is completed by the next process.
 func TestKilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
-	// The lease, the header, a part of results, two of the report, the end, the lease.
-	const writes = 7
+	// The lease, the header and its MAC, a part of results, two of the report, the end,
+	// the lease.
+	const writes = 8
+	finish(t, begin(t, record.New(api), newIntent())) // the key exists
 	for at := range writes + 1 {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d,served=%v", at, after), func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				if err == nil {
 					t.Fatalf("want an error after %s", last)
 				}
-				ended := at > 5 || at == 5 && after
+				ended := at > 6 || at == 6 && after
 				if got, err := record.New(api).Get(t.Context(), intent.ID); err == nil && (got.Phase != record.Running) != ended {
 					t.Errorf("killed at %s, the run has phase %s", last, got.Phase)
 				}

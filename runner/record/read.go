@@ -49,11 +49,16 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 }
 
 // List returns the records of all runs, newest first, without results, reports and
-// fingerprints. Of an unreadable record it returns what its labels have.
+// fingerprints. Only headers are verified. Of an unreadable record it returns what its
+// labels have.
 func (s *Store) List(ctx context.Context) ([]Record, error) {
 	headers, err := s.listHeaders(ctx, labelRecord)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
+	}
+	key, err := s.readKey(ctx)
+	if err != nil {
+		return nil, err
 	}
 	leases, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
 		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: labelRecord})
@@ -67,10 +72,7 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 	}
 	records := make([]Record, 0, len(headers))
 	for i := range headers {
-		record := fromLabels(&headers[i])
-		if found, err := parse(&headers[i]); err == nil {
-			record = found.record
-		}
+		record := key.listed(&headers[i])
 		if !record.Phase.final() {
 			record.Holder, record.HolderExpiry = holderOf(held[record.ID]), expiryOf(held[record.ID])
 		}
@@ -80,6 +82,20 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 		return cmp.Or(b.StartTime.Compare(a.StartTime), strings.Compare(a.ID, b.ID))
 	})
 	return records, nil
+}
+
+// listed is the record of a header, without results and report.
+func (l loadedKey) listed(object *corev1.ConfigMap) Record {
+	found, err := parse(object)
+	if err != nil {
+		return fromLabels(object)
+	}
+	record := found.record
+	record.Authentication = l.verify(object, record.ID, object.UID)
+	if record.Authentication.State != Authentic {
+		record.Decision = ""
+	}
+	return record
 }
 
 // Latest returns the newest complete run with the target and the selection of the
@@ -106,7 +122,7 @@ func (s *Store) Latest(ctx context.Context, intent Intent) (Record, bool, error)
 }
 
 func (s *Store) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
-	return readWith(ctx, &reader{get: s.get}, object)
+	return readWith(ctx, &reader{store: s}, object)
 }
 
 func readWith(ctx context.Context, reader *reader, object *corev1.ConfigMap) (Record, error) {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,33 +14,71 @@ import (
 // reader reads a record with its parts. A part with results never changes, so it is
 // read once.
 type reader struct {
-	get   func(ctx context.Context, name string) (*corev1.ConfigMap, error)
+	store *Store
+	// key is the key of the last read.
+	key   loadedKey
 	owner types.UID
 	parts []part
 	used  budget
 }
 
-// part is a full chunk with its results; empty if it is unreadable.
+// part is a full chunk with its results; empty if it is unreadable or not authentic.
 type part struct {
-	chunk   []byte
-	results []Result
+	chunk          []byte
+	results        []Result
+	authentication Authentication
 }
 
 // read returns the record with this header. Unreadable results are omitted, since they
-// can be read from their Jobs again. The report of an ended run must be readable.
+// can be read from their Jobs again. The report of an ended run must be readable. Of a
+// record that is not authentic, only the metadata is returned.
 func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, error) {
 	found, err := parse(object)
 	if err != nil {
 		return Record{}, err
 	}
-	record := found.record
-	if record.Results, err = r.results(ctx, found, object.UID); err != nil {
+	metadata := found.record
+	metadata.Decision = ""
+	if metadata.Authentication, err = r.verify(ctx, object, found); err != nil || metadata.Authentication.State != Authentic {
+		return metadata, err
+	}
+	record, err := r.content(ctx, found, object.UID)
+	if unauthentic, ok := errors.AsType[*UnauthenticError](err); ok {
+		metadata.Authentication = unauthentic.Authentication
+		return metadata, nil
+	}
+	return record, err
+}
+
+// verify verifies a header. The key is read again if it may have been replaced.
+func (r *reader) verify(ctx context.Context, object *corev1.ConfigMap, of header) (Authentication, error) {
+	if verified := r.key.verify(object, of.record.ID, object.UID); verified.State == Authentic {
+		return verified, nil
+	}
+	loaded, err := r.store.readKey(ctx)
+	if err != nil {
+		return Authentication{}, err
+	}
+	r.key = loaded
+	return r.key.verify(object, of.record.ID, object.UID), nil
+}
+
+// content returns the record of an authentic header. The error is an *UnauthenticError
+// if a part is not authentic.
+func (r *reader) content(ctx context.Context, of header, owner types.UID) (Record, error) {
+	record := of.record
+	record.Authentication = Authentication{State: Authentic}
+	var err error
+	if record.Results, err = r.results(ctx, of, owner); err != nil {
 		return Record{}, err
 	}
 	if !record.Phase.final() {
 		return record, nil
 	}
-	packed, err := r.report(ctx, found)
+	if err := r.checkParts(of.record.ID); err != nil {
+		return Record{}, err
+	}
+	packed, err := r.report(ctx, of)
 	if err != nil {
 		return Record{}, err
 	}
@@ -49,17 +88,28 @@ func (r *reader) read(ctx context.Context, object *corev1.ConfigMap) (Record, er
 	return record, nil
 }
 
+// checkParts returns an *UnauthenticError if a part with results is not authentic.
+func (r *reader) checkParts(id string) error {
+	for _, part := range r.parts {
+		if part.authentication.State != Authentic {
+			return &UnauthenticError{ID: id, Authentication: part.authentication}
+		}
+	}
+	return nil
+}
+
 // results returns the results of all chunks, sorted by check.
 func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Result, error) {
 	if r.owner != owner || len(r.parts) > of.resultParts {
-		*r = reader{get: r.get, owner: owner}
+		*r = reader{store: r.store, key: r.key, owner: owner}
 	}
 	for len(r.parts) < of.resultParts {
-		object, err := r.get(ctx, partName(of.record.ID, len(r.parts)+1))
+		name := partName(of.record.ID, len(r.parts)+1)
+		object, err := r.store.get(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		r.parts = append(r.parts, r.part(object))
+		r.parts = append(r.parts, r.part(object, name, of.record.ID))
 	}
 	used := r.used
 	open, err := used.results(of.results)
@@ -80,17 +130,21 @@ func (r *reader) results(ctx context.Context, of header, owner types.UID) ([]Res
 	return results, nil
 }
 
-// part decodes the chunk of an object.
-func (r *reader) part(object *corev1.ConfigMap) part {
+// part decodes the chunk of an object; nil if it does not exist.
+func (r *reader) part(object *corev1.ConfigMap, name, id string) part {
 	if object == nil {
-		return part{}
+		return part{authentication: unauthentic(name, "does not exist")}
+	}
+	verified := r.key.verify(object, id, r.owner)
+	if verified.State != Authentic {
+		return part{authentication: verified}
 	}
 	chunk := object.BinaryData[keyPart]
 	results, err := r.used.results(chunk)
 	if err != nil {
-		return part{}
+		chunk = nil
 	}
-	return part{chunk: chunk, results: results}
+	return part{chunk: chunk, results: results, authentication: verified}
 }
 
 // report is the compressed report, from the header and its parts.
@@ -98,13 +152,17 @@ func (r *reader) report(ctx context.Context, of header) ([]byte, error) {
 	packed := of.report
 	for i := range of.reportParts {
 		name := partName(of.record.ID, of.resultParts+i+1)
-		object, err := r.get(ctx, name)
+		object, err := r.store.get(ctx, name)
 		switch {
 		case err != nil:
 			return nil, err
 		case object == nil:
 			return nil, fmt.Errorf("a part of the report is missing: configmap %q does not exist", name)
-		case len(packed)+len(object.BinaryData[keyPart]) > maxText:
+		}
+		if verified := r.key.verify(object, of.record.ID, r.owner); verified.State != Authentic {
+			return nil, &UnauthenticError{ID: of.record.ID, Authentication: verified}
+		}
+		if len(packed)+len(object.BinaryData[keyPart]) > maxText {
 			return nil, fmt.Errorf("the report is longer than %d bytes", maxText)
 		}
 		packed = append(packed, object.BinaryData[keyPart]...)

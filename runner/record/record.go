@@ -27,6 +27,56 @@
 // acquired); and the end of a run deletes the Lease, with UID and resourceVersion as
 // preconditions (an elector only clears the holder).
 //
+// # Authenticity
+//
+// An editor of ConfigMaps in the namespace could forge a verdict, so the header and the
+// parts have a MAC, with a key that such an editor cannot read: the 32 bytes under "key"
+// of the Secret preflight-record-key in the same namespace. The first run that needs the
+// key creates it, and it never leaves the process. To replace it, delete the Secret:
+// the records so far are no longer authentic, a run in progress ends with the new key.
+//
+// A MAC is HMAC-SHA256 in hex, keyed with the HMAC-SHA256 of its domain under the key.
+// record.mac has the domain "preflight.openshift.io/record.mac/v1" and covers the
+// namespace and the name of the ConfigMap, the UID of the header, the ID of the run, and
+// all data and binaryData but itself; a copy with another name or UID, or in another
+// cluster, does not verify. Labels are for selection only and are not covered.
+//
+// Of a record that is not authentic, only metadata is returned (Record.Authentication).
+// Its results are not used: those of a run in progress are read from its Jobs again, and
+// those of an ended run are collected by a new one. Records of versions without MACs are
+// not authentic. The times of a record are at most those that the API server recorded
+// for the header.
+//
+// MACs do not protect against users who may read or create Secrets in the namespace and
+// write ConfigMaps there, such as every user who may run preflights; nor against the
+// deletion of records, by which an older verdict counts again while it is valid; nor
+// against the return to an earlier content of the same header.
+//
+// # verdict.json
+//
+// The header has its verdict as JSON under the key verdict.json, for readers without
+// this package; its fields are stable, and fields are only added:
+//
+//	run               the ID of the run
+//	digest, version   the target; version may be empty
+//	phase             Running, Complete, Interrupted or Canceled
+//	decision          Ready, Blocked or Undecided; empty without a verdict
+//	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
+//	blocking, undecided, accepted
+//	                  names of findings, sorted, at most 64 each
+//	blockingOmitted, undecidedOmitted, acceptedOmitted
+//	                  how many names each list omits
+//	selection         the options by which runs of the same release differ
+//
+// verdict.mac has the domain "preflight.openshift.io/verdict.mac/v1" and covers exactly
+// the bytes of verdict.json. In Go, where hmacSHA256(key, message) returns the HMAC:
+//
+//	hex.EncodeToString(hmacSHA256(hmacSHA256(key, domain), verdictJSON)) == verdictMAC
+//
+// It does not cover the ConfigMap: a reader compares run with the label of the header,
+// digest with the target, and the present time with validUntil. A MAC is compared in
+// constant time (hmac.Equal).
+//
 // # Limits
 //
 // A record has at most 20,000 results, of at most 64 MiB uncompressed. Further results
@@ -91,6 +141,10 @@ type Record struct {
 	// StartTime and CompletionTime are by the clock of the API server, to the second.
 	// CompletionTime is zero while the run is in progress.
 	StartTime, CompletionTime time.Time
+	// Authentication is the result of the verification of the record. Unless it is
+	// Authentic, Decision, Results, Report and Fingerprint are empty, and the other
+	// fields may have been edited.
+	Authentication Authentication
 	// Decision is that of the verdict; empty if there is none.
 	Decision string
 	// Results are the recorded results, one per check, sorted by check.

@@ -88,6 +88,17 @@ func (j *resultLog) append(lines []byte, count int) error {
 	return nil
 }
 
+// readable counts the full chunks before the first that could not be read. The others
+// are written again, without results.
+func (j *resultLog) readable() int {
+	for i, chunk := range j.full {
+		if chunk == nil {
+			return i
+		}
+	}
+	return len(j.full)
+}
+
 // seal completes the open chunk.
 func (j *resultLog) seal() {
 	if len(j.open) > 0 {

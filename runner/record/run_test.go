@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 		t.Error("a new run is resumed")
 	}
 	made := getMap(t, headName(intent.ID)).CreationTimestamp.UTC()
-	want := record.Record{Intent: intent, Phase: record.Running, StartTime: made}
+	want := record.Record{Intent: intent, Phase: record.Running, StartTime: made, Authentication: authentic()}
 	if diff := cmp.Diff(want, held.Record()); diff != "" {
 		t.Errorf("new run (-want +got):\n%s", diff)
 	}
@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("ended at %s, begun at %s", got.CompletionTime, made)
 	}
 	want = record.Record{
-		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready",
+		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready", Authentication: authentic(),
 		Results: []record.Result{aResult("Etcd.Disk"), aResult("Network.Routes")},
 		Report:  []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"},
 	}
@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	counts := requests.taken()
 	for request, most := range map[string]int{
 		"POST leases": 1, "DELETE leases": 1, "PUT leases": 0, "GET leases": 0,
-		"POST configmaps": 1, "PUT configmaps": 2, "GET configmaps": 3, // one before the beginning, two to prune and for the latest
+		"POST configmaps": 1, "PUT configmaps": 3, "GET configmaps": 3, // one PUT seals the new header; one GET before the beginning, two to prune and for the latest
 	} {
 		if counts[request] > most {
 			t.Errorf("%d × %s, want at most %d; all: %v", counts[request], request, most, counts)
@@ -184,7 +184,7 @@ func TestDetach(t *testing.T) {
 	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
 		t.Errorf("want a run in progress without a holder, got phase %s, holder %q", detached.Phase, detached.Holder)
 	}
-	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready"}); err == nil {
+	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()}); err == nil {
 		t.Error("a released run was ended")
 	}
 	second := begin(t, record.New(api), again(intent))

@@ -51,7 +51,7 @@ func TestThousandResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: report, Fingerprint: map[string]string{"a": "b"}}); err != nil {
+	if err := second.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: report, Fingerprint: map[string]string{"a": "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	got := get(t, intent.ID)
@@ -144,10 +144,10 @@ func TestResultsBeyondTheBounds(t *testing.T) {
 func TestReportBeyondBounds(t *testing.T) {
 	t.Parallel()
 	held := begin(t, record.New(api), newIntent())
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Decision: "Ready", Report: make([]byte, 65<<20)}); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: make([]byte, 65<<20)}); err == nil {
 		t.Error("want an error for a report that cannot be read again")
 	}
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Running, Decision: "Ready"}); err == nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Running, Verdict: ready()}); err == nil {
 		t.Error("want the run in progress")
 	}
 	finish(t, held)

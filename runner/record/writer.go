@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"crypto/hmac"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,15 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // writer writes the record of a held run. Changes by other clients are overwritten.
 type writer struct {
-	maps corev1client.ConfigMapInterface
-	get  func(ctx context.Context, name string) (*corev1.ConfigMap, error)
+	store *Store
 	// owned returns ErrTakenOver if another process holds the run.
 	owned func(context.Context) error
 	nonce string
@@ -30,6 +29,8 @@ type writer struct {
 	lock    lock
 	content header
 	log     resultLog
+	// key seals what is written.
+	key loadedKey
 	// object is the last known state of the header; nil when it is gone.
 	object *corev1.ConfigMap
 	// savedChunks counts the full chunks that are stored in parts of that header.
@@ -48,15 +49,21 @@ type clock struct {
 
 // set reads the time, to the second, from the response to a write.
 func (c *clock) set(response metav1.Object) {
-	server := response.GetCreationTimestamp().Time
-	for _, entry := range response.GetManagedFields() {
-		if entry.Time != nil && entry.Time.After(server) {
-			server = entry.Time.Time
-		}
-	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.server, c.local = server.UTC(), time.Now()
+	c.server, c.local = lastWrite(response).UTC(), time.Now()
+}
+
+// lastWrite is when an object was last written, by the clock of the API server, to the
+// second.
+func lastWrite(object metav1.Object) time.Time {
+	last := object.GetCreationTimestamp().Time
+	for _, entry := range object.GetManagedFields() {
+		if entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
 }
 
 func (c *clock) now() time.Time {
@@ -136,17 +143,34 @@ func (w *writer) update(ctx context.Context) error {
 	return err
 }
 
+// loadKey reads the key, which may have been replaced since the last write. Then the
+// parts are written again.
+func (w *writer) loadKey(ctx context.Context) error {
+	loaded, err := w.store.ensureKey(ctx)
+	if err != nil {
+		return err
+	}
+	if !hmac.Equal(w.key.key, loaded.key) {
+		w.savedChunks = 0
+	}
+	w.key = loaded
+	return nil
+}
+
 // finish writes the final record with the compressed report.
-func (w *writer) finish(ctx context.Context, phase Phase, decision string, report []byte) error {
+func (w *writer) finish(ctx context.Context, ending Ending, report []byte) error {
 	if err := w.lock.acquire(ctx); err != nil {
 		return err
 	}
 	defer w.lock.release()
+	if err := w.loadKey(ctx); err != nil {
+		return err
+	}
 	if err := w.log.add(w.queue.take()); err != nil {
 		return err
 	}
 	last := w.content
-	last.record.Phase, last.record.Decision = phase, decision
+	last.record.Phase, last.record.Decision, last.verdict = ending.Phase, string(ending.Verdict.Decision), ending.Verdict
 	last.record.CompletionTime = w.clock.now().Truncate(time.Second)
 	var chunks [][]byte
 	if len(report) > maxChunk {
@@ -272,10 +296,11 @@ func (w *writer) put(ctx context.Context, object *corev1.ConfigMap, gone error) 
 }
 
 func (w *writer) send(ctx context.Context, object *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	w.key.key.seal(object, w.content.record.ID)
 	if object.ResourceVersion == "" {
-		return w.maps.Create(ctx, object, metav1.CreateOptions{})
+		return w.store.maps().Create(ctx, object, metav1.CreateOptions{})
 	}
-	return w.maps.Update(ctx, object, metav1.UpdateOptions{})
+	return w.store.maps().Update(ctx, object, metav1.UpdateOptions{})
 }
 
 // rebase sets the object up to replace the existing one.
@@ -283,7 +308,7 @@ func (w *writer) rebase(ctx context.Context, object *corev1.ConfigMap) error {
 	if err := w.owned(ctx); err != nil {
 		return err
 	}
-	found, err := w.maps.Get(ctx, object.Name, metav1.GetOptions{})
+	found, err := w.store.maps().Get(ctx, object.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		object.UID, object.ResourceVersion = "", ""
@@ -314,11 +339,11 @@ func (w *writer) create(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	saved, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
-		return w.maps.Create(ctx, object, metav1.CreateOptions{})
+		return w.send(ctx, object)
 	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		saved, err = w.get(ctx, object.Name)
+		saved, err = w.store.get(ctx, object.Name)
 		if err != nil || saved == nil || saved.Annotations[annotationClaim] != w.nonce {
 			return false, err
 		}
@@ -330,17 +355,27 @@ func (w *writer) create(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// sealNew seals the header of a new run, whose MAC covers the UID that the API server
+// has assigned.
+func (w *writer) sealNew(ctx context.Context) error {
+	if w.key.key == nil {
+		return nil
+	}
+	return w.saveHeader(ctx, w.content, nil)
+}
+
 // resume takes over a header with its results, and marks it as held by this process.
 // A missing header is created.
 func (w *writer) resume(ctx context.Context) ([]Result, error) {
 	intended := w.content
 	var results []Result
 	for range conflicts {
-		object, err := w.get(ctx, headerName(intended.record.ID))
+		object, err := w.store.get(ctx, headerName(intended.record.ID))
 		if err != nil {
 			return nil, fmt.Errorf("could not read the record: %w", err)
 		}
 		if object == nil {
+			w.content.record.Authentication = w.key.authentication()
 			return results, w.write(ctx)
 		}
 		if results, err = w.load(ctx, object, intended); err != nil {
@@ -351,7 +386,7 @@ func (w *writer) resume(ctx context.Context) ([]Result, error) {
 			return nil, err
 		}
 		saved, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
-			return w.maps.Update(ctx, next, metav1.UpdateOptions{})
+			return w.send(ctx, next)
 		})
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -360,15 +395,22 @@ func (w *writer) resume(ctx context.Context) ([]Result, error) {
 			return nil, fmt.Errorf("could not take over the record: %w", err)
 		}
 		w.setObject(saved)
-		w.savedChunks = len(w.log.full)
+		w.savedChunks = w.log.readable()
 		w.saved = true
 		return results, nil
 	}
 	return nil, errMoved
 }
 
-// load reads an existing record. An unreadable header is replaced by the intent, with
-// the time at which it was created.
+// replace discards a header whose content cannot be used: the run continues as it is
+// intended, from the time at which the header was created, and without results, which
+// are read from the Jobs again.
+func (w *writer) replace(object *corev1.ConfigMap, intended header, because Authentication) {
+	intended.record.StartTime, intended.record.Authentication = object.CreationTimestamp.UTC(), because
+	w.content, w.log = intended, resultLog{}
+}
+
+// load reads an existing record, unless it is unreadable or not authentic.
 func (w *writer) load(ctx context.Context, object *corev1.ConfigMap, intended header) ([]Result, error) {
 	found, err := parse(object)
 	var unknown *FormatError
@@ -376,19 +418,24 @@ func (w *writer) load(ctx context.Context, object *corev1.ConfigMap, intended he
 	case errors.As(err, &unknown):
 		return nil, unknown
 	case err != nil:
-		found = intended
-		found.record.StartTime = object.CreationTimestamp.UTC()
+		w.replace(object, intended, unauthentic(object.Name, causeUnreadable))
+		return nil, nil //nolint:nilerr // the header is written again
 	case found.record.ID != intended.record.ID: // names have only the first digits of an ID
 		return nil, fmt.Errorf("run %s exists, whose ID has the same first digits: retry with another ID", found.record.ID)
 	case found.record.Phase.final():
 		return nil, errMoved
 	}
-	reader := reader{get: w.get}
+	if of := w.key.verify(object, found.record.ID, object.UID); of.State != Authentic {
+		w.replace(object, intended, of)
+		return nil, nil
+	}
+	reader := reader{store: w.store, key: w.key}
 	results, err := reader.results(ctx, found, object.UID)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the recorded results: %w", err)
 	}
 	w.content = found
+	w.content.record.Authentication = Authentication{State: Authentic}
 	w.log = resultLog{used: reader.used}
 	for _, part := range reader.parts {
 		w.log.full = append(w.log.full, part.chunk)

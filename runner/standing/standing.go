@@ -4,9 +4,9 @@ package standing
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -30,6 +30,30 @@ import (
 // Remedy: run the preflight again and let it finish.
 const ReasonCanceled finding.Reason = "Canceled"
 
+// ReasonUnauthenticRecord is reported for a run whose record is not known to be what the
+// run recorded.
+//
+// Cause: the record was edited, copied or written by a version of the tool that does not
+// authenticate records, or the key of the records was deleted or replaced since (Secret
+// preflight-record-key in the namespace openshift-cluster-version).
+//
+// Remedy: run the preflight again. If the record was edited, find out who may write
+// ConfigMaps in that namespace: `oc adm policy who-can update configmaps -n
+// openshift-cluster-version`.
+const ReasonUnauthenticRecord finding.Reason = "UnauthenticRecord"
+
+// ReasonUnverifiableRecord is reported for a run whose record cannot be authenticated
+// because the permission to read the key is missing.
+//
+// Cause: the user may not get the Secret preflight-record-key in the namespace
+// openshift-cluster-version.
+//
+// Remedy: have an administrator bind the role that `oc preflight auth` prints.
+const ReasonUnverifiableRecord finding.Reason = "UnverifiableRecord"
+
+// nameRecord names the finding in place of those of a record that is not authentic.
+const nameRecord = "RunRecord"
+
 // Of returns the report of a recorded run with its standing: why its verdict is no
 // longer valid, or the holder of a run in progress.
 func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (report.Report, error) {
@@ -45,14 +69,21 @@ func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (
 		}
 		return stored, nil
 	}
-	stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
+	if recorded.Authentication.State == record.Authentic { // others have no verdict that could end
+		stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
+	}
 	return stored, nil
 }
 
 // Stored returns the report of a recorded run. Without a report it is composed of the
 // recorded findings, and never Ready, since acceptances and built-in checks are
 // evaluated at the end of a run. The error names the run whose report is unreadable.
+//
+// Of a record that is not authentic it has one finding, which is inconclusive.
 func Stored(recorded record.Record) (report.Report, error) {
+	if err := recorded.Verified(); err != nil {
+		return unverified(recorded, err), nil
+	}
 	if len(recorded.Report) == 0 {
 		return Partial(recorded), nil
 	}
@@ -61,8 +92,45 @@ func Stored(recorded record.Record) (report.Report, error) {
 		return report.Report{}, fmt.Errorf("the recorded report of run %s cannot be read: %w", recorded.ID, err)
 	}
 	stored.Run.Phase = string(recorded.Phase)
-	stored.Run.CompletionTime = cmp.Or(stored.Run.CompletionTime, timestamp(recorded.CompletionTime))
-	return stored, nil
+	return boundTimes(stored, recorded.CompletionTime), nil
+}
+
+// boundTimes bounds the times of a report by the end of its run.
+func boundTimes(stored report.Report, end time.Time) report.Report {
+	if end.IsZero() {
+		return stored
+	}
+	if at, err := time.Parse(time.RFC3339, stored.Run.CompletionTime); err != nil || at.After(end) {
+		stored.Run.CompletionTime = timestamp(end)
+	}
+	return BoundValidity(stored)
+}
+
+// BoundValidity bounds the stated end of the validity of a verdict as ValidUntil does.
+func BoundValidity(stored report.Report) report.Report {
+	if until, known := ValidUntil(stored); known && stored.Verdict.ValidUntil != "" {
+		stored.Verdict.ValidUntil = timestamp(until)
+	}
+	return stored
+}
+
+// unverified returns the report of a record that is not authentic.
+func unverified(recorded record.Record, cause error) report.Report {
+	found := finding.Unknown(ReasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
+	if recorded.Authentication.State == record.Unverifiable {
+		found = finding.Unknown(ReasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
+			Remedy("Have an administrator grant the permission to read the key of the records, or run the preflight again.").Do(finding.Roles())
+	}
+	recorded.Checks, recorded.Results = nil, nil
+	if recorded.Target.Digest() == "" || !plain(recorded.Target.Image) || !plain(recorded.Target.Version) || !plain(recorded.From) {
+		recorded.Target, recorded.From = update.Release{}, ""
+	}
+	return compose(recorded, []finding.Finding{found.Named(nameRecord).From(finding.SourceGate)}, verdict.Expectation{})
+}
+
+// plain is true for a text that a shell passes as one word.
+func plain(text string) bool {
+	return regexp.MustCompile("^[0-9A-Za-z.:/@+_-]*$").MatchString(text)
 }
 
 // Partial returns the report of a run without a recorded one.
@@ -71,7 +139,11 @@ func Partial(recorded record.Record) report.Report {
 	if recorded.Phase != record.Running {
 		findings = append(findings, unreported(recorded.Phase, missing)...)
 	}
-	expected := verdict.Expectation{Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing), Missing: missing}
+	return compose(recorded, findings, verdict.Expectation{Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing), Missing: missing})
+}
+
+// compose returns the report of these findings. It is never Ready.
+func compose(recorded record.Record, findings []finding.Finding, expected verdict.Expectation) report.Report {
 	decided, folded := verdict.Fold(findings, expected, verdict.Policy{})
 	if decided.Decision == verdict.Ready {
 		decided.Decision = verdict.Undecided
@@ -148,7 +220,10 @@ func Ended(ctx context.Context, recorded record.Record, stored report.Report, pr
 // none.
 func Superseded(recorded record.Record, runs []record.Record) string {
 	for _, other := range runs {
-		if other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
+		if other.ID != recorded.ID && other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
+			if err := other.Verified(); err != nil {
+				return fmt.Sprintf("run %s of the same target is newer: %v", other.ID, err)
+			}
 			return fmt.Sprintf("run %s of the same target is newer, with the decision %s", other.ID, other.Decision)
 		}
 	}
@@ -169,14 +244,14 @@ func Expired(stored report.Report, now time.Time) string {
 	return "it was valid until " + timestamp(until)
 }
 
-// ValidUntil returns the end of the validity of a stored verdict; false for a report
-// without times.
+// ValidUntil returns the end of the validity of a stored verdict, at most
+// fingerprint.MaxAge after the end of the run; false for a report without times.
 func ValidUntil(stored report.Report) (time.Time, bool) {
-	if until, err := time.Parse(time.RFC3339, stored.Verdict.ValidUntil); err == nil {
-		return until, true
+	if end, err := time.Parse(time.RFC3339, stored.Run.CompletionTime); err == nil {
+		return record.ValidUntil(stored.Verdict, end), true
 	}
-	end, err := time.Parse(time.RFC3339, stored.Run.CompletionTime)
-	return end.Add(fingerprint.MaxAge), err == nil
+	until, err := time.Parse(time.RFC3339, stored.Verdict.ValidUntil)
+	return until, err == nil
 }
 
 func timestamp(t time.Time) string {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -58,7 +59,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
 			t.Errorf("the cause of the end is %v", context.Cause(holding))
 		}
-		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Decision: "Undecided"}); err != nil {
+		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Verdict: verdict.Verdict{Decision: verdict.Undecided}}); err != nil {
 			t.Error(err)
 		}
 	})

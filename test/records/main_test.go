@@ -106,7 +106,7 @@ func (w world) ended(release rune, decided report.Report, basis map[string]strin
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Decision: string(decided.Verdict.Decision), Report: text, Fingerprint: basis}); err != nil {
+	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Verdict: decided.Verdict, Report: text, Fingerprint: basis}); err != nil {
 		w.t.Fatal(err)
 	}
 	return held.Record().ID

@@ -71,6 +71,9 @@ type commandRole struct {
 // binding it.
 const jobsRunAs = "A user who may create Jobs in a namespace can run them as any of its ServiceAccounts."
 
+// createsSecrets is the consequence of the optional permission to create the key of records.
+const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets." //nolint:gosec // no credentials
+
 // commandRoles are all commands that send requests to a cluster. images is the mode
 // of "run".
 func commandRoles(images image.Mode) []commandRole {
@@ -79,7 +82,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"run", runner.RunNeeds(images), []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
-			jobsRunAs,
+			jobsRunAs, createsSecrets,
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
@@ -124,7 +127,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), jobsRunAs}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), jobsRunAs, createsSecrets}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {

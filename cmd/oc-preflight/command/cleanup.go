@@ -107,7 +107,9 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 }
 
 // cleanupNeeds are the permissions that "cleanup" needs.
-func cleanupNeeds() access.Needs { return launch.CleanupNeeds().And(recordNeeds()) }
+func cleanupNeeds() access.Needs {
+	return launch.CleanupNeeds().And(access.Needs{Required: recordNeeds().Required}) // of a record, only the ID
+}
 
 func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)

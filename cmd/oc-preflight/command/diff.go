@@ -75,6 +75,9 @@ func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 	if run.Phase == record.Running {
 		return report.Report{}, fmt.Errorf("run %s is in progress and cannot be compared; show it with: oc preflight status %[1]s", run.ID)
 	}
+	if err := run.Verified(); err != nil {
+		return report.Report{}, err
+	}
 	return standing.Stored(run)
 }
 

@@ -135,6 +135,12 @@ func hintFor(err error) string {
 	if ended, ok := errors.AsType[*record.NotRunningError](err); ok {
 		return "Read its report: oc preflight status " + ended.ID
 	}
+	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
+		if unauthentic.State == record.Unverifiable {
+			return "Print a role with the permission: oc preflight auth status"
+		}
+		return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + unauthentic.ID
+	}
 	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
 		return "List the runs: oc preflight history"
 	}

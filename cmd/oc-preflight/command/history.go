@@ -15,7 +15,8 @@ func newHistory(client *client) *cobra.Command {
 		Long: `List the runs that are recorded in the cluster, newest first, with their target,
 phase and decision. The newest 20 runs that have ended are kept. A run in progress
 whose process is gone has the phase "Running (left)": continue it with attach, or end
-it with cancel.
+it with cancel. The decision "Unverified" is that of a record that was edited, or that
+cannot be authenticated; "status" reports the cause.
 
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 2 wrong usage.`,

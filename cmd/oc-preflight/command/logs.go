@@ -116,6 +116,9 @@ func checkOf(run record.Record, name string) (string, error) {
 
 // recorded shows the recorded findings of a check whose pods were deleted.
 func recorded(client *client, run record.Record, check string) error {
+	if err := run.Verified(); err != nil {
+		return err
+	}
 	at := slices.IndexFunc(run.Results, func(result record.Result) bool { return result.Check == check })
 	switch {
 	case at >= 0:

@@ -25,7 +25,8 @@ is standard input. No cluster is used.
 
 The verdict and the exit code are those of the time of the report. A verdict that has
 expired no longer holds, and the exit code is 4; whether the cluster has changed since,
-only "status" reports.
+only "status" reports. A report whose decision contradicts its findings is bad input. A
+file is not authenticated: its findings are those that its author wrote.
 ` + exitHelp,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json
@@ -55,6 +56,7 @@ func render(ctx context.Context, streams genericiooptions.IOStreams, program, fi
 	if err != nil {
 		return usageError(err)
 	}
+	stored = standing.BoundValidity(stored)
 	if stored.Run.Phase != report.PhaseRunning && stored.Holds() {
 		if cause := standing.Expired(stored, time.Now()); cause != "" {
 			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}

@@ -23,7 +23,8 @@ newest run.
 For a run that has ended, this is its report. A verdict is about the cluster at the
 time of the run. It no longer holds when it has expired, when a node, an operator, the
 version of the cluster or a CustomResourceDefinition has changed, or when a newer run
-of the same target has ended; the exit code is 4 then.
+of the same target has ended; the exit code is 4 then. A record that was edited, or that
+cannot be authenticated, has no verdict, and the exit code is 4.
 
 For a run in progress, these are the findings so far, the checks that have not reported
 and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
@@ -89,7 +90,7 @@ func (s runStore) find(ctx context.Context, args []string) (run record.Record, r
 // target ends that of an older run.
 func (s runStore) standing(ctx context.Context, run record.Record) (report.Report, error) {
 	stored, err := standing.Of(ctx, s.Cluster, run)
-	if err != nil || run.Phase == record.Running {
+	if err != nil || run.Phase == record.Running || run.Verified() != nil {
 		return stored, err
 	}
 	all, err := s.records.List(ctx)

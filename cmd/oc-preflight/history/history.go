@@ -35,7 +35,7 @@ func Of(runs []record.Record, now time.Time) History {
 	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, now: now}
 	for _, each := range runs {
 		history.Runs = append(history.Runs, run{
-			ID: each.ID, Phase: string(each.Phase), Decision: each.Decision, From: each.From, To: each.Target.Version, Image: each.Target.Image,
+			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Image: each.Target.Image,
 			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
 		})
@@ -45,9 +45,12 @@ func Of(runs []record.Record, now time.Time) History {
 
 // run is one run. Times are RFC 3339 in UTC.
 type run struct {
-	ID             string `json:"id"`
-	Phase          string `json:"phase"`
-	Decision       string `json:"decision,omitempty"`
+	ID       string `json:"id"`
+	Phase    string `json:"phase"`
+	Decision string `json:"decision,omitempty"`
+	// Authenticity is Authentic, Unauthentic or Unverifiable; the decision of a record
+	// that is not Authentic is Unverified.
+	Authenticity   string `json:"authenticity"`
 	From           string `json:"from"`
 	To             string `json:"to"`
 	Image          string `json:"image"`
@@ -70,7 +73,7 @@ func (h History) WriteText(w io.Writer) error {
 		table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "RUN\tTARGET\tPHASE\tDECISION\tSTARTED\tAGE\tTOOK\tCHECKS")
 		for _, each := range runs {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each, now), cell(each.Decision),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each, now), cell(decision(each)),
 				cell(stamp(each.StartTime)), since(each.StartTime, now), took(each), len(each.Checks))
 		}
 		_ = table.Flush() // to a buffer
@@ -92,6 +95,16 @@ func shortest(runs []record.Record) int {
 		}
 	}
 	return most
+}
+
+// unverified is the decision of a record that is not authentic.
+const unverified = "Unverified"
+
+func decision(run record.Record) string {
+	if run.Verified() != nil {
+		return unverified
+	}
+	return run.Decision
 }
 
 // phase is that of the run, with a remark for a run in progress without a holder.

@@ -25,7 +25,7 @@ var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func run(id string, after time.Duration, phase record.Phase, decision string) record.Record {
 	return record.Record{
 		Intent: record.Intent{ID: id, From: "4.18.3", Target: update.Release{Version: "4.19.0", Image: "registry/release@sha256:bb"}, ToolVersion: "v0.1.0", Checks: []string{"A", "B"}},
-		Phase:  phase, Decision: decision, StartTime: start.Add(after),
+		Phase:  phase, Decision: decision, StartTime: start.Add(after), Authentication: record.Authentication{State: record.Authentic},
 	}
 }
 
@@ -39,13 +39,19 @@ func held(run record.Record) record.Record {
 	return run
 }
 
+// edited is the record of a run as it is returned when it was edited.
+func edited(run record.Record, state record.Authenticity) record.Record {
+	run.Decision, run.Authentication = "", record.Authentication{State: state}
+	return run
+}
+
 func killed(run record.Record) record.Record {
 	run.Holder, run.HolderExpiry = "laptop_2", start.Add(50*time.Hour)
 	return run
 }
 
 func TestGolden(t *testing.T) {
-	unreadable := record.Record{Intent: record.Intent{ID: "77777777-89ab-4cde-8f01-23456789abcd"}, Phase: "Odd\x1b[2J", StartTime: start}
+	unreadable := record.Record{Intent: record.Intent{ID: "77777777-89ab-4cde-8f01-23456789abcd"}, Phase: "Odd\x1b[2J", StartTime: start, Authentication: record.Authentication{State: record.Unauthentic}}
 	for name, runs := range map[string][]record.Record{
 		"none": nil,
 		"some": {
@@ -57,6 +63,10 @@ func TestGolden(t *testing.T) {
 			ended(run("eeeeeeee-89ab-4cde-8f01-23456789abcd", time.Hour, record.Canceled, "Undecided"), time.Second),
 			ended(run("ffffffff-89ab-4cde-8f01-23456789abcd", 0, record.Interrupted, ""), 0),
 			unreadable,
+		},
+		"unverified": {
+			edited(ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 26*time.Hour, record.Complete, "Ready"), 9*time.Second), record.Unauthentic),
+			edited(ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 25*time.Hour, record.Complete, "Ready"), 9*time.Second), record.Unverifiable),
 		},
 		"alike": {
 			ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Ready"), time.Second),

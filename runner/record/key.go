@@ -1,0 +1,100 @@
+package record
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/retry"
+)
+
+// KeySecret is the name of the Secret in Namespace that has the key of the records.
+const KeySecret = "preflight-record-key"
+
+const (
+	secretKey = "key"
+	keyLength = 32
+)
+
+// key authenticates records; nil if there is none.
+type key []byte
+
+// sum returns the MAC of a message in a domain, in hex: HMAC-SHA256, keyed with the
+// HMAC-SHA256 of the domain.
+func (k key) sum(domain string, message []byte) string {
+	derived := hmac.New(sha256.New, k)
+	derived.Write([]byte(domain))
+	mac := hmac.New(sha256.New, derived.Sum(nil))
+	mac.Write(message)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// loadedKey is the key, or what its absence means for the authentication of records.
+type loadedKey struct {
+	key     key
+	without Authentication
+	// absent is true if the Secret does not exist.
+	absent bool
+}
+
+// readKey reads the key. The error is one of the API server; a missing Secret and a
+// missing permission are none.
+func (s *Store) readKey(ctx context.Context) (loadedKey, error) {
+	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
+		return s.client.CoreV1().Secrets(Namespace).Get(ctx, KeySecret, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return loadedKey{absent: true, without: withoutKey(Unauthentic, "does not exist")}, nil
+	case apierrors.IsForbidden(err):
+		return loadedKey{without: withoutKey(Unverifiable, "may not be read by this user")}, nil
+	case err != nil:
+		return loadedKey{}, fmt.Errorf("could not read the key of the records: %w", err)
+	case len(secret.Data[secretKey]) != keyLength:
+		return loadedKey{without: withoutKey(Unauthentic, fmt.Sprintf("does not have %d bytes under %q", keyLength, secretKey))}, nil
+	}
+	return loadedKey{key: secret.Data[secretKey]}, nil
+}
+
+func withoutKey(state Authenticity, what string) Authentication {
+	return Authentication{State: state, Cause: fmt.Sprintf("secret %q in namespace %s, which has the key, %s", KeySecret, Namespace, what)}
+}
+
+// ensureKey reads the key, and creates it if it does not exist. Of concurrent
+// processes, one creates it. A user who may not create it continues without.
+func (s *Store) ensureKey(ctx context.Context) (loadedKey, error) {
+	var loaded loadedKey
+	for range conflicts {
+		var err error
+		if loaded, err = s.readKey(ctx); err != nil || !loaded.absent {
+			return loaded, err
+		}
+		switch err := s.createKey(ctx); {
+		case apierrors.IsForbidden(err):
+			return loadedKey{without: withoutKey(Unverifiable, "does not exist and may not be created by this user")}, nil
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			return loadedKey{}, fmt.Errorf("could not create the key of the records: %w", err)
+		}
+	}
+	return loaded, nil
+}
+
+func (s *Store) createKey(ctx context.Context) error {
+	random := make([]byte, keyLength)
+	_, _ = rand.Read(random) // it never returns an error
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: KeySecret},
+		Type:       corev1.SecretTypeOpaque, Immutable: new(true), Data: map[string][]byte{secretKey: random},
+	}
+	return retry.Do(ctx, func(ctx context.Context) error {
+		_, err := s.client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{})
+		return err
+	})
+}

@@ -1,0 +1,486 @@
+package record_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
+
+// sum is a MAC as the package comment documents it.
+func sum(key []byte, domain string, message []byte) string {
+	derived := hmac.New(sha256.New, key)
+	derived.Write([]byte(domain))
+	mac := hmac.New(sha256.New, derived.Sum(nil))
+	mac.Write(message)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// sealed sets the MAC of a header or part, independently of the package.
+func sealed(key []byte, object *corev1.ConfigMap, id, uid string) *corev1.ConfigMap {
+	var message []byte
+	add := func(texts ...string) {
+		for _, text := range texts {
+			message = append(binary.BigEndian.AppendUint64(message, uint64(len(text))), text...)
+		}
+	}
+	add(object.Namespace, object.Name, uid, id)
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	delete(object.Data, "record.mac")
+	for _, name := range slices.Sorted(maps.Keys(object.Data)) {
+		add("data", name, object.Data[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(object.BinaryData)) {
+		add("binaryData", name, string(object.BinaryData[name]))
+	}
+	object.Data["record.mac"] = sum(key, "preflight.openshift.io/record.mac/v1", message)
+	return object
+}
+
+// theKey is the key of the records of the cluster.
+func theKey(t *testing.T) []byte {
+	t.Helper()
+	secret, err := api.CoreV1().Secrets(record.Namespace).Get(t.Context(), record.KeySecret, metav1.GetOptions{})
+	if err != nil || len(secret.Data["key"]) != 32 || secret.Immutable == nil || !*secret.Immutable {
+		t.Fatalf("the key is %+v, %v; want 32 bytes that cannot be changed", secret, err)
+	}
+	return secret.Data["key"]
+}
+
+// decided is the verdict of a run whose names exceed the bound of verdict.json.
+func decided() verdict.Verdict {
+	many := make([]string, 70)
+	for i := range many {
+		many[i] = fmt.Sprintf("Component.Check%02d", len(many)-i)
+	}
+	return verdict.Verdict{Decision: verdict.Blocked, Blocking: many, Undecided: []string{"Images"}, Accepted: []string{"Etcd.Disk", "Alerts"}, ValidUntil: "2999-01-01T00:00:00Z"}
+}
+
+// verdict.json is read by other modules, which verify it with the key alone.
+func TestVerdictFile(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	running := getMap(t, headName(intent.ID))
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	ended := getMap(t, headName(intent.ID))
+	until := get(t, intent.ID).CompletionTime.AddDate(0, 0, 1).Format("2006-01-02T15:04:05Z")
+	for name, header := range map[string]*corev1.ConfigMap{"running": running, "ended": ended} {
+		text := header.Data["verdict.json"]
+		if want := sum(theKey(t), "preflight.openshift.io/verdict.mac/v1", []byte(text)); header.Data["verdict.mac"] != want {
+			t.Errorf("%s: verdict.mac is %q, want %q", name, header.Data["verdict.mac"], want)
+		}
+		// What differs in each run has a fixed form in the golden file.
+		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", until, "COMPLETION+24h").Replace(text)
+		file := filepath.Join("testdata", "verdict-"+name+".json")
+		if *updateGolden {
+			if err := os.WriteFile(file, []byte(fixed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), fixed); diff != "" {
+			t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
+		}
+	}
+}
+
+// The MACs are those of the documented encoding.
+func TestMACsAreAsDocumented(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	held := begin(t, record.New(api), intent)
+	for i := range 100 {
+		held.Put(incompressible(i, 4096))
+	}
+	finish(t, held)
+	head := getMap(t, headName(intent.ID))
+	for _, object := range []*corev1.ConfigMap{head, getMap(t, partName(intent.ID, 1))} {
+		if want := sealed(theKey(t), object.DeepCopy(), intent.ID, string(head.UID)).Data["record.mac"]; object.Data["record.mac"] != want {
+			t.Errorf("%s: the MAC is %q, want %q", object.Name, object.Data["record.mac"], want)
+		}
+	}
+}
+
+// forge is the verdict of an attacker who may write ConfigMaps.
+func forge(t *testing.T, key string, text string) func(*corev1.ConfigMap) {
+	t.Helper()
+	return func(head *corev1.ConfigMap) {
+		if strings.HasSuffix(key, ".gz") {
+			head.BinaryData[key] = compressed(t, []byte(text))
+			return
+		}
+		head.Data[key] = strings.NewReplacer("Blocked", "Ready", "reported: 1", "reported: 2").Replace(head.Data[key]) + text
+	}
+}
+
+// Of a record that was edited, copied or written with another key, nothing but its
+// metadata is returned.
+func TestForgedRecords(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		forge  func(t *testing.T, id string)
+		cause  string
+	}{
+		"Report": {reason: "the report was replaced", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), forge(t, "report.gz", "{}\n{}"))
+		}},
+		"Decision": {reason: "the summary was edited", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), forge(t, "run.yaml", ""))
+		}},
+		"Verdict": {reason: "verdict.json was edited", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), forge(t, "verdict.json", " "))
+		}},
+		"Results": {reason: "the results were replaced", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), forge(t, "results.gz", `{"check":"Etcd.Disk","findings":[{"name":"Etcd.Disk","outcome":"Pass"}]}`))
+		}},
+		"Added": {reason: "a key was added", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), func(head *corev1.ConfigMap) { head.BinaryData["other"] = []byte("x") })
+		}},
+		"MACRemoved": {reason: "a record of an earlier version has no MAC", cause: "has no MAC", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") })
+		}},
+		"MACForged": {reason: "the key is another", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, headName(id), func(head *corev1.ConfigMap) { sealed(make([]byte, 32), head, id, string(head.UID)) })
+		}},
+		"CreatedAgain": {reason: "a copy has another UID", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			head := getMap(t, headName(id))
+			deleteMap(t, head.Name)
+			createCopy(t, head, head.Name)
+		}},
+		"Part": {reason: "a part with results was replaced", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, partName(id, 1), func(part *corev1.ConfigMap) {
+				part.BinaryData["part.gz"] = compressed(t, []byte(`{"check":"Etcd.Disk","findings":[]}`))
+			})
+		}},
+		"PartOfReport": {reason: "a part of the report was replaced", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			edit(t, partName(id, 3), func(part *corev1.ConfigMap) { part.BinaryData["part.gz"] = compressed(t, []byte("{}")) })
+		}},
+		"PartSwapped": {reason: "a part has the place of another", cause: "does not match", forge: func(t *testing.T, id string) {
+			t.Helper()
+			other := getMap(t, partName(id, 2))
+			edit(t, partName(id, 1), func(part *corev1.ConfigMap) { part.Data, part.BinaryData = other.Data, other.BinaryData })
+		}},
+		"PartMissing": {reason: "results were deleted", cause: "does not exist", forge: func(t *testing.T, id string) { t.Helper(); deleteMap(t, partName(id, 1)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intent := newIntent()
+			if err := life(t.Context(), record.New(api), intent); err != nil {
+				t.Fatal(err)
+			}
+			if got := get(t, intent.ID); got.Verified() != nil || len(got.Report) == 0 {
+				t.Fatalf("the record of a run is not authentic: %v", got.Verified())
+			}
+			tc.forge(t, intent.ID)
+			got := get(t, intent.ID)
+			wantUnauthentic(t, tc.reason, got, record.Unauthentic, tc.cause)
+			latest, found, err := record.New(api).Latest(t.Context(), intent)
+			if err != nil || !found {
+				t.Errorf("%s: Latest returned %v, %v", tc.reason, found, err)
+			}
+			wantUnauthentic(t, tc.reason, latest, record.Unauthentic, tc.cause)
+			followed, err := record.New(api).Follow(t.Context(), intent.ID, func(record.Record) {})
+			if err != nil {
+				t.Errorf("%s: Follow returned %v", tc.reason, err)
+			}
+			wantUnauthentic(t, tc.reason, followed, record.Unauthentic, tc.cause)
+		})
+	}
+}
+
+// createCopy creates a copy of a ConfigMap under that name.
+func createCopy(t *testing.T, object *corev1.ConfigMap, name string) {
+	t.Helper()
+	object = object.DeepCopy()
+	object.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: object.Namespace, Labels: object.Labels, Annotations: object.Annotations}
+	if _, err := api.CoreV1().ConfigMaps(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantUnauthentic(t *testing.T, reason string, got record.Record, state record.Authenticity, cause string) {
+	t.Helper()
+	var unauthentic *record.UnauthenticError
+	if !errors.As(got.Verified(), &unauthentic) || unauthentic.State != state || !strings.Contains(unauthentic.Cause, cause) {
+		t.Errorf("%s: %v, want %s because it %s", reason, got.Verified(), state, cause)
+	}
+	if got.Decision != "" || got.Results != nil || got.Report != nil || got.Fingerprint != nil || got.ID == "" || got.Target.Version == "" {
+		t.Errorf("%s: want metadata only, got %+v", reason, got)
+	}
+}
+
+// The recorded results of a run in progress that were edited are not used by the next
+// holder, which seals the record again.
+func TestForgedRunInProgress(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*corev1.ConfigMap)
+	}{
+		"Results": {reason: "a failed check was made to pass", change: forge(t, "results.gz", `{"check":"Etcd.Disk","findings":[{"name":"Etcd.Disk","outcome":"Pass"}]}`)},
+		"NoMAC":   {reason: "an earlier version recorded it", change: func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			intent := newIntent()
+			first := begin(t, record.New(api), intent)
+			first.Put(aResult("Etcd.Disk"))
+			if err := first.Detach(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, headName(intent.ID), tc.change)
+			wantUnauthentic(t, tc.reason, get(t, intent.ID), record.Unauthentic, "")
+			taker := begin(t, record.New(api), again(intent))
+			if taker.Record().ID != intent.ID || len(taker.Record().Results) > 0 || taker.Record().Verified() == nil {
+				t.Errorf("%s: the next holder has the results %v of run %s", tc.reason, taker.Record().Results, taker.Record().ID)
+			}
+			taker.Put(aResult("Network.Routes"))
+			finish(t, taker)
+			got := get(t, intent.ID)
+			if got.Verified() != nil || got.StartTime != first.Record().StartTime {
+				t.Errorf("%s: %v; begun at %s, want %s", tc.reason, got.Verified(), got.StartTime, first.Record().StartTime)
+			}
+			wantResults(t, tc.reason, got.Results, "Network.Routes")
+		})
+	}
+}
+
+// The times of a record are at most those of the API server.
+func TestTimesAreBounded(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	finish(t, begin(t, record.New(api), intent))
+	edit(t, headName(intent.ID), func(head *corev1.ConfigMap) {
+		lines := strings.Split(head.Data["run.yaml"], "\n")
+		for i, line := range lines {
+			for _, field := range []string{"startTime", "completionTime"} {
+				if strings.HasPrefix(line, field+": ") {
+					lines[i] = field + `: "2999-01-01T00:00:00Z"`
+				}
+			}
+		}
+		head.Data["run.yaml"] = strings.Join(lines, "\n")
+		sealed(theKey(t), head, intent.ID, string(head.UID)) // as a process that has the key
+	})
+	got := get(t, intent.ID)
+	if got.Verified() != nil || got.StartTime.Year() > 2900 || got.CompletionTime.Year() > 2900 {
+		t.Errorf("%v, from %s to %s", got.Verified(), got.StartTime, got.CompletionTime)
+	}
+}
+
+// secretsOf is a client whose requests for Secrets go to a store of its own: the key
+// of the cluster is shared by the tests.
+type secretsOf struct {
+	mutex   sync.Mutex
+	secret  *corev1.Secret
+	created int
+	// forbidden are the methods that the user may not use.
+	forbidden []string
+}
+
+func (s *secretsOf) client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	return through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !strings.Contains(r.URL.Path, "/secrets") {
+			return next.RoundTrip(r)
+		}
+		object, code := s.serve(r)
+		return respond(r, object, code)
+	})
+}
+
+func (s *secretsOf) serve(r *http.Request) (any, int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case slices.Contains(s.forbidden, r.Method):
+		return apierrors.NewForbidden(corev1.Resource("secrets"), record.KeySecret, nil).Status(), http.StatusForbidden
+	case r.Method == http.MethodGet && s.secret == nil:
+		return apierrors.NewNotFound(corev1.Resource("secrets"), record.KeySecret).Status(), http.StatusNotFound
+	case r.Method == http.MethodGet:
+		return s.secret, http.StatusOK
+	case s.secret != nil:
+		return apierrors.NewAlreadyExists(corev1.Resource("secrets"), record.KeySecret).Status(), http.StatusConflict
+	}
+	s.created++
+	s.secret = &corev1.Secret{
+		TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: record.KeySecret},
+		Data: map[string][]byte{"key": bytes.Repeat([]byte{byte(s.created)}, 32)},
+	}
+	return s.secret, http.StatusCreated
+}
+
+func (s *secretsOf) set(secret *corev1.Secret, forbidden ...string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.secret, s.forbidden = secret, forbidden
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	invalid := &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Data: map[string][]byte{"key": []byte("short")}}
+	for name, tc := range map[string]struct {
+		reason string
+		// before and after are set before the run begins and after it has ended.
+		before, during, after func(*secretsOf)
+		state                 record.Authenticity
+		cause                 string
+	}{
+		"Created": {reason: "the first run creates the key", state: record.Authentic},
+		"Deleted": {reason: "the key was deleted", after: func(s *secretsOf) { s.set(nil) }, state: record.Unauthentic, cause: "does not exist"},
+		"Unreadable": {
+			reason: "the reader may not get it", after: func(s *secretsOf) { s.set(nil, http.MethodGet) },
+			state: record.Unverifiable, cause: "may not be read by this user",
+		},
+		"Invalid": {reason: "it is not a key", after: func(s *secretsOf) { s.set(invalid) }, state: record.Unauthentic, cause: "does not have 32 bytes"},
+		"Uncreatable": {
+			reason: "the runner may not create it", before: func(s *secretsOf) { s.set(nil, http.MethodPost) },
+			state: record.Unauthentic, cause: "has no MAC",
+		},
+		"Replaced": {reason: "a run in progress ends with the new key", during: func(s *secretsOf) { s.set(nil) }, state: record.Authentic},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			secrets, intent := &secretsOf{}, newIntent()
+			store := record.New(secrets.client(t))
+			act(tc.before, secrets)
+			held := begin(t, store, intent)
+			_, leave := held.Hold(t.Context())
+			for i := range 100 { // some in a part
+				held.Put(incompressible(i, 4096))
+			}
+			if err := held.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			act(tc.during, secrets)
+			finish(t, held)
+			leave()
+			act(tc.after, secrets)
+			got, err := store.Get(t.Context(), intent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.state != record.Authentic {
+				wantUnauthentic(t, tc.reason, got, tc.state, tc.cause)
+			} else if got.Verified() != nil || len(got.Results) != 100 {
+				t.Errorf("%s: %v, with %d results", tc.reason, got.Verified(), len(got.Results))
+			}
+			wantListed(t, store, intent.ID, tc.state)
+		})
+	}
+}
+
+func act(change func(*secretsOf), on *secretsOf) {
+	if change != nil {
+		change(on)
+	}
+}
+
+func wantListed(t *testing.T, store *record.Store, id string, state record.Authenticity) {
+	t.Helper()
+	listed, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range listed {
+		if each.ID == id && (each.Authentication.State != state || (each.Decision == "") == (state == record.Authentic)) {
+			t.Errorf("listed as %+v with the decision %q, want %s", each.Authentication, each.Decision, state)
+		}
+	}
+}
+
+// Of processes that create the key at the same time, one does, and all use that.
+func TestConcurrentCreationOfTheKey(t *testing.T) {
+	t.Parallel()
+	secrets := &secretsOf{}
+	client := secrets.client(t)
+	var all sync.WaitGroup
+	intents := make([]record.Intent, 8)
+	for i := range intents {
+		intents[i] = newIntent()
+		all.Go(func() {
+			held, err := record.New(client).Begin(t.Context(), intents[i], "tester")
+			if err == nil {
+				err = held.Detach(context.WithoutCancel(t.Context()))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, intent := range intents {
+		got, err := record.New(client).Get(t.Context(), intent.ID)
+		if err != nil || got.Verified() != nil {
+			t.Errorf("run %s: %v, %v", intent.ID, err, got.Verified())
+		}
+	}
+	if secrets.created != 1 {
+		t.Errorf("%d keys were created, want 1", secrets.created)
+	}
+}
+
+// A user without the permission to read the key reads the metadata, by the real
+// authorizer.
+func TestReaderWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	finish(t, begin(t, record.New(api), intent))
+	reader := record.New(as(t, "reader-without-key", access.Needs{Required: record.ReadNeeds().Required}))
+	got, err := reader.Get(t.Context(), intent.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUnauthentic(t, "the permission is missing", got, record.Unverifiable, "may not be read by this user")
+}
+
+func respond(r *http.Request, object any, code int) (*http.Response, error) {
+	body, err := json.Marshal(object)
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+}

@@ -1,0 +1,78 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/fingerprint"
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+const (
+	keyVerdict = "verdict.json"
+	// maxNames bounds each list of names in verdict.json.
+	maxNames = 64
+)
+
+// verdictFile is verdict.json, which the package comment documents. Fields are added,
+// never changed.
+type verdictFile struct {
+	Run              string   `json:"run"`
+	Digest           string   `json:"digest"`
+	Version          string   `json:"version"`
+	Phase            Phase    `json:"phase"`
+	Decision         string   `json:"decision"`
+	ValidUntil       string   `json:"validUntil"`
+	Blocking         []string `json:"blocking"`
+	BlockingOmitted  int      `json:"blockingOmitted"`
+	Undecided        []string `json:"undecided"`
+	UndecidedOmitted int      `json:"undecidedOmitted"`
+	Accepted         []string `json:"accepted"`
+	AcceptedOmitted  int      `json:"acceptedOmitted"`
+	Selection        string   `json:"selection"`
+}
+
+// verdictJSON encodes the verdict of a header.
+func (h header) verdictJSON() (string, error) {
+	r := h.record
+	file := verdictFile{
+		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection,
+		ValidUntil: h.validUntil(),
+	}
+	file.Blocking, file.BlockingOmitted = bounded(h.verdict.Blocking)
+	file.Undecided, file.UndecidedOmitted = bounded(h.verdict.Undecided)
+	file.Accepted, file.AcceptedOmitted = bounded(h.verdict.Accepted)
+	text, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("could not encode the verdict: %w", err)
+	}
+	return string(text) + "\n", nil
+}
+
+// bounded returns the first names in order, and how many it omits.
+func bounded(names []string) ([]string, int) {
+	sorted := append([]string{}, names...)
+	slices.Sort(sorted)
+	kept := min(len(sorted), maxNames)
+	return sorted[:kept], len(sorted) - kept
+}
+
+// validUntil is the end of the validity of a complete run; empty for other runs.
+func (h header) validUntil() string {
+	if h.record.Phase != Complete {
+		return ""
+	}
+	return formatTime(ValidUntil(h.verdict, h.record.CompletionTime))
+}
+
+// ValidUntil is the end of the validity of a verdict of that time: what the verdict
+// states, at most fingerprint.MaxAge later.
+func ValidUntil(decided verdict.Verdict, completed time.Time) time.Time {
+	latest := completed.Add(fingerprint.MaxAge)
+	if stated, err := time.Parse(time.RFC3339, decided.ValidUntil); err == nil && stated.Before(latest) {
+		return stated.UTC()
+	}
+	return latest
+}

@@ -1,0 +1,123 @@
+package e2e_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/zoo"
+)
+
+// recordAttack is an attack by a user who may write ConfigMaps in the namespace of the
+// records.
+type recordAttack struct {
+	attack string
+	// forge changes the header of a run that was Blocked.
+	forge func(t *testing.T, header *corev1.ConfigMap)
+	// reported is what "run" reports of the record.
+	reported string
+}
+
+// A record that was edited is neither Ready nor reused: its checks run again.
+func TestAttacksOnRecords(t *testing.T) {
+	var table bytes.Buffer
+	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "ATTACK\tREACHED\tREPORTED")
+	for _, attack := range []recordAttack{
+		{attack: "report, results and decision edited", forge: forgeAll, reported: "has a MAC that does not match its content"},
+		{attack: "all edited, MACs removed", reported: "has no MAC", forge: func(t *testing.T, header *corev1.ConfigMap) {
+			t.Helper()
+			forgeAll(t, header)
+			delete(header.Data, "record.mac")
+			delete(header.Data, "verdict.mac")
+		}},
+		{attack: "completed and valid until 2999", reported: "has a MAC that does not match its content", forge: func(t *testing.T, header *corev1.ConfigMap) {
+			t.Helper()
+			forgeAll(t, header)
+			replaceYear := func(text string) string { return strings.ReplaceAll(text, `"20`, `"29`) }
+			header.Data["run.yaml"] = replaceYear(header.Data["run.yaml"])
+			repack(t, header, "report.gz", replaceYear)
+		}},
+	} {
+		t.Run(attack.attack, func(t *testing.T) {
+			fmt.Fprintf(rows, "%s\tnothing\t%s\n", attack.attack, attack.reported)
+			attack.try(t)
+		})
+	}
+	_ = rows.Flush() // to a buffer
+	t.Log("\n" + table.String())
+}
+
+func (a recordAttack) try(t *testing.T) {
+	t.Helper()
+	publish(t, map[string]animal{"ill": {Ending: "fail"}})
+	blocked := reported(t, 3, "--to", to)
+	maps := house.Client(t).CoreV1().ConfigMaps(record.Namespace)
+	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
+	if err != nil || len(found.Items) != 1 {
+		t.Fatalf("want one header of run %s, got %d: %v", blocked.Run.ID, len(found.Items), err)
+	}
+	header := &found.Items[0]
+	a.forge(t, header)
+	if _, err := maps.Update(t.Context(), header, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	status := call(t, "status", blocked.Run.ID)
+	if status.Code != 4 || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
+		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
+	}
+	again := zoo.End(t, house.Command(t, "run", "--to", to, "--prometheus", monitoring, "-o", "json"))
+	if again.Code != 3 || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
+		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
+	}
+	decided, err := report.Read(strings.NewReader(again.Stdout))
+	if err != nil || decided.Run.ChecksFrom != "" || !slices.Equal(decided.Verdict.Blocking, blocked.Verdict.Blocking) {
+		t.Errorf("the checks were not run again: %+v, %v", decided.Run, err)
+	}
+	house.ExpectNothingLeft(t)
+}
+
+// forgeAll makes every statement of a header one of a run without failures.
+func forgeAll(t *testing.T, header *corev1.ConfigMap) {
+	t.Helper()
+	pass := strings.NewReplacer(`"outcome":"Fail"`, `"outcome":"Pass"`, `"blocks":true`, `"blocks":false`, "Blocked", "Ready", `"effect":"Blocks"`, `"effect":"None"`)
+	for key, text := range header.Data {
+		header.Data[key] = pass.Replace(text)
+	}
+	header.Labels["preflight.openshift.io/decision"] = "Ready"
+	for _, key := range []string{"results.gz", "report.gz"} {
+		repack(t, header, key, pass.Replace)
+	}
+}
+
+// repack changes a compressed text of a header.
+func repack(t *testing.T, header *corev1.ConfigMap, key string, change func(string) string) {
+	t.Helper()
+	reader, err := gzip.NewReader(bytes.NewReader(header.BinaryData[key]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write([]byte(change(string(text)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	header.BinaryData[key] = packed.Bytes()
+}
