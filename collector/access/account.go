@@ -67,7 +67,7 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 	var all []Rights
 	for _, account := range accounts {
 		a := audit{client: client, account: account, lists: lists, namespaces: namespaces[account]}
-		writes, err := a.writes(ctx)
+		writes, err := a.writes(ctx, a.requests())
 		if err == nil {
 			writes, err = a.withoutDefaults(ctx, writes)
 		}
@@ -141,13 +141,13 @@ type audit struct {
 	reviews    int
 }
 
-// writes reviews the widest request first, then those in namespaces, and of the
+// writes reviews the widest request first, then these in namespaces, and of the
 // allowed ones whether they are allowed in all namespaces.
-func (a *audit) writes(ctx context.Context) ([]Request, error) {
+func (a *audit) writes(ctx context.Context, requests []Request) ([]Request, error) {
 	if all, err := a.allowed(ctx, a.account, []Request{anything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
-	inNamespaces, err := a.allowed(ctx, a.account, a.requests())
+	inNamespaces, err := a.allowed(ctx, a.account, requests)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 type GroupRights struct {
 	Namespace string
 	// Writes are the write requests, sorted, without those that OpenShift allows every
-	// user. Unguarded are those that admission cannot deny.
-	Writes, Unguarded []Request
+	// user.
+	Writes []Request
 	// Secrets are the requests that read Secrets of any name, sorted.
 	Secrets []Request
 	// Asked counts the access reviews.
@@ -41,18 +41,65 @@ const (
 	maxAPIServices = 5000
 )
 
-// GroupsNeeds are the requests of Groups and AggregatedGroups to the API server.
+// GroupsNeeds are the requests of Groups, UnguardedGroups and AggregatedGroups to the API
+// server.
 func GroupsNeeds() []Request {
 	return append(WritesNeeds(), Request{Verb: "list", Group: registrationGroup, Resource: "apiservices"})
 }
 
 // Groups reviews what every ServiceAccount of these namespaces may do, with an account
-// that does not exist. The reviews are those of Writes, and of reading Secrets. The
-// aggregated API groups are those of AggregatedGroups.
-func Groups(ctx context.Context, client kubernetes.Interface, namespaces, aggregated []string) ([]GroupRights, error) {
-	lists, unserved, err := served(client.Discovery())
+// that does not exist. The reviews are those of Writes, and of reading Secrets.
+func Groups(ctx context.Context, client kubernetes.Interface, namespaces []string) ([]GroupRights, error) {
+	audits, unserved, err := groupAudits(ctx, client, namespaces)
 	if err != nil {
 		return nil, err
+	}
+	var all []GroupRights
+	for _, a := range audits {
+		writes, err := a.writes(ctx, a.requests())
+		if err != nil {
+			return nil, err
+		}
+		readable, err := a.allowed(ctx, a.account, a.secretReads())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, GroupRights{
+			Namespace: a.account.Namespace, Writes: slices.DeleteFunc(writes, isDefault), Secrets: essential(readable), Asked: a.reviews, Unserved: unserved,
+		})
+	}
+	return all, nil
+}
+
+// UnguardedGroups is the part of Groups that Unguarded returns, by namespace, with the
+// reviews for this part only. The aggregated API groups are those of AggregatedGroups.
+func UnguardedGroups(ctx context.Context, client kubernetes.Interface, namespaces, aggregated []string) (map[string][]Request, error) {
+	audits, _, err := groupAudits(ctx, client, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]Request{}
+	for _, a := range audits {
+		unguarded, err := a.writes(ctx, Unguarded(a.requests(), aggregated))
+		if err != nil {
+			return nil, err
+		}
+		if unguarded = slices.DeleteFunc(unguarded, isDefault); len(unguarded) > 0 {
+			all[a.account.Namespace] = unguarded
+		}
+	}
+	return all, nil
+}
+
+// groupAudits are the audits of an account that does not exist in each namespace, and
+// the versions whose resources the API server could not list.
+func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []string) ([]*audit, []string, error) {
+	if len(namespaces) == 0 {
+		return nil, nil, nil
+	}
+	lists, unserved, err := served(client.Discovery())
+	if err != nil {
+		return nil, nil, err
 	}
 	accounts := make([]types.NamespacedName, len(namespaces))
 	for i, namespace := range namespaces {
@@ -60,38 +107,22 @@ func Groups(ctx context.Context, client kubernetes.Interface, namespaces, aggreg
 	}
 	bound, err := boundNamespaces(ctx, client, accounts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []GroupRights
-	for _, account := range accounts {
-		a := audit{client: client, account: account, lists: lists, namespaces: bound[account]}
-		rights, err := a.groups(ctx, aggregated)
-		if err != nil {
-			return nil, err
-		}
-		rights.Unserved = unserved
-		all = append(all, rights)
+	audits := make([]*audit, len(accounts))
+	for i, account := range accounts {
+		audits[i] = &audit{client: client, account: account, lists: lists, namespaces: bound[account]}
 	}
-	return all, nil
+	return audits, unserved, nil
 }
 
-func (a *audit) groups(ctx context.Context, aggregated []string) (GroupRights, error) {
-	writes, err := a.writes(ctx)
-	if err != nil {
-		return GroupRights{}, err
-	}
-	reads := Verbs(Request{Resource: secrets}, "get", "list", "watch")
-	for _, namespace := range a.namespaces {
+// secretReads are the requests that read Secrets of any name.
+func (a *audit) secretReads() []Request {
+	var reads []Request
+	for _, namespace := range append([]string{""}, a.namespaces...) {
 		reads = append(reads, Verbs(Request{Resource: secrets, Namespace: namespace}, "get", "list", "watch")...)
 	}
-	readable, err := a.allowed(ctx, a.account, reads)
-	if err != nil {
-		return GroupRights{}, err
-	}
-	writes = slices.DeleteFunc(writes, isDefault)
-	return GroupRights{
-		Namespace: a.account.Namespace, Writes: writes, Unguarded: Unguarded(writes, aggregated), Secrets: essential(readable), Asked: a.reviews,
-	}, nil
+	return reads
 }
 
 // isDefault is true for the write requests that OpenShift allows every authenticated

@@ -41,6 +41,8 @@ type Launcher struct {
 	// created are the objects that were created or adopted, ended those of them that
 	// End has deleted, present those that Resume has found; by the ID of the run.
 	created, ended, present objectSets
+	// guards has the state of each guard by the ID of the run.
+	guards sync.Map
 }
 
 // objectSets are sets of objects by the ID of a run.

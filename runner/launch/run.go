@@ -18,6 +18,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AnnotationCheck is the name of the check, on its Job. It cannot be derived from
@@ -86,4 +87,9 @@ func (r Run) annotations(file string) map[string]string {
 		annotations[annotationTool] = r.ToolVersion
 	}
 	return annotations
+}
+
+// meta is that of an object without a manifest in the release.
+func (r Run) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: r.labels("preflight"), Annotations: r.annotations("")}
 }
