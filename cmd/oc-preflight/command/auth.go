@@ -71,6 +71,9 @@ type commandRole struct {
 // binding it.
 const jobsRunAs = "A user who may create Jobs in a namespace can run them as any of its ServiceAccounts."
 
+// copiesGrant is what a user needs in addition for checks with existing ServiceAccounts.
+const copiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the user must have, too; for this, roles are created in any namespace."
+
 // commandRoles are all commands that send requests to a cluster. images is the mode
 // of "run".
 func commandRoles(images image.Mode) []commandRole {
@@ -79,7 +82,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"run", runner.RunNeeds(images), []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
-			jobsRunAs,
+			copiesGrant, jobsRunAs,
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
@@ -94,7 +97,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"cancel", runner.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
-			jobsRunAs,
+			copiesGrant, jobsRunAs,
 		}},
 	}
 }
@@ -124,7 +127,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), jobsRunAs}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), copiesGrant, jobsRunAs}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {
