@@ -227,13 +227,13 @@ func AggregatedGroups(ctx context.Context, client rest.Interface) ([]string, err
 		return nil, fmt.Errorf("could not list APIServices: %w", err)
 	}
 	var services struct {
-		Metadata metav1.ListMeta
+		Metadata metav1.ListMeta `json:"metadata"`
 		Items    []struct {
 			Spec struct {
-				Group   string
-				Service *struct{}
-			}
-		}
+				Group   string    `json:"group"`
+				Service *struct{} `json:"service"`
+			} `json:"spec"`
+		} `json:"items"`
 	}
 	if err := json.Unmarshal(body, &services); err != nil {
 		return nil, fmt.Errorf("could not parse the list of APIServices: %w", err)

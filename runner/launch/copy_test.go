@@ -26,9 +26,12 @@ func runsAs(namespace, account string) launch.Plan {
 	})))
 }
 
+// administrator is the ClusterRole that is bound in the whole cluster.
+const administrator = "cluster-admin"
+
 // anAccount creates a ServiceAccount to which this ClusterRole is bound, in its
-// namespace or in the whole cluster.
-func anAccount(t *testing.T, namespace, name, role string, everywhere bool) {
+// namespace or, for an administrator, in the whole cluster.
+func anAccount(t *testing.T, namespace, name, role string) {
 	t.Helper()
 	account := &corev1.ServiceAccount{
 		ObjectMeta:       metav1.ObjectMeta{Name: name, Annotations: map[string]string{"example.com/role": "admin"}},
@@ -40,7 +43,7 @@ func anAccount(t *testing.T, namespace, name, role string, everywhere bool) {
 	meta := metav1.ObjectMeta{GenerateName: "bound-"}
 	refer := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
-	if !everywhere {
+	if role != administrator {
 		if _, err := api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: refer, Subjects: subjects}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -74,16 +77,15 @@ func asCopy(t *testing.T, plan launch.Plan) kubernetes.Interface {
 func TestCopiedAccountsOnlyRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, role string
-		everywhere   bool
 		omitted      []string
 	}{
 		"View":          {reason: "view reads neither Secrets nor connections", role: "view"},
 		"Edit":          {reason: "edit writes and reads Secrets", role: "edit", omitted: []string{"Secrets of any name", "connections to pods, nodes and services"}},
-		"Administrator": {reason: "cluster-admin may do everything", role: "cluster-admin", everywhere: true, omitted: []string{"Secrets of any name", "connections to pods, nodes and services", "paths with a wildcard"}},
+		"Administrator": {reason: "cluster-admin may do everything", role: administrator, omitted: []string{"Secrets of any name", "connections to pods, nodes and services", "paths with a wildcard"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
-			anAccount(t, namespace, "existing", tc.role, tc.everywhere)
+			anAccount(t, namespace, "existing", tc.role)
 			launcher := newLauncher(t, config)
 			findings, plan := launcher.Validate(t.Context(), runsAs(namespace, "existing"))
 			if len(findings) > 0 || len(plan.Checks) != 1 {
@@ -160,7 +162,7 @@ func await(t *testing.T, what string, request func() error) {
 
 func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 	namespace := newNamespace(t)
-	anAccount(t, namespace, "existing", "view", false)
+	anAccount(t, namespace, "existing", "view")
 	limited := as(
 		t, namespace, rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create", "get"}},
@@ -177,7 +179,7 @@ func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 // The API server lets a user grant only permissions of their own.
 func TestCopyOfWhatTheUserMayNotGrant(t *testing.T) {
 	namespace := newNamespace(t)
-	anAccount(t, namespace, "existing", "view", false)
+	anAccount(t, namespace, "existing", "view")
 	limited := as(
 		t, namespace, rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create", "get"}},
@@ -227,7 +229,7 @@ func asUser(name string) kubernetes.Interface {
 // Two runs, and two calls for one run, do not share or repeat copies.
 func TestCopyAccountsIsRepeatable(t *testing.T) {
 	namespace := newNamespace(t)
-	anAccount(t, namespace, "existing", "view", false)
+	anAccount(t, namespace, "existing", "view")
 	launcher := newLauncher(t, config)
 	original := runsAs(namespace, "existing")
 	once := launcher.CopyAccounts(t.Context(), original)

@@ -135,51 +135,51 @@ func TestGuardChanged(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		change func(t *testing.T, name string) error
+		change func(ctx context.Context, name string) error
 		want   string // empty for no finding
 	}{
-		"Unchanged": {reason: "the guard was in force", change: func(*testing.T, string) error { return nil }},
+		"Unchanged": {reason: "the guard was in force", change: func(context.Context, string) error { return nil }},
 		"Deleted": {
 			reason: "the policy was deleted", want: "was deleted",
-			change: func(t *testing.T, name string) error {
-				return policies.Delete(t.Context(), name, metav1.DeleteOptions{})
+			change: func(ctx context.Context, name string) error {
+				return policies.Delete(ctx, name, metav1.DeleteOptions{})
 			},
 		},
 		"Unbound": {
 			reason: "the binding was deleted", want: "ValidatingAdmissionPolicyBinding",
-			change: func(t *testing.T, name string) error {
-				return bindings.Delete(t.Context(), name, metav1.DeleteOptions{})
+			change: func(ctx context.Context, name string) error {
+				return bindings.Delete(ctx, name, metav1.DeleteOptions{})
 			},
 		},
 		"Patched": {
 			reason: "the policy allows everything", want: "was changed",
-			change: func(t *testing.T, name string) error {
-				return ignore(policies.Patch(t.Context(), name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
+			change: func(ctx context.Context, name string) error {
+				return ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
 			},
 		},
 		"PatchedBack": {
 			reason: "the policy allowed everything for a while", want: "was changed",
-			change: func(t *testing.T, name string) error {
-				allow := ignore(policies.Patch(t.Context(), name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
-				deny := ignore(policies.Patch(t.Context(), name, types.JSONPatchType, patch("/spec/validations/0/expression", `"false"`), metav1.PatchOptions{}))
+			change: func(ctx context.Context, name string) error {
+				allow := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
+				deny := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"false"`), metav1.PatchOptions{}))
 				return errors.Join(allow, deny)
 			},
 		},
 		"Audited": {
 			reason: "the binding only audits", want: "was changed",
-			change: func(t *testing.T, name string) error {
-				return ignore(bindings.Patch(t.Context(), name, types.JSONPatchType, patch("/spec/validationActions", `["Audit"]`), metav1.PatchOptions{}))
+			change: func(ctx context.Context, name string) error {
+				return ignore(bindings.Patch(ctx, name, types.JSONPatchType, patch("/spec/validationActions", `["Audit"]`), metav1.PatchOptions{}))
 			},
 		},
 		"Recreated": {
 			reason: "the policy was absent for a while", want: "deleted and created again",
-			change: func(t *testing.T, name string) error {
-				found, err := policies.Get(t.Context(), name, metav1.GetOptions{})
+			change: func(ctx context.Context, name string) error {
+				found, err := policies.Get(ctx, name, metav1.GetOptions{})
 				if err != nil {
 					return err
 				}
 				again := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: found.Labels}, Spec: found.Spec}
-				return errors.Join(policies.Delete(t.Context(), name, metav1.DeleteOptions{}), ignore(policies.Create(t.Context(), again, metav1.CreateOptions{})))
+				return errors.Join(policies.Delete(ctx, name, metav1.DeleteOptions{}), ignore(policies.Create(ctx, again, metav1.CreateOptions{})))
 			},
 		},
 	} {
@@ -193,7 +193,7 @@ func TestGuardChanged(t *testing.T) {
 			if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 				t.Fatalf("guard: %+v, want a pass", f)
 			}
-			if err := tc.change(t, "preflight-read-only-"+plan.Run.Suffix()); err != nil {
+			if err := tc.change(t.Context(), "preflight-read-only-"+plan.Run.Suffix()); err != nil {
 				t.Fatal(err)
 			}
 			f, changed := launcher.GuardChanged(t.Context(), plan.Run)

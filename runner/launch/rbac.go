@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/access"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // ruleViolations reject rules that grant more than read access and reviews of

@@ -8,6 +8,10 @@
 // Start creates one Job, and Cleanup deletes all objects with the label of a run,
 // given only its ID.
 //
+// A check never runs as an existing ServiceAccount: CopyAccounts replaces it by a
+// temporary copy that only reads. Guard denies the writes of the run's pods besides, and
+// GuardChanged reports whether it stayed in force.
+//
 // The names of all objects depend on the release and the ID of the run only. A
 // runner that continues the run of another therefore creates the same objects:
 // existing ones are adopted.
@@ -16,9 +20,10 @@ package launch
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AnnotationCheck is the name of the check, on its Job. It cannot be derived from
