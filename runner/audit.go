@@ -8,7 +8,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector"
@@ -19,33 +18,48 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// nameAudit names the findings about the write access of the ServiceAccounts of
-// checks, each with the ServiceAccount appended.
+// nameAudit names the findings about the access of the ServiceAccounts of checks, each
+// with the namespace, or the namespace and the ServiceAccount, appended.
 const nameAudit = "ReadOnlyAccess"
 
 // reasonReadOnly is reported for a ServiceAccount of checks that has no write
-// access.
+// access, and for a namespace whose ServiceAccounts have none through their groups.
 //
 // Cause: its roles only read.
 //
 // Remedy: none needed.
 const reasonReadOnly finding.Reason = "ReadOnly"
 
-// reasonMayWrite is reported for a ServiceAccount of checks that has write
-// access. The read-only guard of the run denies such writes.
+// reasonMayWrite is reported for write access of the ServiceAccounts of checks that the
+// read-only guard of the run denies.
 //
-// Cause: a role outside the release is bound to the account.
+// Cause: a role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts,
+// or to all users; or the ClusterRole view or cluster-reader of the cluster has write
+// access.
 //
-// Remedy: ask the owners of the check for an account that only reads.
+// Remedy: remove the binding, or the write access of the ClusterRole.
 const reasonMayWrite finding.Reason = "MayWrite"
 
-// reasonReadsSecrets is reported for a ServiceAccount of checks that may read Secrets
+// reasonUnguardedAccess is reported for write access of the ServiceAccounts of checks
+// that the read-only guard of the run cannot deny: impersonation, changes of admission
+// policies, connections to kubelets, writes to aggregated APIs, and the permission to
+// grant permissions. Checks with such an account do not run.
+//
+// Cause: a role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts,
+// or to all users; or the ClusterRole view or cluster-reader of the cluster has such
+// access.
+//
+// Remedy: remove the binding, or the access of the ClusterRole. To run the checks all the
+// same, accept the finding whose name starts with ReadOnlyAccess.
+const reasonUnguardedAccess finding.Reason = "UnguardedAccess"
+
+// reasonReadsSecrets is reported for ServiceAccounts of checks that may read Secrets
 // of any name. A Secret of type kubernetes.io/service-account-token has a token with
 // which the check could write as another account: the read-only guard of the run
 // applies to the tokens of its pods only.
 //
-// Cause: a role of the account has get, list or watch of secrets without
-// resourceNames.
+// Cause: a role of the release, or one that is bound to all ServiceAccounts of the
+// namespace, has get, list or watch of secrets without resourceNames.
 //
 // Remedy: ask the owners of the check to name the Secrets in the role, and delete
 // unused Secrets with tokens: `oc get secrets -A --field-selector
@@ -61,65 +75,59 @@ const reasonReadsSecrets finding.Reason = "ReadsSecrets"
 const reasonPartlyAudited finding.Reason = "PartlyAudited"
 
 // reasonNotAudited is reported when the access of the checks' accounts could not
-// be reviewed.
+// be reviewed, or not be copied: the checks have less access then.
 //
-// Cause: the permission to create SubjectAccessReviews or to list RoleBindings is
-// missing.
+// Cause: the permission to create SubjectAccessReviews, to list bindings and
+// APIServices, or to get roles is missing.
 //
 // Remedy: bind the roles that "auth run" prints.
 const reasonNotAudited finding.Reason = "NotAudited"
 
-// audit finds out what the accounts of the checks may write. Of a temporary copy
-// the plan knows it, for any other account the API server is asked. What an
-// account may write is a warning: the guard, not the account, keeps checks from
-// writing.
+// audit finds out what the temporary accounts of the checks may do: by the roles of the
+// plan, and by the groups of the ServiceAccounts of their namespaces, which the API
+// server reviews.
 type audit struct {
 	accounts []launch.Account
-	// rights has the result for the accounts that the plan does not know, in order.
-	rights <-chan rightsResult
+	// unguarded are the permissions of groups that the guard cannot deny, by namespace,
+	// and aggregated the API groups that other servers serve; err is the error of
+	// finding them out.
+	unguarded  map[string][]access.Request
+	aggregated []string
+	err        error
+	// reviewed has what is reviewed while the checks run.
+	reviewed <-chan groupReview
 }
 
-type rightsResult struct {
-	rights []access.Rights
-	// secrets has the requests that read Secrets, in the order of rights.
-	secrets [][]access.Request
-	err     error
+// groupReview is the result of reviewing the groups of ServiceAccounts.
+type groupReview struct {
+	rights []access.GroupRights
+	err    error
 }
 
-// beginAudit starts the access reviews, which are hundreds for each account: until
-// the guard is in force there is nothing else to do, and afterwards the checks
-// need the API server.
+// beginAudit reviews what the guard cannot deny, since checks with such access do not
+// run, and then starts the other access reviews, which are hundreds for each namespace.
 func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
-	var unknown []launch.Account
+	var namespaces []string
 	for _, account := range accounts {
-		if !account.Known {
-			unknown = append(unknown, account)
-		}
+		namespaces = append(namespaces, account.Namespace)
 	}
-	rights := make(chan rightsResult, 1)
-	go func() { rights <- reviewAccounts(ctx, client, unknown) }()
-	return audit{accounts: accounts, rights: rights}
-}
-
-// reviewAccounts asks the API server what accounts may do.
-func reviewAccounts(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) rightsResult {
-	var names []types.NamespacedName
-	for _, account := range accounts {
-		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+	slices.Sort(namespaces)
+	namespaces = slices.Compact(namespaces)
+	reviewed := make(chan groupReview, 1)
+	a := audit{accounts: accounts, reviewed: reviewed}
+	a.aggregated, a.err = access.AggregatedGroups(ctx, client.Discovery().RESTClient())
+	if a.err == nil {
+		a.unguarded, a.err = access.UnguardedGroups(ctx, client, namespaces, a.aggregated)
 	}
-	found, err := access.Writes(ctx, client, names)
-	if err != nil {
-		return rightsResult{err: err}
+	if a.err != nil {
+		reviewed <- groupReview{err: a.err}
+		return a
 	}
-	result := rightsResult{rights: found}
-	for _, account := range accounts {
-		reads, err := launch.ReviewSecretReads(ctx, client.AuthorizationV1(), account)
-		if err != nil {
-			return rightsResult{err: err}
-		}
-		result.secrets = append(result.secrets, reads)
-	}
-	return result
+	go func() {
+		rights, err := access.Groups(ctx, client, namespaces)
+		reviewed <- groupReview{rights: rights, err: err}
+	}()
+	return a
 }
 
 // source is the audit as a source, of a run with that guard.
@@ -135,82 +143,163 @@ func (a audit) source(guard finding.Finding) collector.Source {
 
 func (a audit) findings(ctx context.Context, protection string) ([]finding.Finding, error) {
 	var findings []finding.Finding
-	var reviewed []launch.Account
 	for _, account := range a.accounts {
-		if account.Known {
-			findings = append(findings, aboutAccount(account, judgeCopy(account)))
-			continue
-		}
-		reviewed = append(reviewed, account)
+		findings = append(findings, aboutAccount(account, a.judgeAccount(account, protection)))
 	}
 	result := a.wait(ctx)
 	if apierrors.IsForbidden(result.err) {
-		return append(findings, finding.Warn(reasonNotAudited, "unknown what the accounts of the checks may write; %s: %v", protection, result.err).
-			Named(nameAudit).Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())), nil
+		return append(findings, notAudited("unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", protection, result.err).Named(nameAudit)), nil
 	}
-	if result.err != nil {
-		return findings, result.err
+	for _, rights := range result.rights {
+		findings = append(findings, a.judgeGroups(rights, protection).Named(nameOfGroups(rights.Namespace)).
+			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: rights.Namespace}))
 	}
-	for i, account := range reviewed {
-		findings = append(findings, aboutAccount(account, judgeRights(account, result.rights[i], result.secrets[i], protection)))
-	}
-	return findings, nil
+	return findings, result.err
 }
 
-func (a audit) wait(ctx context.Context) rightsResult {
+func (a audit) wait(ctx context.Context) groupReview {
 	select {
-	case result := <-a.rights:
+	case result := <-a.reviewed:
 		return result
 	case <-ctx.Done():
-		return rightsResult{err: ctx.Err()}
+		return groupReview{err: ctx.Err()}
 	}
 }
 
-// judgeCopy is the finding about a temporary copy, all of whose permissions are known.
-func judgeCopy(account launch.Account) finding.Finding {
-	if secrets := account.SecretReads(); len(secrets) > 0 {
-		return warnOfSecrets(account, secrets)
+// barred returns the checks that may not run, each with the name of the finding for
+// which it may not.
+func (a audit) barred() map[string]string {
+	checks := map[string]string{}
+	for _, account := range a.accounts {
+		cause := ""
+		switch {
+		case len(a.unguarded[account.Namespace]) > 0:
+			cause = nameOfGroups(account.Namespace)
+		case len(a.unguardedBy(account)) > 0:
+			cause = nameOf(account)
+		}
+		for _, check := range account.Checks {
+			if cause != "" {
+				checks[check] = cause
+			}
+		}
 	}
-	return finding.Pass(reasonReadOnly, "%s is a temporary copy; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
+	return checks
+}
+
+// unguardedBy are the permissions of an account that the guard cannot deny, by its roles.
+func (a audit) unguardedBy(account launch.Account) []access.Request {
+	return access.Unguarded(access.Writing(account.Rules), a.aggregated)
+}
+
+func notAudited(format string, args ...any) finding.Finding {
+	return finding.Warn(reasonNotAudited, format, args...).
+		Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
+}
+
+// judgeAccount is the finding about a temporary account, by the rules of its roles.
+func (a audit) judgeAccount(account launch.Account, protection string) finding.Finding {
+	writes, unguarded := access.Writing(account.Rules), a.unguardedBy(account)
+	secrets := account.SecretReads()
+	switch {
+	case account.Unread != nil && account.Copied:
+		return notAudited("%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account), account.Unread)
+	case account.Unread != nil:
+		return notAudited("%s, whose roles could not all be read; %s: %v", subjectOf(account), protection, account.Unread)
+	case len(unguarded) > 0:
+		return unguardedAccess(subjectOf(account), nameOf(account), unguarded).
+			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.", words.List(account.Checks, 5)).
+			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
+	case len(writes) > 0:
+		return finding.Warn(reasonMayWrite, "%s, which may %s; %s", subjectOf(account), access.Summarize(writes, 5), protection).
+			Remedy("Remove this access from the ClusterRoles view and cluster-reader.").
+			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"))
+	case len(secrets) > 0:
+		return readsSecrets(subjectOf(account)+", which", secrets).
+			Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5))
+	case account.Copied:
+		return finding.Pass(reasonReadOnly, "%s with its read access%s", subjectOf(account), without(account.Omitted))
+	}
+	return finding.Pass(reasonReadOnly, "%s; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
+}
+
+// without is a clause about what a copy lacks.
+func without(omitted []string) string {
+	if len(omitted) == 0 {
+		return ""
+	}
+	return ", without " + words.Clauses(omitted, 5)
 }
 
 // tokensUnguarded is the reason why reading Secrets counts as write access.
 const tokensUnguarded = "the read-only guard does not apply to the tokens of ServiceAccounts in Secrets"
 
-// warnOfSecrets is the finding about an account that only reads, but also Secrets.
-func warnOfSecrets(account launch.Account, secrets []access.Request) finding.Finding {
-	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subjectOf(account), access.Summarize(secrets, 5), tokensUnguarded).
-		Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5)).
+// readsSecrets is the finding about a subject that only reads, but also Secrets.
+func readsSecrets(subject string, secrets []access.Request) finding.Finding {
+	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subject, access.Summarize(secrets, 5), tokensUnguarded).
 		Do(finding.Run("oc get secrets -A --field-selector type=kubernetes.io/service-account-token"))
 }
 
-// judgeRights is the finding about an account whose access was reviewed.
-func judgeRights(account launch.Account, rights access.Rights, secrets []access.Request, protection string) finding.Finding {
-	if len(secrets) > 0 {
-		protection += "; it may also " + access.Summarize(secrets, 5) + ", and " + tokensUnguarded
-	}
+// unguardedAccess is the finding about a subject whose checks may not run.
+func unguardedAccess(subject, name string, unguarded []access.Request) finding.Finding {
+	return finding.Unknown(reasonUnguardedAccess, "%s may %s, which the read-only guard cannot deny; checks with this access do not run unless %s is accepted",
+		subject, access.Summarize(unguarded, 5), name)
+}
+
+// judgeGroups is the finding about what every ServiceAccount of a namespace may do.
+func (a audit) judgeGroups(rights access.GroupRights, protection string) finding.Finding {
+	subject := fmt.Sprintf("every ServiceAccount of namespace %s", rights.Namespace)
+	name, unguarded := nameOfGroups(rights.Namespace), a.unguarded[rights.Namespace]
+	bindings := finding.Run("oc get clusterrolebindings,rolebindings -A -o wide | grep -E 'system:(authenticated|serviceaccounts)'")
 	switch {
+	case len(unguarded) > 0:
+		return unguardedAccess(subject, name, unguarded).
+			Remedy("Remove the binding for the group. To run the checks of the namespace all the same, accept the finding.").
+			Do(bindings, finding.Accept(name))
 	case len(rights.Writes) > 0:
-		return finding.Warn(reasonMayWrite, "%s may %s; %s", subjectOf(account), access.Summarize(rights.Writes, 5), protection).
-			Remedy("Ask the owners of %s for an account that only reads.", words.List(account.Checks, 5)).
-			Do(finding.Run("oc auth can-i --list -n %s --as %s", account.Namespace, access.User(rights.Account)))
-	case len(secrets) > 0:
-		return warnOfSecrets(account, secrets)
+		if len(rights.Secrets) > 0 {
+			protection += "; it may also " + access.Summarize(rights.Secrets, 5) + ", and " + tokensUnguarded
+		}
+		return finding.Warn(reasonMayWrite, "%s may %s; %s", subject, access.Summarize(rights.Writes, 5), protection).
+			Remedy("Remove the binding for the group.").Do(bindings)
+	case len(rights.Secrets) > 0:
+		return readsSecrets(subject, rights.Secrets).Remedy("Remove the binding for the group, and delete unused Secrets with tokens.").Do(bindings)
 	case len(rights.Unserved) > 0:
 		return finding.Warn(reasonPartlyAudited, "%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
-			subjectOf(account), strings.Join(rights.Unserved, ", "), protection).
+			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
 	}
-	return finding.Pass(reasonReadOnly, "%s has no write access (%d access reviews)", subjectOf(account), rights.Asked)
+	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%d access reviews)", rights.Namespace, rights.Asked)
+}
+
+// notRun is the finding of a check that may not run because of another finding.
+func notRun(check, cause string) finding.Finding {
+	return finding.Unknown(reasonUnguardedAccess, "not run: the read-only guard cannot deny all write access of its ServiceAccount, see %s", cause).
+		Named(check).
+		Remedy("Remove the access that %s names. To run the check all the same, accept %s.", cause, cause).
+		Do(finding.Accept(cause))
 }
 
 func aboutAccount(account launch.Account, f finding.Finding) finding.Finding {
-	return f.Named(nameAudit + "-" + account.Namespace + "." + account.Author).
+	return f.Named(nameOf(account)).
 		About(finding.Object{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name})
 }
 
+// nameOf is the name of the finding about an account.
+func nameOf(account launch.Account) string {
+	return nameAudit + "-" + account.Namespace + "." + account.Author
+}
+
+// nameOfGroups is the name of the finding about all ServiceAccounts of a namespace.
+func nameOfGroups(namespace string) string { return nameAudit + "-" + namespace }
+
+// subjectOf is the beginning of a sentence about an account.
 func subjectOf(account launch.Account) string {
-	return fmt.Sprintf("ServiceAccount %s/%s", account.Namespace, account.Author)
+	kind := "ServiceAccount of the release"
+	if account.Copied {
+		kind = "ServiceAccount"
+	}
+	return fmt.Sprintf("%s is a temporary copy of %s %s/%s", account.Name, kind, account.Namespace, account.Author)
 }
 
 // describeRules names the first few of some rules.

@@ -57,6 +57,7 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 		collected.phase = report.PhaseInterrupted
 		return collected, nil
 	}
+	e.verifyGuard(ctx, collected.Findings)
 	// Which acceptances are not needed is known only when all checks have reported.
 	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Asked{
 		Account: e.accounts(e.target.Version), Findings: collected.Findings, NoJobs: !e.contents.readable(),
@@ -105,19 +106,21 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	if e.reused.id != "" {
 		return append(e.sources, e.reusedSources()...), nil
 	}
+	planned := e.launcher.CopyAccounts(ctx, e.planned)
 	if e.record.Resumed() {
-		if err := e.launcher.Resume(ctx, e.planned); err != nil {
+		if err := e.launcher.Resume(ctx, planned); err != nil {
 			return nil, err
 		}
 	}
 	e.progress.step("validating the checks of the release: %d", len(e.planned.Checks))
-	rejected, valid := e.launcher.Validate(ctx, e.planned)
+	rejected, valid := e.launcher.Validate(ctx, planned)
 	if err := launch.Ungrantable(rejected); err != nil {
 		return nil, err
 	}
 	sources := append(e.sources, refused(rejected)...)
 	if len(valid.Checks) > 0 {
-		sources = append(sources, e.guard(ctx, valid)...)
+		guarded, allowed := e.guard(ctx, valid)
+		sources, valid = append(sources, guarded...), allowed
 	}
 	if err := e.launcher.Prepare(ctx, valid); err != nil {
 		return nil, err
@@ -130,11 +133,46 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 }
 
 // guard puts the read-only guard into force, and audits the accounts of the checks
-// meanwhile.
-func (e execution) guard(ctx context.Context, valid launch.Plan) []collector.Source {
-	audited := beginAudit(ctx, e.cluster.Kubernetes, valid.Accounts())
+// meanwhile. The returned plan lacks the checks whose write access the guard cannot
+// deny, unless the administrator accepts that by name.
+func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
+	audits := make(chan audit, 1)
+	go func() { audits <- beginAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
 	guard := e.launcher.Guard(ctx, valid)
-	return []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}
+	audited := <-audits
+	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}
+
+	accepted, causes := e.policy(e.target.Version).Accepted, audited.barred()
+	var barred []string
+	for _, check := range valid.Checks {
+		cause, found := causes[check.Name]
+		if _, ok := accepted[cause]; !found || ok {
+			continue
+		}
+		barred = append(barred, check.Name)
+		sources = append(sources, collector.Known(check.Name, finding.SourceJob, notRun(check.Name, cause)))
+	}
+	return sources, valid.Without(barred)
+}
+
+// verifyGuard replaces the finding about the guard if it was changed while the checks
+// ran.
+func (e execution) verifyGuard(ctx context.Context, findings []finding.Finding) {
+	if e.launcher == nil {
+		return // the run has no Jobs
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	changed, found := e.launcher.GuardChanged(ctx, e.launchRun())
+	if !found {
+		return
+	}
+	for i := range findings {
+		if findings[i].Name == changed.Name {
+			findings[i] = changed
+		}
+	}
+	e.progress.Reported([]finding.Finding{changed})
 }
 
 // reusedSources are the results of an earlier run, as sources of this run.

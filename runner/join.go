@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 )
@@ -155,6 +156,10 @@ func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) 
 	}
 	stored, err := standing.Stored(last)
 	if err != nil {
+		return reuse{}, false
+	}
+	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == string(launch.ReasonGuardChanged) }) {
+		p.progress.step("the checks of run %s are run again: its read-only guard was changed", last.ID)
 		return reuse{}, false
 	}
 	if causes := standing.Ended(ctx, last, stored, standing.Present{Cluster: p.snapshot, Now: p.cluster.Now()}); len(causes) > 0 {

@@ -80,7 +80,7 @@ func (o Options) readingNeeds() access.Needs {
 		needs = needs.And(pullNeeds())
 	}
 	return needs.And(jobs.Needs()).And(launch.ListNeeds()).And(launch.GuardNeeds()).And(access.Needs{
-		Optional: append(access.WritesNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
+		Optional: append(access.GroupsNeeds(), access.Request{Verb: "list", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}),
 	})
 }
 

@@ -1,8 +1,10 @@
 // Package access answers: who has which permissions in this cluster?
 //
 // It reviews the user before a command starts, so that all missing permissions are
-// reported at once, and the ServiceAccounts that checks run as, which must only read.
-// It also makes the roles that grant what a command needs, and no more.
+// reported at once. It reads what bindings grant to ServiceAccounts, and selects the
+// part that only reads ([API.Reads]), which is copied for checks; and it reviews what
+// all ServiceAccounts of a namespace may do through their groups. It also makes the
+// roles that grant what a command needs, and no more.
 //
 // Code that makes requests declares them as [Needs]. The review before a start and
 // the roles are made of the same declaration.
@@ -10,8 +12,8 @@
 // # Limitations
 //
 // Where an authorizer other than RBAC grants permissions in a namespace that is
-// neither the account's own nor has a RoleBinding for it, [Writes] makes no review
-// there.
+// neither the account's own nor has a RoleBinding for it, [Writes] and [Groups] make no
+// review there. [Grants] has the permissions of RBAC only.
 package access
 
 import (

@@ -12,11 +12,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/pager"
+
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // Rights are the write permissions of one ServiceAccount.
@@ -39,6 +39,7 @@ func WritesNeeds() []Request {
 	return []Request{
 		{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
 		{Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings"},
+		{Verb: "list", Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
 	}
 }
 
@@ -66,7 +67,10 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 	var all []Rights
 	for _, account := range accounts {
 		a := audit{client: client, account: account, lists: lists, namespaces: namespaces[account]}
-		writes, err := a.writes(ctx)
+		writes, err := a.writes(ctx, a.requests())
+		if err == nil {
+			writes, err = a.withoutDefaults(ctx, writes)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -96,31 +100,20 @@ func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, 
 // boundNamespaces are the namespaces in which a RoleBinding names an account, or the
 // accounts of its namespace, and the account's own.
 func boundNamespaces(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]string, error) {
+	bound, err := roleBindings(ctx, client.RbacV1(), accounts)
+	if err != nil {
+		return nil, err
+	}
 	namespaces := map[types.NamespacedName][]string{}
 	for _, account := range accounts {
 		namespaces[account] = []string{account.Namespace}
-	}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, options)
-	})
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		binding, ok := item.(*rbacv1.RoleBinding)
-		if !ok {
-			return fmt.Errorf("the list has a %T", item)
-		}
-		for _, account := range accounts {
-			if slices.ContainsFunc(binding.Subjects, func(subject rbacv1.Subject) bool { return includes(subject, account) }) {
-				namespaces[account] = append(namespaces[account], binding.Namespace)
+		for _, role := range bound[account] {
+			if role.in != "" {
+				namespaces[account] = append(namespaces[account], role.in)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("could not list RoleBindings: %w", err)
-	}
-	for account, found := range namespaces {
-		slices.Sort(found)
-		namespaces[account] = slices.Compact(found)
+		slices.Sort(namespaces[account])
+		namespaces[account] = slices.Compact(namespaces[account])
 	}
 	return namespaces, nil
 }
@@ -148,13 +141,13 @@ type audit struct {
 	reviews    int
 }
 
-// writes reviews the widest request first, then those in namespaces, and of the
+// writes reviews the widest request first, then these in namespaces, and of the
 // allowed ones whether they are allowed in all namespaces.
-func (a *audit) writes(ctx context.Context) ([]Request, error) {
+func (a *audit) writes(ctx context.Context, requests []Request) ([]Request, error) {
 	if all, err := a.allowed(ctx, a.account, []Request{anything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
-	inNamespaces, err := a.allowed(ctx, a.account, a.requests())
+	inNamespaces, err := a.allowed(ctx, a.account, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -167,13 +160,13 @@ func (a *audit) writes(ctx context.Context) ([]Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.withoutDefaults(ctx, essential(slices.Concat(inNamespaces, everywhere)))
+	return essential(slices.Concat(inNamespaces, everywhere)), nil
 }
 
 // withoutDefaults leaves out what an unknown account may do, too: a cluster may allow
 // every user to request a project.
 func (a *audit) withoutDefaults(ctx context.Context, requests []Request) ([]Request, error) {
-	unknown := types.NamespacedName{Namespace: "preflight-unknown", Name: "preflight-unknown"}
+	unknown := types.NamespacedName{Namespace: unknownAccount, Name: unknownAccount}
 	defaults, err := a.allowed(ctx, unknown, requests)
 	if err != nil {
 		return nil, err
@@ -193,10 +186,7 @@ func (a *audit) requests() []Request {
 	}
 	cluster := []string{""}
 	for _, list := range a.lists {
-		group, _, found := strings.Cut(list.GroupVersion, "/")
-		if !found {
-			group = "" // the core group has only a version
-		}
+		group := groupOf(list.GroupVersion)
 		for _, resource := range list.APIResources {
 			namespaces := cluster
 			if resource.Namespaced {
@@ -211,6 +201,12 @@ func (a *audit) requests() []Request {
 	add(Request{Verb: "impersonate", Resource: "users"}, cluster)
 	add(Request{Verb: "impersonate", Resource: "groups"}, cluster)
 	add(Request{Verb: "impersonate", Resource: "serviceaccounts"}, a.namespaces)
+	// Nor are these verbs, and the subresource by which the kubelet writes checkpoints.
+	for _, verb := range []string{"bind", "escalate"} {
+		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "clusterroles"}, cluster)
+		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "roles"}, a.namespaces)
+	}
+	add(Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, cluster)
 	return slices.SortedFunc(maps.Keys(seen), compare)
 }
 
@@ -222,7 +218,7 @@ func writeRequests(group string, resource metav1.APIResource) []Request {
 	}
 	name, subresource, _ := strings.Cut(resource.Name, "/")
 	verbs := []string{"create", "update", "patch", "delete", "deletecollection"}
-	if slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, subresource) {
+	if slices.Contains(connections(), subresource) {
 		verbs = append(verbs, "get")
 	}
 	var requests []Request
@@ -242,13 +238,15 @@ func (a *audit) allowed(ctx context.Context, account types.NamespacedName, reque
 	group.SetLimit(maxConcurrent)
 	for i := range requests {
 		group.Go(func() error {
-			review, err := a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-				Spec: authorizationv1.SubjectAccessReviewSpec{
-					User:               User(account),
-					Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-					ResourceAttributes: &requests[i],
-				},
-			}, metav1.CreateOptions{})
+			review, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
+				return a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+					Spec: authorizationv1.SubjectAccessReviewSpec{
+						User:               User(account),
+						Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+						ResourceAttributes: &requests[i],
+					},
+				}, metav1.CreateOptions{})
+			})
 			if err != nil {
 				return fmt.Errorf("could not review the permissions of %s: %w", User(account), err)
 			}

@@ -244,11 +244,29 @@ func TestReviewsWithoutPermission(t *testing.T) {
 
 // An API that is registered and does not respond may have any resource.
 func TestUnservedAPIIsReported(t *testing.T) {
+	offerUnserved(t)
+	api := kubernetes.NewForConfigOrDie(config)
+	var versions []string
+	for tries := 0; tries < 100 && len(versions) == 0; tries++ { // until the API server has tried it
+		rights, err := access.Writes(t.Context(), api, []types.NamespacedName{{Namespace: "default", Name: "default"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = rights[0].Unserved
+	}
+	if diff := cmp.Diff([]string{unserved + "/v1"}, versions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// offerUnserved registers the group unserved of a server that does not exist.
+func offerUnserved(t *testing.T) {
+	t.Helper()
 	services := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
 	broken := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.broken.example.com"},
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + unserved},
 		"spec": map[string]any{
-			"group": "broken.example.com", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
+			"group": unserved, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
 			"service": map[string]any{"namespace": "default", "name": "absent"},
 		},
 	}}
@@ -256,20 +274,8 @@ func TestUnservedAPIIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := services.Delete(context.Background(), "v1.broken.example.com", metav1.DeleteOptions{}); err != nil {
+		if err := services.Delete(context.Background(), "v1."+unserved, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
-	api := kubernetes.NewForConfigOrDie(config)
-	var unserved []string
-	for tries := 0; tries < 100 && len(unserved) == 0; tries++ { // until the API server has tried it
-		rights, err := access.Writes(t.Context(), api, []types.NamespacedName{{Namespace: "default", Name: "default"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		unserved = rights[0].Unserved
-	}
-	if diff := cmp.Diff([]string{"broken.example.com/v1"}, unserved); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
 }

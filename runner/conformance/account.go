@@ -9,13 +9,18 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// readAccounts reads the rights of the checks' accounts beyond those of any account
-// with the copies of roles and bindings that the attempt created.
+// readAccounts reads the rights of the checks' accounts beyond those of any account:
+// with the copies of roles and bindings that the attempt created, and of a ServiceAccount
+// of the cluster those of the original, which its copy lacks.
 func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 	accounts := plan.Accounts()
 	names := make([]types.NamespacedName, 0, len(accounts))
 	for _, account := range accounts {
-		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
+		name := account.Name
+		if account.Copied {
+			name = account.Author
+		}
+		names = append(names, types.NamespacedName{Namespace: account.Namespace, Name: name})
 	}
 	rights, err := access.Writes(ctx, s.Kubernetes, names)
 	if err != nil {

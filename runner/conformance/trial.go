@@ -135,7 +135,7 @@ func setEnvironment(pod *corev1.PodSpec, name, value string) {
 // left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
 	run := s.newRun()
-	plan := launch.NewDraft(s.From, s.subject.release).Bind(run)
+	plan := s.launcher.CopyAccounts(ctx, launch.NewDraft(s.From, s.subject.release).Bind(run))
 	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
 	for _, check := range plan.Checks {
 		t.prepare(check)

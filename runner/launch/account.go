@@ -6,22 +6,27 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Account is a ServiceAccount that checks of a plan run as.
+// Account is a ServiceAccount that checks of a plan run as: a temporary copy of one of
+// the release or, in a plan of CopyAccounts, of one of the cluster.
 type Account struct {
 	Namespace, Name string
-	// Author is its name in the release.
+	// Author is its name in the release or the cluster.
 	Author string
 	// Checks are the names of the checks, sorted.
 	Checks []string
-	// Temporary is true for a copy that is deleted with the run.
-	Temporary bool
-	// Rules are those of the plan's roles that are bound to it.
+	// Copied is true for the copy of a ServiceAccount of the cluster.
+	Copied bool
+	// Rules are those of the roles that are bound to it.
 	Rules []rbacv1.PolicyRule
-	// Known is true when Rules and the permissions of every ServiceAccount are all
-	// its permissions: for a copy that is bound to roles of the plan only.
-	Known bool
+	// Omitted describes read access of the original that a copy lacks, sorted.
+	Omitted []string
+	// Unread is the error of reading the roles of the cluster, without which Rules is
+	// incomplete for an account of the release, and empty for a copy.
+	Unread error
 }
 
 // Accounts returns the ServiceAccounts of the plan's checks, sorted by namespace
@@ -31,7 +36,6 @@ func (p Plan) Accounts() []Account {
 	var accounts []*Account
 	for _, check := range p.Checks {
 		ref := accountOf(check)
-		ref.name = cmp.Or(ref.name, "default") // the default of the API server
 		found := byReference[ref]
 		if found == nil {
 			found = p.account(ref)
@@ -54,30 +58,35 @@ func (p Plan) Accounts() []Account {
 // account returns one ServiceAccount with its checks left out.
 func (p Plan) account(ref reference) *Account {
 	account := &Account{Namespace: ref.namespace, Name: ref.name, Author: strings.TrimSuffix(ref.name, "-"+p.Run.Suffix())}
-	for _, object := range p.Supporting {
-		if referenceTo(object) == ref {
-			account.Temporary, account.Known = true, true
-		}
+	if copied, found := p.copies[ref]; found {
+		account.Copied, account.Author, account.Omitted, account.Unread = true, copied.original.name, copied.omitted, copied.unread
 	}
 	for _, object := range p.Supporting {
-		var subjects []rbacv1.Subject
-		var role rbacv1.RoleRef
-		switch binding := object.(type) {
-		case *rbacv1.RoleBinding:
-			subjects, role = binding.Subjects, binding.RoleRef
-		case *rbacv1.ClusterRoleBinding:
-			subjects, role = binding.Subjects, binding.RoleRef
-		}
-		if !slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
-			return reference{"ServiceAccount", subject.Namespace, subject.Name} == ref
-		}) {
+		subjects, role := bindingOf(object)
+		if !slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool { return accountOfSubject(subject) == ref }) {
 			continue
 		}
 		rules, found := p.rules(role, object.GetNamespace())
+		if !found {
+			rules, found = p.clusterRoles[role.Name]
+		}
+		if !found {
+			account.Unread = p.unreadRoles
+		}
 		account.Rules = append(account.Rules, rules...)
-		account.Known = account.Known && found
 	}
 	return account
+}
+
+// bindingOf are the subjects and the role of a binding; none for another object.
+func bindingOf(object payload.Object) ([]rbacv1.Subject, rbacv1.RoleRef) {
+	switch binding := object.(type) {
+	case *rbacv1.RoleBinding:
+		return binding.Subjects, binding.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		return binding.Subjects, binding.RoleRef
+	}
+	return nil, rbacv1.RoleRef{}
 }
 
 // rules returns the rules of a role of the plan; false for another role.

@@ -29,7 +29,7 @@ func TestAccounts(t *testing.T) {
 			want: []launch.Account{{Namespace: namespace, Name: "default", Author: "default", Checks: []string{"Etcd.A", "Etcd.B"}}},
 		},
 		"Existing": {
-			reason: "the permissions of an existing ServiceAccount are unknown", jobs: []*batchv1.Job{as("a", "operator")},
+			reason: "the permissions of an existing ServiceAccount are not in the plan", jobs: []*batchv1.Job{as("a", "operator")},
 			want: []launch.Account{{Namespace: namespace, Name: "operator", Author: "operator", Checks: []string{"Etcd.A"}}},
 		},
 		"Copy": {
@@ -37,11 +37,11 @@ func TestAccounts(t *testing.T) {
 			objects: []payload.Object{account("checker"), role(reading), binding("Role", "reader", subject("checker"))},
 			want: []launch.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
-				Temporary: true, Known: true, Rules: []rbacv1.PolicyRule{reading},
+				Rules: []rbacv1.PolicyRule{reading},
 			}},
 		},
 		"CopyWithClusterRole": {
-			reason: "the permissions of view are unknown", jobs: []*batchv1.Job{as("a", "checker")},
+			reason: "the permissions of view are not in the plan", jobs: []*batchv1.Job{as("a", "checker")},
 			objects: []payload.Object{
 				account("checker"), role(reading), binding("Role", "reader", subject("checker")),
 				func() payload.Object {
@@ -52,7 +52,7 @@ func TestAccounts(t *testing.T) {
 			},
 			want: []launch.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
-				Temporary: true, Rules: []rbacv1.PolicyRule{reading},
+				Rules: []rbacv1.PolicyRule{reading},
 			}},
 		},
 	} {

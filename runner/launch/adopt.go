@@ -159,8 +159,9 @@ func (l *Launcher) equalsAdmitted(ctx context.Context, k kind, object, found pay
 
 // Resume finds the objects of the plan that another runner of the run has created,
 // with one list per kind, so that Validate, Guard and Prepare send no request for
-// each. Objects that differ from the plan are not adopted. Resume is optional:
-// without it, each existing object is read and compared when it is needed.
+// each. Objects that differ from the plan are not adopted. The plan must have the
+// copies of CopyAccounts, or their objects are not found. Resume is optional: without
+// it, each existing object is read and compared when it is needed.
 func (l *Launcher) Resume(ctx context.Context, plan Plan) error {
 	planned, err := plan.objects()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -59,6 +60,13 @@ type Plan struct {
 	Checks []Check
 	// Supporting are the temporary copies that the checks need, bindings last.
 	Supporting []payload.Object
+
+	// copies are the copies of the cluster's ServiceAccounts, by the copy.
+	copies map[reference]accountCopy
+	// clusterRoles are the rules of the cluster's roles that the release binds, by name;
+	// unreadRoles is the error of reading them.
+	clusterRoles map[string][]rbacv1.PolicyRule
+	unreadRoles  error
 }
 
 // NewDraft returns the checks of a release for a cluster at the version from. It is
@@ -156,6 +164,13 @@ func (b builder) uniqueName(manifest payload.Job) string {
 		return name + "-" + strconv.Itoa(n)
 	}
 	return name
+}
+
+// Without returns the plan without checks of these names, and what only they need.
+func (p Plan) Without(names []string) Plan {
+	p.Checks = slices.DeleteFunc(slices.Clone(p.Checks), func(check Check) bool { return slices.Contains(names, check.Name) })
+	p.prune()
+	return p
 }
 
 // prune removes the supporting objects that no check needs.

@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/retry"
 	"github.com/openshift/update-preflight/runner/label"
@@ -122,6 +124,11 @@ func classify(check Check, err error) finding.Finding {
 		return unknown(ReasonAlteredByAdmission).
 			Remedy("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run).
 			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
+	}
+	if violating, ok := errors.AsType[*notCopiedError](err); ok {
+		return unknown(ReasonAccountNotCopied).
+			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
+			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", access.User(types.NamespacedName{Namespace: namespace, Name: violating.account.name})), finding.Accept(check.Name))
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

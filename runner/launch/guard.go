@@ -16,9 +16,12 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// ReasonReadOnly is reported when the API server denies writes of the run's pods.
+// ReasonReadOnly is reported when the API server denies the writes that it receives from
+// the run's pods with the identity of the pod. Other credentials, and requests to other
+// servers, are not covered; the ServiceAccounts of the checks have only read access.
 //
-// Cause: the admission policy of the run is in effect.
+// Cause: the admission policy of the run is in effect, and was unchanged when the
+// checks had ended.
 //
 // Remedy: none needed.
 const ReasonReadOnly finding.Reason = "ReadOnly"
@@ -43,7 +46,7 @@ const (
 // permissions of their ServiceAccounts, except reviews of permissions and tokens,
 // which store nothing. The pods are identified by the pod name in the identity of
 // their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply
-// to other credentials.
+// to other credentials. It does not apply to what access.Unguarded returns either.
 //
 // API servers load new policies once a second, so Guard waits until one of them
 // denies a probe: a Job of the plan under another name, as a dry run. The others
@@ -54,16 +57,18 @@ const (
 // without the guard then. The plan must have at least one check.
 func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 	policy, binding := guardPolicy(plan.Run), guardBinding(plan.Run)
+	late := l.startsLate(plan.Run, policy)
 	for _, step := range []func() error{
 		func() error { return l.create(ctx, policy) },
 		func() error { return l.create(ctx, binding) },
 		func() error { return l.awaitGuard(ctx, plan) },
+		func() error { return l.readGuard(ctx, plan.Run, late) },
 	} {
 		if err := step(); err != nil {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(ReasonReadOnly, "%s %s denies writes of the run's pods", policyKind, policy.Name).
+	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", policyKind, policy.Name).
 		Named(guardName).
 		From(finding.SourceJob)
 }
@@ -117,11 +122,7 @@ func notGuarded(err error) finding.Finding {
 }
 
 func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
-	return typeMeta(admissionVersion, kind), metav1.ObjectMeta{
-		Name:        "preflight-read-only-" + run.Suffix(),
-		Labels:      run.labels("preflight"),
-		Annotations: run.annotations(""),
-	}
+	return typeMeta(admissionVersion, kind), run.meta("", "preflight-read-only-"+run.Suffix())
 }
 
 func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {

@@ -2,6 +2,7 @@ package launch_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -123,5 +125,105 @@ func TestMissingGuardIsWarning(t *testing.T) {
 	}
 	if !strings.Contains(f.Message, "validatingadmissionpolicies") {
 		t.Errorf("the message %q lacks the missing permission", f.Message)
+	}
+}
+
+func TestGuardChanged(t *testing.T) {
+	policies, bindings := api.AdmissionregistrationV1().ValidatingAdmissionPolicies(), api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	patch := func(path, value string) []byte {
+		return []byte(`[{"op": "replace", "path": "` + path + `", "value": ` + value + `}]`)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(ctx context.Context, name string) error
+		want   string // empty for no finding
+	}{
+		"Unchanged": {reason: "the guard was in force", change: func(context.Context, string) error { return nil }},
+		"Deleted": {
+			reason: "the policy was deleted", want: "was deleted",
+			change: func(ctx context.Context, name string) error {
+				return policies.Delete(ctx, name, metav1.DeleteOptions{})
+			},
+		},
+		"Unbound": {
+			reason: "the binding was deleted", want: "ValidatingAdmissionPolicyBinding",
+			change: func(ctx context.Context, name string) error {
+				return bindings.Delete(ctx, name, metav1.DeleteOptions{})
+			},
+		},
+		"Patched": {
+			reason: "the policy allows everything", want: "was changed",
+			change: func(ctx context.Context, name string) error {
+				return ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
+			},
+		},
+		"PatchedBack": {
+			reason: "the policy allowed everything for a while", want: "was changed",
+			change: func(ctx context.Context, name string) error {
+				allow := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
+				deny := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"false"`), metav1.PatchOptions{}))
+				return errors.Join(allow, deny)
+			},
+		},
+		"Audited": {
+			reason: "the binding only audits", want: "was changed",
+			change: func(ctx context.Context, name string) error {
+				return ignore(bindings.Patch(ctx, name, types.JSONPatchType, patch("/spec/validationActions", `["Audit"]`), metav1.PatchOptions{}))
+			},
+		},
+		"Recreated": {
+			reason: "the policy was absent for a while", want: "deleted and created again",
+			change: func(ctx context.Context, name string) error {
+				found, err := policies.Get(ctx, name, metav1.GetOptions{})
+				if err != nil {
+					return err
+				}
+				again := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: found.Labels}, Spec: found.Spec}
+				return errors.Join(policies.Delete(ctx, name, metav1.DeleteOptions{}), ignore(policies.Create(ctx, again, metav1.CreateOptions{})))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan, launcher := aPlan(newNamespace(t)), newLauncher(t, config)
+			t.Cleanup(func() {
+				if removal, err := launcher.Cleanup(context.Background(), plan.Run.ID); err != nil {
+					t.Errorf("left %v: %v", removal.Left, err)
+				}
+			})
+			if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+				t.Fatalf("guard: %+v, want a pass", f)
+			}
+			if err := tc.change(t.Context(), "preflight-read-only-"+plan.Run.Suffix()); err != nil {
+				t.Fatal(err)
+			}
+			f, changed := launcher.GuardChanged(t.Context(), plan.Run)
+			if changed != (tc.want != "") || !strings.Contains(f.Message, tc.want) {
+				t.Errorf("%s: changed %t, %q; want %q", tc.reason, changed, f.Message, tc.want)
+			}
+			if changed && (f.Outcome != preflight.Unknown || f.Reason != "GuardChanged" || !f.Blocks || f.Name != "ReadOnlyGuard" || f.Remediation == "") {
+				t.Errorf("%s: %+v, want a blocking Unknown that replaces the pass", tc.reason, f)
+			}
+		})
+	}
+}
+
+// A runner that continues a run with Jobs and without a guard cannot prove that their
+// writes were denied.
+func TestGuardThatIsLate(t *testing.T) {
+	first := newLauncher(t, config)
+	plan := first.CopyAccounts(t.Context(), aPlan(newNamespace(t)))
+	create(t, first, plan)
+	second := newLauncher(t, config)
+	if err := second.Resume(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	if f := second.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v, want a pass", f)
+	}
+	if f, changed := second.GuardChanged(t.Context(), plan.Run); !changed || !strings.Contains(f.Message, "did not exist when the run was continued") {
+		t.Errorf("changed %t, %+v; want a finding", changed, f)
+	}
+	if removal, err := second.Cleanup(bounded(t), plan.Run.ID); err != nil {
+		t.Errorf("left %v: %v", removal.Left, err)
 	}
 }

@@ -37,6 +37,8 @@ type Launcher struct {
 	// End has deleted, present those that Resume has found, foreign those that differ
 	// from the plan; by the ID of the run.
 	created, ended, present, foreign objectSets
+	// guards has the state of each guard by the ID of the run.
+	guards sync.Map
 }
 
 // objectSets are sets of objects, with their UIDs, by the ID of a run.

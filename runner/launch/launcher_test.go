@@ -49,7 +49,8 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// aFullRelease has two Jobs, one of them with a ServiceAccount and its roles.
+// aFullRelease has two Jobs, one of them with a ServiceAccount and its roles. The other
+// one runs as a temporary copy of the default ServiceAccount.
 func aFullRelease(namespace string) *payload.Release {
 	release := aRelease(
 		aJob(func(job *batchv1.Job) {
@@ -85,7 +86,7 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	run, other := newRun(), newRun()
 	ids := []string{run.ID, other.ID}
 	plan := planned(run, aFullRelease(namespace))
-	foreign := planned(other, aFullRelease(namespace))
+	foreign := launcher.CopyAccounts(t.Context(), planned(other, aFullRelease(namespace)))
 
 	findings, plan := launcher.Validate(t.Context(), plan)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(plan.Checks) != 2 {
@@ -97,8 +98,8 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 	for _, p := range []launch.Plan{plan, foreign} {
 		create(t, launcher, p)
 	}
-	if got := residue(t, run.ID); len(got) != 8 {
-		t.Errorf("want two Jobs and six supporting objects, got %v", got)
+	if got := residue(t, run.ID); len(got) != 9 {
+		t.Errorf("want two Jobs and seven supporting objects, got %v", got)
 	}
 	for i, id := range ids {
 		created := launcher.Created(id)
@@ -106,7 +107,7 @@ func TestCleanupDeletesAllObjects(t *testing.T) {
 		if err != nil || len(removal.Left) > 0 {
 			t.Errorf("clean-up left %v: %v", removal.Left, err)
 		}
-		if diff := cmp.Diff(created, slices.DeleteFunc(removal.Deleted, isPod)); diff != "" || len(created) != 8 {
+		if diff := cmp.Diff(created, slices.DeleteFunc(removal.Deleted, isPod)); diff != "" || len(created) != 9 {
 			t.Errorf("deleted objects differ from created ones (-created, +deleted):\n%s", diff)
 		}
 		if got := residue(t, id); len(got) > 0 {

@@ -11,15 +11,18 @@ import (
 
 // Needs are the permissions to validate, create and delete the objects of the
 // draft, without the guard. A run needs ListNeeds in addition. The types of the
-// Secrets that the checks read are optional.
+// Secrets that the checks read are optional, and so is copying the permissions of
+// existing ServiceAccounts.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
 	used := map[reference]bool{}
+	copies := false
 	for _, check := range d.Checks {
 		namespace := check.Job.Namespace
 		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
-		if accountName(check.Job.Spec.Template.Spec) != "" {
-			needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "serviceaccounts", Namespace: namespace})
+		if d.catalog.manifests[accountOf(check)] == nil {
+			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
+			copies = true
 		}
 		for _, secret := range secretsOf(check.Job) {
 			needs.Optional = append(needs.Optional, typeOf(secret))
@@ -32,6 +35,14 @@ func (d Draft) Needs() access.Needs {
 		needs.Required = append(needs.Required, creating(ref.kind, ref.namespace)...)
 		needs.Given = append(needs.Given, d.given(ref)...)
 	}
+	if copies {
+		needs = needs.And(copyNeeds())
+	}
+	for _, each := range needs.Given {
+		if slices.Contains(each.Rule.Verbs, "bind") {
+			needs.Optional = append(needs.Optional, access.Request{Verb: "get", Group: rbacv1.GroupName, Resource: "clusterroles", Name: each.Rule.ResourceNames[0]})
+		}
+	}
 	return needs
 }
 
@@ -39,6 +50,16 @@ func (d Draft) Needs() access.Needs {
 // to delete it.
 func JobNeeds(namespace string) access.Needs {
 	return access.Needs{Required: slices.Concat(creating(jobKind, namespace), creating(podKind, namespace))}
+}
+
+// copyNeeds are the permissions to read the permissions of existing ServiceAccounts, and
+// to create roles and bindings in any namespace. A copy without them has no permissions.
+func copyNeeds() access.Needs {
+	needs := access.Needs{Optional: access.GrantsNeeds()}
+	for _, name := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
+		needs.Optional = append(needs.Optional, creating(name, "")...)
+	}
+	return needs
 }
 
 // given are the permissions that a supporting object grants: the rules of a role,
@@ -61,7 +82,7 @@ func (d Draft) given(ref reference) []access.Given {
 // roles of a release grant are not included, since they are unknown.
 func AnyNeeds() access.Needs {
 	needs := access.Needs{
-		Required: []access.Request{{Verb: "get", Resource: "serviceaccounts"}},
+		Optional: access.GrantsNeeds(),
 		Given: []access.Given{{Rule: rbacv1.PolicyRule{
 			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: knownRoles(),
 		}}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
 )
 
 // ruleViolations reject rules that grant more than read access and reviews of
@@ -72,18 +74,11 @@ func everyPath(rule rbacv1.PolicyRule) (string, bool) {
 	return "", false
 }
 
-// connectingResource finds a subresource that is a connection rather than an
-// object, in any API group, also if a wildcard includes it: "*" means all resources
-// and their subresources. All resources of KubeVirt's group are connections to
-// virtual machines.
+// connectingResource finds a resource that is a connection rather than an object, also
+// if a wildcard includes it.
 func connectingResource(rule rbacv1.PolicyRule) (string, bool) {
-	connections := []string{"*", "exec", "attach", "portforward", "proxy", "console", "vnc", "usbredir", "vsock"}
-	allResources := slices.ContainsFunc(rule.APIGroups, func(group string) bool {
-		return slices.Contains([]string{"", "*", "subresources.kubevirt.io"}, group)
-	})
 	for _, resource := range rule.Resources {
-		_, subresource, _ := strings.Cut(resource, "/")
-		if allResources && resource == "*" || slices.Contains(connections, subresource) {
+		if slices.ContainsFunc(rule.APIGroups, func(group string) bool { return access.Connects(group, resource) }) {
 			return resource, true
 		}
 	}

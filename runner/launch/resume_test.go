@@ -48,17 +48,18 @@ func TestResumedRun(t *testing.T) {
 		resume bool // the second runner calls Resume
 		most   int32
 	}{
-		// A list for each kind, or for each of two Jobs, six supporting objects, policy
-		// and binding a creation and a read, twice; and the probe.
-		"Resume":        {"known objects need no requests", true, 10 + 1},
-		"WithoutResume": {"existing objects are adopted without Resume", false, 8*2 + 8*2 + 2*2 + 1},
+		// A list for each kind, or for each of two Jobs, seven supporting objects, policy
+		// and binding a creation and a read, twice; and the probe. Policy and binding are
+		// read, and so are the original of the copied account and all bindings.
+		"Resume":        {"known objects need no requests", true, 10 + 1 + 2 + 3},
+		"WithoutResume": {"existing objects are adopted without Resume", false, 9*2 + 9*2 + 2*2 + 1 + 2 + 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			plan := planned(newRun(), aFullRelease(namespace))
 			first := newLauncher(t, config)
 			first.Guard(t.Context(), plan)
-			create(t, first, plan)
+			create(t, first, first.CopyAccounts(t.Context(), plan))
 			fillWith(t, namespace, 2)
 
 			var requests atomic.Int32
@@ -66,13 +67,14 @@ func TestResumedRun(t *testing.T) {
 				requests.Add(1)
 				next.ServeHTTP(w, r)
 			})
+			plan = second.CopyAccounts(t.Context(), plan)
 			if tc.resume {
 				if err := second.Resume(t.Context(), plan); err != nil {
 					t.Fatal(err)
 				}
 			}
 			findings, valid := second.Validate(t.Context(), plan)
-			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 6 {
+			if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" || len(valid.Checks) != 2 || len(valid.Supporting) != 7 {
 				t.Fatalf("%s, but existing objects are rejected, %d checks left (-want, +got):\n%s", tc.reason, len(valid.Checks), diff)
 			}
 			if guard := second.Guard(t.Context(), valid); guard.Outcome != preflight.Pass {
@@ -100,7 +102,7 @@ func TestResumeWithoutObjects(t *testing.T) {
 	namespace := newNamespace(t)
 	launcher := newLauncher(t, config)
 	plan := planned(newRun(), aFullRelease(namespace))
-	if err := launcher.Resume(t.Context(), plan); err != nil {
+	if err := launcher.Resume(t.Context(), launcher.CopyAccounts(t.Context(), plan)); err != nil {
 		t.Fatal(err)
 	}
 	create(t, launcher, plan)

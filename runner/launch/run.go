@@ -7,6 +7,10 @@
 // first is created, Prepare creates the temporary copies of the supporting objects,
 // Start creates one Job, and Cleanup deletes all objects of a run, given only its ID.
 //
+// A check never runs as an existing ServiceAccount: CopyAccounts replaces it by a
+// temporary copy that only reads. Guard denies the writes of the run's pods besides, and
+// GuardChanged reports whether it stayed in force.
+//
 // The names of all objects depend on the release and the ID of the run only. A
 // runner that continues the run of another therefore creates the same objects:
 // existing ones are adopted if they equal the plan, by their content and not by their
@@ -27,6 +31,8 @@ package launch
 
 import (
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/label"
@@ -98,4 +104,9 @@ func (r Run) annotations(file string) map[string]string {
 		annotations[annotationTool] = r.ToolVersion
 	}
 	return annotations
+}
+
+// meta is that of an object without a manifest in the release.
+func (r Run) meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: r.labels("preflight"), Annotations: r.annotations("")}
 }

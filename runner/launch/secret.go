@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
-	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -89,7 +86,7 @@ func (l *Launcher) rejectToken(ctx context.Context, secret reference) error {
 // any name, sorted. The requests have no namespace.
 func (a Account) SecretReads() []access.Request {
 	var reads []access.Request
-	for _, read := range secretReads("") {
+	for _, read := range access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch") {
 		if slices.ContainsFunc(a.Rules, func(rule rbacv1.PolicyRule) bool { return grants(rule, read) }) {
 			reads = append(reads, read)
 		}
@@ -104,32 +101,4 @@ func grants(rule rbacv1.PolicyRule, request access.Request) bool {
 	}
 	return len(rule.ResourceNames) == 0 && includes(rule.Verbs, request.Verb) &&
 		includes(rule.APIGroups, request.Group) && includes(rule.Resources, request.Resource)
-}
-
-// secretReads are the requests that read Secrets of any name.
-func secretReads(namespace string) []access.Request {
-	return access.Verbs(access.Request{Resource: "secrets", Namespace: namespace}, "get", "list", "watch")
-}
-
-// ReviewSecretReads returns the requests by which an account may read Secrets of any
-// name: those of SecretReads, and those that the API server allows in the account's
-// namespace or in all namespaces. Other namespaces are not reviewed. An error means
-// that a review could not be made.
-func ReviewSecretReads(ctx context.Context, reviews authorizationv1client.SubjectAccessReviewsGetter, account Account) ([]access.Request, error) {
-	reads := account.SecretReads()
-	user := access.User(types.NamespacedName{Namespace: account.Namespace, Name: account.Name})
-	for _, read := range slices.Concat(secretReads(account.Namespace), secretReads("")) {
-		review, err := reviews.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:               user,
-			Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-			ResourceAttributes: &read,
-		}}, metav1.CreateOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("could not review the permissions of %s: %w", user, err)
-		}
-		if review.Status.Allowed && !slices.Contains(reads, read) {
-			reads = append(reads, read)
-		}
-	}
-	return reads, nil
 }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,16 +21,19 @@ import (
 // becomes a finding, and is not in the returned plan. When ctx is canceled, the
 // remaining checks become Unknown findings.
 //
+// The returned plan has the temporary copies of CopyAccounts.
+//
 // Existing objects of this run are valid if they equal the plan: they will be adopted.
 // A check with an object that exists and differs is rejected, and so is one with an
-// object whose meaning admission changes. A check whose
-// containers read a Secret with a token of a ServiceAccount is rejected, if the user
-// may list the Secret; without this permission its type is unknown.
+// object whose meaning admission changes. A check whose containers read a Secret with a
+// token of a ServiceAccount is rejected, if the user may list the Secret; without this
+// permission its type is unknown.
 //
 // A dry run does not validate what depends on objects that do not exist yet: the
 // pods of the Jobs, and the permission to bind a role of the plan.
 func (l *Launcher) Validate(ctx context.Context, plan Plan) ([]finding.Finding, Plan) {
-	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, cluster: map[reference]error{}}
+	plan = l.CopyAccounts(ctx, plan)
+	v := validation{launcher: l, plan: plan, objects: map[reference]error{}, secretErrors: map[reference]error{}}
 	v.run(ctx)
 
 	valid := plan
@@ -52,19 +56,16 @@ type validation struct {
 	plan     Plan
 	jobs     []error
 	objects  map[reference]error
-	// cluster has those for ServiceAccounts and Secrets that are not in the release.
-	cluster map[reference]error
+	// secretErrors has those for Secrets.
+	secretErrors map[reference]error
 }
 
 // run sends all requests.
 func (v *validation) run(ctx context.Context) {
-	accounts, secrets := v.existingAccounts(), v.secrets()
+	secrets := v.secrets()
 	var requests []func() error
 	for _, object := range v.plan.Supporting {
 		requests = append(requests, func() error { return v.launcher.dryRun(ctx, object) })
-	}
-	for _, account := range accounts {
-		requests = append(requests, func() error { return v.launcher.accountExists(ctx, account) })
 	}
 	for _, secret := range secrets {
 		requests = append(requests, func() error { return v.launcher.rejectToken(ctx, secret) })
@@ -77,11 +78,10 @@ func (v *validation) run(ctx context.Context) {
 		v.objects[referenceTo(object)] = errs[i]
 	}
 	errs = errs[len(v.plan.Supporting):]
-	existing := slices.Concat(accounts, secrets)
-	for i, ref := range existing {
-		v.cluster[ref] = errs[i]
+	for i, secret := range secrets {
+		v.secretErrors[secret] = errs[i]
 	}
-	v.jobs = errs[len(existing):]
+	v.jobs = errs[len(secrets):]
 }
 
 // secrets are the Secrets that the checks read, each once.
@@ -95,25 +95,8 @@ func (v *validation) secrets() []reference {
 	return slices.SortedFunc(maps.Keys(seen), compareReferences)
 }
 
-// existingAccounts are the ServiceAccounts of the Jobs that are not in the release,
-// each once.
-func (v *validation) existingAccounts() []reference {
-	seen := map[reference]bool{}
-	for _, object := range v.plan.Supporting {
-		seen[referenceTo(object)] = true
-	}
-	var accounts []reference
-	for _, check := range v.plan.Checks {
-		if account := accountOf(check); account.name != "" && !seen[account] {
-			seen[account] = true
-			accounts = append(accounts, account)
-		}
-	}
-	return accounts
-}
-
 func accountOf(check Check) reference {
-	return reference{"ServiceAccount", check.Job.Namespace, check.Job.Spec.Template.Spec.ServiceAccountName}
+	return reference{"ServiceAccount", check.Job.Namespace, cmp.Or(accountName(check.Job.Spec.Template.Spec), defaultAccount)}
 }
 
 // rejection is the first error for an object of a check.
@@ -121,17 +104,18 @@ func (v *validation) rejection(i int, check Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err
 	}
+	copied := v.plan.copies[accountOf(check)]
 	for _, ref := range check.needs {
 		if err := v.objects[ref]; err != nil {
-			return err
+			return copied.explain(ref, err)
 		}
 	}
 	for _, secret := range secretsOf(check.Job) {
-		if err := v.cluster[secret]; err != nil {
+		if err := v.secretErrors[secret]; err != nil {
 			return err
 		}
 	}
-	return v.cluster[accountOf(check)]
+	return copied.failed
 }
 
 // dryRun returns the error with which the API server rejects the object.
@@ -172,15 +156,4 @@ func (l *Launcher) dryRun(ctx context.Context, object payload.Object) error {
 // the plan creates before, does not exist during a dry run.
 func roleMissing(object payload.Object, err error) bool {
 	return rank(referenceTo(object).kind) > 0 && apierrors.IsNotFound(err) && missingKind(err) != "namespaces"
-}
-
-func (l *Launcher) accountExists(ctx context.Context, account reference) error {
-	err := retry.Do(ctx, func(ctx context.Context) error {
-		_, err := l.client.CoreV1().ServiceAccounts(account.namespace).Get(ctx, account.name, metav1.GetOptions{})
-		return err
-	})
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("could not get %s: %w", account, err)
 }

@@ -76,9 +76,9 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	if got.Code != 0 || !strings.Contains(got.Stdout, decided.Run.ID) {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	// The report lists the objects to delete: Job and guard.
-	if len(decided.Created) != 3 {
-		t.Errorf("created %+v, want a Job, a policy and its binding", decided.Created)
+	// The report lists the objects to delete: Job, account and guard.
+	if len(decided.Created) != 4 {
+		t.Errorf("created %+v, want a Job, a ServiceAccount, a policy and its binding", decided.Created)
 	}
 	for _, object := range decided.Created {
 		if !strings.Contains(got.Stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.Stdout, object.Name+"\n") {

@@ -74,6 +74,9 @@ const jobsRunAs = "A user who may create Jobs in a namespace can run them as any
 // createsSecrets is the consequence of the optional permission to create the key of records.
 const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets." //nolint:gosec // no credentials
 
+// copiesGrant is what a user needs in addition for checks with existing ServiceAccounts.
+const copiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the user must have, too; for this, roles are created in any namespace."
+
 // commandRoles are all commands that send requests to a cluster. images is the mode
 // of "run".
 func commandRoles(images image.Mode) []commandRole {
@@ -82,7 +85,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"run", runner.RunNeeds(images), []string{
 			fmt.Sprintf("For runs with --images=%s.", images),
 			fmt.Sprintf(given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
-			jobsRunAs, createsSecrets,
+			copiesGrant, jobsRunAs, createsSecrets,
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
@@ -97,7 +100,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"cancel", runner.CancelNeeds(), nil},
 		{"conformance", conformance.Needs(), []string{
 			fmt.Sprintf(given, "the manifest"),
-			jobsRunAs,
+			copiesGrant, jobsRunAs,
 		}},
 	}
 }
@@ -127,7 +130,7 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 		if err != nil {
 			return err
 		}
-		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), jobsRunAs, createsSecrets}}}
+		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), copiesGrant, jobsRunAs, createsSecrets}}}
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {

@@ -1,0 +1,132 @@
+package access_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/collector/access"
+)
+
+// describeAll are requests in words.
+func describeAll(requests []access.Request) []string {
+	var texts []string
+	for _, request := range requests {
+		texts = append(texts, access.Describe(request))
+	}
+	return texts
+}
+
+func TestGroups(t *testing.T) {
+	api := kubernetes.NewForConfigOrDie(config)
+	for name, tc := range map[string]struct {
+		reason                     string
+		rules                      []rbacv1.PolicyRule
+		writes, unguarded, secrets []string // NS stands for the namespace
+	}{
+		"Nothing": {reason: "a role that reads", rules: rule("", "pods", "get", "list")},
+		"Write":   {reason: "the guard denies it", rules: rule("", "configmaps", "create"), writes: []string{"create configmaps in namespace NS"}},
+		"Secrets": {reason: "a Secret may have a token", rules: rule("", "secrets", "get"), secrets: []string{"get secrets in namespace NS"}},
+		"Impersonate": {
+			reason: "the guard receives the impersonated user", rules: rule("", "serviceaccounts", "impersonate"),
+			writes: []string{"impersonate serviceaccounts in namespace NS"}, unguarded: []string{"impersonate serviceaccounts in namespace NS"},
+		},
+		"Escalate": {
+			reason: "the permission to grant permissions", rules: rule("rbac.authorization.k8s.io", "roles", "escalate"),
+			writes: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"}, unguarded: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t, api)
+			grant{namespace: namespace, rules: tc.rules, subject: rbacv1.Subject{
+				Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace,
+			}}.make(t, api)
+			in := func(texts []string) []string { return replaceAll(texts, "NS", namespace) }
+			want := [][]string{in(tc.writes), in(tc.unguarded), in(tc.secrets)}
+			// The authorizer observes the roles after a delay.
+			var got [][]string
+			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ {
+				rights, err := access.Groups(t.Context(), api, []string{namespace})
+				if err != nil || len(rights) != 1 || rights[0].Namespace != namespace || rights[0].Asked == 0 {
+					t.Fatalf("rights %+v, error %v", rights, err)
+				}
+				unguarded, err := access.UnguardedGroups(t.Context(), api, []string{namespace}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = [][]string{describeAll(rights[0].Writes), describeAll(unguarded[namespace]), describeAll(rights[0].Secrets)}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: writes, unguarded, secrets (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestUnguarded(t *testing.T) {
+	everything := access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
+	for name, tc := range map[string]struct {
+		reason  string
+		request access.Request
+		want    bool
+	}{
+		"Write":       {reason: "the guard denies it", request: access.Request{Verb: "create", Resource: "pods"}},
+		"Exec":        {reason: "the guard denies connections of the API server", request: access.Request{Verb: "get", Resource: "pods", Subresource: "exec"}},
+		"Token":       {reason: "the guard denies requests for tokens", request: access.Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}},
+		"NodeStatus":  {reason: "an object of the API server", request: access.Request{Verb: "patch", Resource: "nodes", Subresource: "status"}},
+		"Everything":  {reason: "an administrator", request: everything, want: true},
+		"Impersonate": {reason: "the guard receives the impersonated user", request: access.Request{Verb: "impersonate", Resource: "users"}, want: true},
+		"Bind":        {reason: "the permission to grant permissions", request: access.Request{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, want: true},
+		"Policy":      {reason: "policies are exempt from policies", request: access.Request{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}, want: true},
+		"Binding":     {reason: "and so are their bindings", request: access.Request{Verb: "delete", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}, want: true},
+		"Kubelet":     {reason: "the kubelet has no admission", request: access.Request{Verb: "create", Resource: "nodes", Subresource: "proxy"}, want: true},
+		"Checkpoint":  {reason: "a finer form of nodes/proxy", request: access.Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, want: true},
+		"Aggregated":  {reason: "another server has its own admission", request: access.Request{Verb: "delete", Group: "metrics.example.com", Resource: "things"}, want: true},
+		"AllGroups":   {reason: "a wildcard includes policies", request: access.Request{Verb: "delete", Group: "*", Resource: "things"}, want: true},
+		"AllVerbs":    {reason: "all verbs include impersonation", request: access.Request{Verb: "*", Resource: "users"}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := access.Unguarded([]access.Request{tc.request}, []string{"metrics.example.com"}); len(got) > 0 != tc.want {
+				t.Errorf("%s: %v, want it to be unguarded: %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWriting(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		rules  []rbacv1.PolicyRule
+		want   []string
+	}{
+		"Reads":      {reason: "reading is no write", rules: rule("", "pods", "get", "list", "watch")},
+		"Writes":     {reason: "the rule names it", rules: rule("apps", "deployments/scale", "get", "patch"), want: []string{"patch deployments/scale.apps"}},
+		"Wildcard":   {reason: "a wildcard is kept", rules: rule("apps", "*", "*"), want: []string{"* *.apps"}},
+		"Connection": {reason: "a connection executes commands", rules: rule("", "pods/exec", "get"), want: []string{"get pods/exec"}},
+		"Metrics":    {reason: "the kubelet's metrics are read", rules: rule("", "nodes/metrics", "get")},
+		"Statistics": {reason: "cluster-reader of OpenShift has it", rules: rule("", "nodes/stats", "create", "get")},
+		"Reviews":    {reason: "reviews store nothing", rules: rule("authorization.openshift.io", "localresourceaccessreviews", "create")},
+		"KubeVirt":   {reason: "view has it where KubeVirt is installed", rules: rule("subresources.kubevirt.io", "expand-vm-spec", "update")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, describeAll(access.Writing(tc.rules))); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The local API server serves all groups but its CustomResourceDefinitions itself.
+func TestAggregatedGroups(t *testing.T) {
+	got, err := access.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
+	if err != nil || len(got) > 0 {
+		t.Errorf("groups %q, error %v; want none", got, err)
+	}
+	offerUnserved(t)
+	got, err = access.AggregatedGroups(t.Context(), kubernetes.NewForConfigOrDie(config).Discovery().RESTClient())
+	if diff := cmp.Diff([]string{unserved}, got); diff != "" || err != nil {
+		t.Errorf("error %v; groups of another server (-want, +got):\n%s", err, diff)
+	}
+}

@@ -1,0 +1,192 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/discovery"
+)
+
+// API is the resources that an API server serves.
+type API struct {
+	// Unserved are the versions of APIs whose resources the API server could not list,
+	// sorted.
+	Unserved []string
+
+	// resources are the names of the resources that can be read, by group.
+	resources map[string][]string
+}
+
+// Discover lists the resources of all API groups. A group that the API server could not
+// list is no error.
+func Discover(client discovery.ServerResourcesInterface) (API, error) {
+	lists, unserved, err := served(client)
+	if err != nil {
+		return API{}, err
+	}
+	found := map[string]map[string]bool{}
+	for _, list := range lists {
+		group := groupOf(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if len(readVerbs(resource.Verbs)) == 0 {
+				continue
+			}
+			if found[group] == nil {
+				found[group] = map[string]bool{}
+			}
+			found[group][resource.Name] = true
+		}
+	}
+	api := API{Unserved: unserved, resources: map[string][]string{}}
+	for group, resources := range found {
+		api.resources[group] = slices.Sorted(maps.Keys(resources))
+	}
+	return api, nil
+}
+
+// Reading is the part of some rules that only reads.
+type Reading struct {
+	// Rules have the verbs get, list and watch, and no wildcards.
+	Rules []rbacv1.PolicyRule
+	// Omitted describes the read access that Rules lack, sorted.
+	Omitted []string
+}
+
+// What a Reading omits.
+const (
+	omittedSecrets     = "Secrets of any name"
+	omittedConnections = "connections to pods, nodes and services"
+	omittedPaths       = "paths with a wildcard"
+)
+
+// Reads returns the part of rules that only reads objects. Wildcards are replaced by
+// the resources that the API server serves. Secrets are included with resourceNames
+// only, since a Secret may have the token of another account; connections, requests for
+// tokens and paths with a wildcard are not included.
+func (a API) Reads(rules []rbacv1.PolicyRule) Reading {
+	r := reader{api: a, omitted: map[string]bool{}}
+	for _, rule := range rules {
+		r.read(rule)
+	}
+	return Reading{Rules: distinct(r.rules), Omitted: slices.Sorted(maps.Keys(r.omitted))}
+}
+
+// reader collects the Reading of some rules.
+type reader struct {
+	api     API
+	rules   []rbacv1.PolicyRule
+	omitted map[string]bool
+}
+
+func (r *reader) read(rule rbacv1.PolicyRule) {
+	verbs := readVerbs(rule.Verbs)
+	if len(verbs) == 0 {
+		return
+	}
+	if slices.Contains(verbs, "get") {
+		r.readPaths(rule.NonResourceURLs)
+	}
+	byGroup := map[string]map[string]bool{}
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			r.expand(byGroup, group, resource, len(rule.ResourceNames) > 0)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
+		r.rules = append(r.rules, rbacv1.PolicyRule{
+			APIGroups: []string{group}, Resources: slices.Sorted(maps.Keys(byGroup[group])), Verbs: verbs, ResourceNames: rule.ResourceNames,
+		})
+	}
+}
+
+// readPaths adds the paths that are no patterns.
+func (r *reader) readPaths(paths []string) {
+	var exact []string
+	for _, path := range paths {
+		if strings.Contains(path, "*") {
+			r.omitted[omittedPaths] = true
+			continue
+		}
+		exact = append(exact, path)
+	}
+	if len(exact) > 0 {
+		r.rules = append(r.rules, rbacv1.PolicyRule{NonResourceURLs: exact, Verbs: []string{"get"}})
+	}
+}
+
+// expand adds the resources that a group and a resource of a rule mean.
+func (r *reader) expand(byGroup map[string]map[string]bool, group, resource string, named bool) {
+	if group != "*" && !isPattern(resource) {
+		r.add(byGroup, group, resource, named)
+		return
+	}
+	for served, resources := range r.api.resources {
+		if group != "*" && group != served {
+			continue
+		}
+		for _, each := range resources {
+			if matchesResource(resource, each) {
+				r.add(byGroup, served, each, named)
+			}
+		}
+	}
+	for _, version := range r.api.Unserved {
+		if group == "*" || group == groupOf(version) {
+			r.omitted["resources of "+version+", which the API server does not serve now"] = true
+		}
+	}
+}
+
+func (r *reader) add(byGroup map[string]map[string]bool, group, resource string, named bool) {
+	_, subresource, _ := strings.Cut(resource, "/")
+	switch {
+	case Connects(group, resource):
+		r.omitted[omittedConnections] = true
+		return
+	case (resource == secrets || subresource == secrets) && !named:
+		r.omitted[omittedSecrets] = true
+		return
+	case subresource == "token" || resource == "":
+		return
+	}
+	if byGroup[group] == nil {
+		byGroup[group] = map[string]bool{}
+	}
+	byGroup[group][resource] = true
+}
+
+// secrets is the resource of Secrets, and the subresource of ImageStreams that has
+// Secrets.
+const secrets = "secrets"
+
+// isPattern is true for the patterns of a rule: "*" and "*/SUBRESOURCE".
+func isPattern(resource string) bool { return resource == "*" || strings.HasPrefix(resource, "*/") }
+
+// matchesResource is true for a resource that the API server's authorizer matches with
+// one of a rule (k8s.io/component-helpers/auth/rbac/validation).
+func matchesResource(pattern, resource string) bool {
+	_, subresource, found := strings.Cut(resource, "/")
+	return pattern == "*" || pattern == resource || found && pattern == "*/"+subresource
+}
+
+// readVerbs are those of the verbs that read, in a fixed order.
+func readVerbs(verbs []string) []string {
+	var reads []string
+	for _, verb := range []string{"get", "list", "watch"} {
+		if slices.Contains(verbs, verb) || slices.Contains(verbs, "*") {
+			reads = append(reads, verb)
+		}
+	}
+	return reads
+}
+
+// groupOf is the group of "GROUP/VERSION"; the core group has only a version.
+func groupOf(groupVersion string) string {
+	group, _, found := strings.Cut(groupVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
