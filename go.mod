@@ -14,6 +14,7 @@ require (
 	github.com/openshift/api v0.0.0-20260805215214-cfb63858e9d7
 	github.com/openshift/client-go v0.0.0-20260806041845-b74fb348f1e7
 	github.com/openshift/update-preflight/preflight-sdk v0.1.0
+	github.com/openshift/update-preflight/runner/trigger/cvo v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/common v0.71.0
 	github.com/rogpeppe/go-internal v1.14.1

@@ -61,6 +61,7 @@
 //	digest, version   the target; version may be empty
 //	phase             Running, Complete, Interrupted or Canceled
 //	decision          Ready, Blocked or Undecided; empty without a verdict
+//	completionTime    RFC 3339 in UTC; empty while Running
 //	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
 //	blocking, undecided, accepted
 //	                  names of findings, sorted, at most 64 each

@@ -20,16 +20,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/cvo"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files")
@@ -95,14 +98,15 @@ func TestVerdictFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := getMap(t, headName(intent.ID))
-	until := get(t, intent.ID).CompletionTime.AddDate(0, 0, 1).Format("2006-01-02T15:04:05Z")
+	completed := get(t, intent.ID).CompletionTime
+	until := completed.AddDate(0, 0, 1)
 	for name, header := range map[string]*corev1.ConfigMap{"running": running, "ended": ended} {
 		text := header.Data["verdict.json"]
 		if want := sum(theKey(t), "preflight.openshift.io/verdict.mac/v1", []byte(text)); header.Data["verdict.mac"] != want {
 			t.Errorf("%s: verdict.mac is %q, want %q", name, header.Data["verdict.mac"], want)
 		}
 		// What differs in each run has a fixed form in the golden file.
-		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", until, "COMPLETION+24h").Replace(text)
+		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", completed.Format(time.RFC3339), "COMPLETION", until.Format(time.RFC3339), "COMPLETION+24h").Replace(text)
 		file := filepath.Join("testdata", "verdict-"+name+".json")
 		if *updateGolden {
 			if err := os.WriteFile(file, []byte(fixed), 0o600); err != nil {
@@ -116,6 +120,68 @@ func TestVerdictFile(t *testing.T) {
 		if diff := cmp.Diff(string(want), fixed); diff != "" {
 			t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
 		}
+	}
+}
+
+// The cluster-version operator reads the records through a module of its own, which has
+// the format and the algorithm again.
+func TestVerdictOfTheTrigger(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	gate := cvo.Gate[string]{
+		Version: func(version string) string { return version },
+		Refuse:  func(problem cvo.Problem) error { return errors.New(problem.Reason) },
+		Read: func(ctx context.Context, _ string) (cvo.Records, error) {
+			headers, err := api.CoreV1().ConfigMaps(cvo.Namespace).List(ctx, metav1.ListOptions{LabelSelector: cvo.Selector(intent.Target.Image)})
+			if err != nil {
+				return cvo.Records{}, err
+			}
+			secret, err := api.CoreV1().Secrets(cvo.Namespace).Get(ctx, cvo.KeySecret, metav1.GetOptions{})
+			if err != nil {
+				return cvo.Records{}, err
+			}
+			records := cvo.Records{Image: intent.Target.Image, Key: secret.Data["key"]}
+			for _, header := range headers.Items {
+				records.Data = append(records.Data, header.Data)
+			}
+			return records, nil
+		},
+	}
+	reason := func() string {
+		if err := gate.Run(t.Context(), intent.Target.Version); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	begin(t, record.New(api), newIntent()) // a run of another release, with the key
+	reasons := []string{reason()}
+	held := begin(t, record.New(api), intent)
+	reasons = append(reasons, reason())
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	reasons = append(reasons, reason())
+	theNextSecond(t, intent.ID)
+	held = begin(t, record.New(api), again(intent))
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: verdict.Verdict{Decision: verdict.Ready}, Report: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	reasons = append(reasons, reason())
+	if diff := cmp.Diff([]string{"PreflightMissing", "PreflightInProgress", "PreflightBlocked", ""}, reasons); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// theNextSecond waits until a run that ends now has a later completion time than a run
+// that has ended: times of records have no fractions.
+func theNextSecond(t *testing.T, id string) {
+	t.Helper()
+	completed := get(t, id).CompletionTime
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return time.Now().After(completed.Add(time.Second)), nil // the API server is on this machine
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

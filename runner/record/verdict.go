@@ -24,6 +24,7 @@ type verdictFile struct {
 	Version          string   `json:"version"`
 	Phase            Phase    `json:"phase"`
 	Decision         string   `json:"decision"`
+	CompletionTime   string   `json:"completionTime"`
 	ValidUntil       string   `json:"validUntil"`
 	Blocking         []string `json:"blocking"`
 	BlockingOmitted  int      `json:"blockingOmitted"`
@@ -39,7 +40,7 @@ func (h header) verdictJSON() (string, error) {
 	r := h.record
 	file := verdictFile{
 		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection,
-		ValidUntil: h.validUntil(),
+		CompletionTime: formatTime(r.CompletionTime), ValidUntil: h.validUntil(),
 	}
 	file.Blocking, file.BlockingOmitted = bounded(h.verdict.Blocking)
 	file.Undecided, file.UndecidedOmitted = bounded(h.verdict.Undecided)

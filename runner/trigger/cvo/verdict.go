@@ -63,11 +63,17 @@ func (r Records) newest(version string) (newest *verdict, running bool) {
 		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version:
 		case found.Phase == "Running":
 			running = true
-		case found.Phase == "Complete" && (newest == nil || found.CompletionTime > newest.CompletionTime):
+		case found.Phase == "Complete" && (newest == nil || found.isAfter(*newest)):
 			newest = &found
 		}
 	}
 	return newest, running
+}
+
+// isAfter reports whether the run ended after another; of two that ended in the same
+// second, one that is not Ready is the later one.
+func (v verdict) isAfter(other verdict) bool {
+	return v.CompletionTime > other.CompletionTime || v.CompletionTime == other.CompletionTime && other.Decision == "Ready"
 }
 
 // isValid reports whether the verdict is valid at that time.
