@@ -40,6 +40,6 @@ func (s *Store) Add(ctx context.Context, intent Intent, ending Ending) error {
 	if err := w.finish(ctx, ending, packed); err != nil {
 		return err
 	}
-	s.prune(ctx)
+	s.prune(ctx, intent.ID)
 	return nil
 }

@@ -217,7 +217,7 @@ func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, ErrTakenOver) {
 		return err
 	}
-	h.store.prune(ctx)
+	h.store.prune(ctx, h.Record().ID)
 	return nil
 }
 

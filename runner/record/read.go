@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// history is how many ended runs are kept.
+// history is how many ended runs are kept, see surplus.
 const history = 20
 
 // Get reads the record of a run by its ID or a prefix of it, with or without dashes, of
@@ -174,20 +174,39 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 // digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// prune deletes all but the newest ended runs, with their parts. Runs that cannot be
-// deleted are left to the next run.
-func (s *Store) prune(ctx context.Context) {
+// prune deletes ended runs, with their parts, until as many are left as history; not
+// the run with that ID, which has just ended. Runs that cannot be deleted are left to the
+// next run.
+func (s *Store) prune(ctx context.Context, ended string) {
 	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", labelRecord, labelPhase, Running))
-	if err != nil || len(headers) <= history {
+	if err != nil {
 		return
 	}
-	sortNewest(headers)
-	for i := range headers[history:] {
-		old := &headers[history+i]
+	for _, old := range surplus(headers, ended) {
 		if err := s.maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil {
 			return
 		}
 	}
+}
+
+// surplus are the ended runs that are not kept: first those without a verdict, then
+// the others, the oldest first.
+func surplus(headers []corev1.ConfigMap, kept string) []corev1.ConfigMap {
+	if len(headers) <= history {
+		return nil
+	}
+	rank := func(header corev1.ConfigMap) int {
+		switch {
+		case header.Labels[labelRecord] == kept:
+			return 0
+		case header.Labels[labelPhase] == string(Complete):
+			return 1
+		}
+		return 2
+	}
+	sortNewest(headers)
+	slices.SortStableFunc(headers, func(a, b corev1.ConfigMap) int { return cmp.Compare(rank(a), rank(b)) })
+	return headers[history:]
 }
 
 // sortNewest sorts by the time of completion, newest first.

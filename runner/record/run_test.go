@@ -351,6 +351,23 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Errorf("a run in progress was pruned: %+v", got)
 	}
 	finish(t, going)
+
+	// Interrupted runs do not displace runs with a verdict.
+	verdicts := going.Record().ID
+	var last string
+	for range kept {
+		interrupted := begin(t, record.New(api), newIntent())
+		if err := interrupted.Finish(t.Context(), record.Ending{Phase: record.Interrupted}); err != nil {
+			t.Fatal(err)
+		}
+		last = interrupted.Record().ID
+	}
+	if !remembered(t, verdicts) {
+		t.Errorf("%d interrupted runs displaced a run with a verdict", kept)
+	}
+	if !remembered(t, last) {
+		t.Error("the run that ended last is not kept")
+	}
 }
 
 func TestList(t *testing.T) {
