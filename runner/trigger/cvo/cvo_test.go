@@ -267,6 +267,16 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// CVO prints the name of a precondition, and may prefix risks with that of their source.
+func TestName(t *testing.T) {
+	t.Parallel()
+	var gate precondition = gate(with())
+	var source riskSource = &cvo.Source[conditionalUpdateRisk]{}
+	if gate.Name() != "Preflight" || source.Name() != "Preflight" {
+		t.Errorf("the names are %q and %q, want Preflight", gate.Name(), source.Name())
+	}
+}
+
 func TestSelector(t *testing.T) {
 	t.Parallel()
 	for pullSpec, want := range map[string]string{
