@@ -77,7 +77,7 @@ test-faults: tools ## run the tests of faults alone, and print what a run surviv
 
 .PHONY: lint
 lint: ## check style, format, dead code, the modules, and known vulnerabilities
-	@echo "golangci-lint" && $(GOLANGCI) run --timeout 45m $(PACKAGES) && $(GOLANGCI) fmt --diff
+	@echo "golangci-lint" && $(GOLANGCI) run --allow-serial-runners --timeout 45m $(PACKAGES) && $(GOLANGCI) fmt --diff
 	@echo "deadcode" && dead="$$($(DEADCODE) $(PACKAGES))" && test -z "$$dead" || { echo "$$dead"; exit 1; }
 	@echo "modules" && go run ./test/modules/tidy
 	@echo "govulncheck" && go run ./test/modules/vulncheck -db $(VULNDB)
