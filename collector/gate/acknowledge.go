@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,6 +93,14 @@ func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	}
 	slices.Sort(defined)
 	return Acknowledgement{}, &UnknownGateError{Gate: key, Defined: defined}
+}
+
+// Pending reports whether CVO has not evaluated the acknowledgement yet: the condition
+// Upgradeable of ClusterVersion, which it updates within minutes, still has the
+// description of the gate.
+func (a Acknowledgement) Pending(version *configv1.ClusterVersion) bool {
+	condition := situation{version: version}.condition(configv1.OperatorUpgradeable)
+	return condition.Status == configv1.ConditionFalse && a.Description != "" && strings.Contains(condition.Message, a.Description)
 }
 
 func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string) error {

@@ -1,9 +1,11 @@
 package narrative_test
 
 import (
+	"bufio"
 	"strings"
 	"testing"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -45,7 +47,30 @@ func TestAnAckIsWanted(t *testing.T) {
 		t.Error("the verdict does not say that it is forced")
 	}
 
-	s.call(ready, "ack", removals)
+	// The condition Upgradeable names the gate until CVO has evaluated the acknowledgement.
+	s.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "AdminAckRequired", Message: strings.TrimSpace(removalsText),
+	}}
+	s.apply()
+	acknowledging := s.command("ack", removals)
+	progress, err := acknowledging.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := acknowledging.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waited := false
+	for lines := bufio.NewScanner(progress); lines.Scan(); {
+		if strings.Contains(lines.Text(), "for the cluster-version operator to evaluate it") {
+			waited = true
+			s.state.Conditions, s.state.Acks = nil, map[string]string{removals: "true"}
+			s.apply()
+		}
+	}
+	if err := acknowledging.Wait(); err != nil || !waited {
+		t.Errorf("ack: waited %t, %v", waited, err)
+	}
 	s.run(ready, "--to", "4.9.59").because(names{}).finds(removalsGate, preflight.Fail, "Acknowledged")
 	for _, f := range s.explain(ready, "4.9.59").findings {
 		if f.Name == removalsGate && (f.Bypass == nil || f.Bypass.By != "AdminAck") {
