@@ -15,8 +15,8 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// TestStoreRedirects has a store with a password redirect to other hosts.
-func TestStoreRedirects(t *testing.T) {
+// TestAttacksByRedirects has a store with a password redirect to other hosts.
+func TestAttacksByRedirects(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
 	for name, tc := range map[string]struct {
 		reason string
@@ -88,9 +88,9 @@ func (s slow) Signature(ctx context.Context, _ string, _ int) ([]byte, error) {
 	}
 }
 
-// TestSlowStores checks that a verification ends, however many stores are slow and
+// TestAttacksBySlowStores checks that a verification ends, however many stores are slow and
 // without a deadline of the caller, and that each store has a share of the time.
-func TestSlowStores(t *testing.T) {
+func TestAttacksBySlowStores(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
 	for name, tc := range map[string]struct {
 		reason string

@@ -69,13 +69,13 @@ func TestAttacks(t *testing.T) {
 			reason: "content that another user wrote is hashed",
 			plant: func(t *testing.T, path string) {
 				t.Helper()
-				plant(t, path, hash, func(file string) error { return os.WriteFile(file, []byte("the wrong content"), 0o666) }) //nolint:gosec // writable by every user
+				plant(t, path, hash, func(file string) error { return os.WriteFile(file, []byte("the wrong content"), 0o666) })
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
-			if err := os.Chmod(path, 0o777); err != nil { //nolint:gosec // writable by every user
+			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)
 			}
 			tc.plant(t, path)
@@ -91,8 +91,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileRead replaces a file between every check of it and its use.
-func TestReplacedWhileRead(t *testing.T) {
+// TestAttacksWhileRead replaces a file between every check of it and its use.
+func TestAttacksWhileRead(t *testing.T) {
 	path, content := t.TempDir(), []byte("the right content")
 	directory := open(t, path, most)
 	file := filepath.Join(path, "sha256", strings.TrimPrefix(digestOf(content), "sha256:"))
@@ -135,7 +135,7 @@ func get(t *testing.T, directory *cache.Directory, digest string) ([]byte, bool)
 
 func plant(t *testing.T, path, name string, create func(string) error) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(path, "sha256"), 0o777); err != nil { //nolint:gosec // writable by every user
+	if err := os.MkdirAll(filepath.Join(path, "sha256"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	if err := create(filepath.Join(path, "sha256", name)); err != nil {

@@ -17,9 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 const (
@@ -85,7 +84,7 @@ func (d *Directory) read(name string, most int64) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	file, err := localfile.OpenRegularIn(root, name)
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (d *Directory) read(name string, most int64) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most {
+	if !info.Mode().IsRegular() || info.Size() > most {
 		return nil, errors.New("not a file of the expected size")
 	}
 	content := make([]byte, info.Size())

@@ -12,7 +12,7 @@ import (
 )
 
 // The Job is compared when it is created, but admission can change its pods later.
-func TestAlteredPods(t *testing.T) {
+func TestAttacksOnPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(*corev1.PodSpec)
@@ -65,8 +65,10 @@ func TestAlteredPods(t *testing.T) {
 		},
 		"InitContainer": {
 			reason: "nor does another container before it",
-			change: func(spec *corev1.PodSpec) { spec.InitContainers = []corev1.Container{{Name: "init", Image: "quay.io/init"}} },
-			want:   "Etcd.Quorum Pass(Because)",
+			change: func(spec *corev1.PodSpec) {
+				spec.InitContainers = []corev1.Container{{Name: "init", Image: "quay.io/init"}}
+			},
+			want: "Etcd.Quorum Pass(Because)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,13 +50,14 @@ func startAttackers(env *testscript.Env) error {
 	return os.WriteFile(filepath.Join(env.WorkDir, "hostile"), []byte(config), 0o600)
 }
 
-// untouched fails if the hostile API server received a request.
-func untouched(script *testscript.TestScript, negated bool, _ []string) {
+// requested compares the number of requests to the hostile API server: requested none,
+// or requested some.
+func requested(script *testscript.TestScript, _ bool, args []string) {
 	hostile, ok := script.Value(attackersKey{}).(*attackers)
 	if !ok {
 		script.Fatalf("the script has no attackers")
 	}
-	if requests := hostile.requests.Load(); (requests == 0) == negated {
-		script.Fatalf("the hostile API server received %d requests", requests)
+	if requests := hostile.requests.Load(); len(args) != 1 || (requests == 0) != (args[0] == "none") {
+		script.Fatalf("the hostile API server received %d requests, want %v", requests, args)
 	}
 }

@@ -31,7 +31,7 @@ var updateGolden = flag.Bool("update", false, "rewrite the expected output in th
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *updateGolden,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "untouched": untouched},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "requested": requested},
 	})
 }
 
