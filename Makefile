@@ -75,6 +75,10 @@ test-unit: ## run the tests that need no cluster
 test-faults: tools ## run the tests of faults alone, and print what a run survives
 	@go run ./test/suite/run -only faults
 
+.PHONY: test-attacks
+test-attacks: tools ## run the attacks alone, and print what each reached and what was reported
+	@go run ./test/suite/run -only attacks
+
 .PHONY: lint
 lint: ## check style, format, dead code, the modules, and known vulnerabilities
 	@echo "golangci-lint" && $(GOLANGCI) run --allow-serial-runners --timeout 45m $(PACKAGES) && $(GOLANGCI) fmt --diff

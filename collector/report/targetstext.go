@@ -39,7 +39,7 @@ func writeCandidate(p *page.Page, targets Targets) {
 		about.Findings = append(about.Findings, f.Finding)
 	}
 	if target.Verdict.Decision == verdict.Ready {
-		p.Line("No gate, risk or health check blocks the update to %s; %s.\n", target.Version, notAsked)
+		p.Line("No gate, risk or health check blocks the update to %s; %s.\n", cell(target.Version), notAsked)
 	} else {
 		p.Line("%s\n", headline(about))
 	}
@@ -92,13 +92,13 @@ func writeTable(p *page.Page, targets Targets) {
 	_ = table.Flush() // to a buffer
 	p.Line("%d updates of this cluster from %s in channel %s: %d Clear, %d Blocked, %d Undecided.\n"+
 		"Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.\n",
-		len(targets.Targets), targets.Cluster.Version, targets.Channel,
+		len(targets.Targets), words.Line(targets.Cluster.Version, maxName), words.Line(targets.Channel, maxName),
 		counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
 	if len(targets.Targets) > 0 {
 		p.Line("%s", rows.Bytes())
 	}
 	if len(common) > 0 {
-		p.Line("* %s: %s\n", everyTarget, strings.Join(common, ", "))
+		p.Line("* %s: %s\n", everyTarget, words.Line(strings.Join(common, ", "), maxCommand))
 	}
 }
 
@@ -213,7 +213,7 @@ func merge(findings []TargetFinding, place map[string]int) shared {
 }
 
 func writeGroup(p *page.Page, targets []Candidate, f shared) {
-	p.Line("%-8s %s (%s)", page.Label(f.Finding), f.Name, f.Reason)
+	p.Line("%-8s %s", page.Label(f.Finding), words.Line(fmt.Sprintf("%s (%s)", f.Name, f.Reason), maxCommand))
 	if len(f.Targets) > 0 {
 		p.Paragraph("Targets: ", scope(f.Targets, targets))
 	}

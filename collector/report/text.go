@@ -110,7 +110,7 @@ func limited(names []string, most int) []string {
 }
 
 func headline(r Report) string {
-	target := cmp.Or(r.Target.Version, "the release")
+	target := cmp.Or(words.Line(r.Target.Version, maxName), "the release")
 	switch {
 	case r.Run.Phase == PhaseRunning && r.Verdict.Decision == verdict.Blocked:
 		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
@@ -217,7 +217,7 @@ func writeQuiet(p *page.Page, findings []finding.Finding) {
 // writeNext writes what to do next, and the verdict once more.
 func writeNext(p *page.Page, r Report) {
 	if open := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(open) > 0 {
-		p.Line("Fix these, then run the preflight again: %s", strings.Join(open, ","))
+		p.Line("Fix these, then run the preflight again: %s", words.Line(strings.Join(open, ","), maxCommand))
 	}
 	if names := r.Acceptable(); len(names) > 0 {
 		p.Line("Or accept those that may be accepted: %s", strings.Join(names, ","))
@@ -235,15 +235,19 @@ func writeNext(p *page.Page, r Report) {
 	}
 }
 
-// maxCommand bounds a command on one line, in bytes.
-const maxCommand = 4 << 10
+const (
+	// maxCommand bounds a command on one line, in bytes.
+	maxCommand = 4 << 10
+	// maxName bounds a name or a version on one line, in bytes.
+	maxName = 256
+)
 
 // Acceptable names the open findings that an administrator may accept.
 func (r Report) Acceptable() []string {
 	var names []string
 	for _, f := range r.Findings {
 		if f.Open() && f.Source.Acceptable() && !slices.Contains(names, f.Name) {
-			names = append(names, words.Line(f.Name, 256))
+			names = append(names, words.Line(f.Name, maxName))
 		}
 	}
 	return names

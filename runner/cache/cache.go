@@ -15,9 +15,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -63,7 +63,7 @@ func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	content, err := read(path, most)
+	content, err := d.read(filepath.Base(path), most)
 	if err != nil {
 		return nil, false
 	}
@@ -77,19 +77,25 @@ func (d *Directory) Get(digest string, most int64) ([]byte, bool) {
 }
 
 // read reads a regular file of no more than most bytes: reading any other could block.
-func read(path string, most int64) ([]byte, error) {
-	info, err := os.Lstat(path)
+// What is checked is the open file, which another user of the directory cannot replace.
+func (d *Directory) read(name string, most int64) (_ []byte, err error) {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > most {
 		return nil, errors.New("not a file of the expected size")
 	}
-	file, err := os.Open(path) //nolint:gosec // the name is a digest
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
 	content := make([]byte, info.Size())
 	if _, err := io.ReadFull(file, content); err != nil {
 		return nil, err
@@ -167,13 +173,16 @@ func (d *Directory) list() ([]stored, int64, error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // deleted concurrently, or not a cache file
+			continue // deleted concurrently, or not a file
 		}
 		if strings.HasPrefix(entry.Name(), unfinished) {
 			if time.Since(info.ModTime()) > abandoned {
 				_ = os.Remove(filepath.Join(d.path, entry.Name())) // otherwise the next call tries again
 			}
 			continue
+		}
+		if !isHash(entry.Name()) {
+			continue // not of the cache, which may be linked to another directory
 		}
 		files = append(files, stored{name: entry.Name(), size: info.Size(), used: info.ModTime()})
 		total += info.Size()
@@ -185,8 +194,14 @@ func (d *Directory) list() ([]stored, int64, error) {
 // file is the path of the content with the digest.
 func (d *Directory) file(digest string) (string, bool) {
 	hash, ok := strings.CutPrefix(digest, "sha256:")
-	if !ok || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(hash) {
+	if !ok || !isHash(hash) {
 		return "", false
 	}
 	return filepath.Join(d.path, hash), true
+}
+
+// isHash reports whether the name is that of stored content.
+func isHash(name string) bool {
+	content, err := hex.DecodeString(name)
+	return err == nil && len(content) == sha256.Size && strings.ToLower(name) == name
 }

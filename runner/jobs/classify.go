@@ -173,6 +173,9 @@ func (o Observation) condition() *jobCondition {
 // Together with the dry run and the creation this makes three requests per Job.
 func (o Observation) attempt(i int) (Classification, bool) {
 	pod := o.Pods[i]
+	if altered, ok := o.altered(pod); ok {
+		return altered, true
+	}
 	if failure, ok := o.startFailure(pod); ok {
 		return failure, true
 	}
@@ -200,6 +203,27 @@ func (o Observation) attempt(i int) (Classification, bool) {
 		return Classification{}, false
 	}
 	return o.exitedZero(pod, result)
+}
+
+// altered is for a pod that does not run the check of the release, so that its result
+// does not count. Admission changes pods after the Job was compared.
+func (o Observation) altered(pod Pod) (Classification, bool) {
+	if len(pod.Spec.Containers) == 0 {
+		return Classification{}, false // the API server accepts no such pod
+	}
+	differs, err := o.Check.Altered(pod.Spec)
+	if err != nil {
+		differs = err.Error()
+	}
+	if differs == "" {
+		return Classification{}, false
+	}
+	return o.unknown(cause{
+		reason:  launch.ReasonAlteredByAdmission,
+		detail:  fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs),
+		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
+		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
+	}), true
 }
 
 // logOf is the log of the pod if it was read.

@@ -28,9 +28,9 @@ import (
 // Remedy: find out who created the object, delete it, then run the preflight again.
 const ReasonForeignObject finding.Reason = "ForeignObject"
 
-// ReasonAlteredByAdmission is reported for a check that does not run because a
-// mutating webhook or policy of the cluster changes what it runs, its ServiceAccount,
-// or what its roles grant.
+// ReasonAlteredByAdmission is reported for a check that does not run, or whose result
+// does not count, because a mutating webhook or policy of the cluster changes what it
+// runs, its ServiceAccount, or what its roles grant.
 //
 // Cause: the webhook or policy applies to the namespace of the check.
 //

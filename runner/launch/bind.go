@@ -28,6 +28,10 @@ const (
 	// maxGrace bounds the termination grace period, in seconds: Kubernetes' default,
 	// which is shorter than a Cleanup.
 	maxGrace = 30
+	// maxTokenAge bounds the lifetime of a projected token, in seconds: Kubernetes'
+	// default. The API server rejects a token when its pod is gone, but others that
+	// trust the cluster's issuer accept it until it expires.
+	maxTokenAge = 3600
 	// variableDeadline has the deadline of the run.
 	variableDeadline = "PREFLIGHT_DEADLINE"
 )
@@ -109,6 +113,36 @@ func allowed(author map[string]string, keys []string) map[string]string {
 	return kept
 }
 
+// limitPod bounds the time in which the pod terminates, and that for which its tokens
+// are valid.
+func limitPod(spec *corev1.PodSpec) {
+	shorten(spec.TerminationGracePeriodSeconds, maxGrace)
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.StartupProbe} {
+			if probe != nil {
+				shorten(probe.TerminationGracePeriodSeconds, maxGrace)
+			}
+		}
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Projected == nil {
+			continue
+		}
+		for _, source := range volume.Projected.Sources {
+			if source.ServiceAccountToken != nil {
+				shorten(source.ServiceAccountToken.ExpirationSeconds, maxTokenAge)
+			}
+		}
+	}
+}
+
+// shorten bounds a time that is set.
+func shorten(seconds *int64, most int64) {
+	if seconds != nil {
+		*seconds = min(*seconds, most)
+	}
+}
+
 // limit bounds the duration of the Job, also without a runner, its retries, and
 // its TTL.
 func (b binder) limit(spec *batchv1.JobSpec) {
@@ -116,9 +150,7 @@ func (b binder) limit(spec *batchv1.JobSpec) {
 	if spec.ActiveDeadlineSeconds == nil || *spec.ActiveDeadlineSeconds > limit {
 		spec.ActiveDeadlineSeconds = &limit
 	}
-	if grace := spec.Template.Spec.TerminationGracePeriodSeconds; grace != nil && *grace > maxGrace {
-		spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(maxGrace))
-	}
+	limitPod(&spec.Template.Spec)
 	ttl := int32(minTTL / time.Second)
 	if spec.TTLSecondsAfterFinished == nil || *spec.TTLSecondsAfterFinished < ttl {
 		spec.TTLSecondsAfterFinished = &ttl

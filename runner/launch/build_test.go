@@ -96,9 +96,29 @@ func TestAuthorsChoices(t *testing.T) {
 			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 1 },
 		},
 		"LongGrace": {
-			reason: "a long grace period would outlast the clean-up",
+			reason: "a long grace period may not outlast the clean-up",
 			change: func(job *batchv1.Job) { job.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(86400)) },
 			want:   func(spec batchv1.JobSpec) bool { return *spec.Template.Spec.TerminationGracePeriodSeconds == 30 },
+		},
+		"LongGraceOfAProbe": {
+			reason: "nor may that of a probe",
+			change: func(job *batchv1.Job) {
+				job.Spec.Template.Spec.Containers[0].StartupProbe = &corev1.Probe{TerminationGracePeriodSeconds: new(int64(86400))}
+			},
+			want: func(spec batchv1.JobSpec) bool {
+				return *spec.Template.Spec.Containers[0].StartupProbe.TerminationGracePeriodSeconds == 30
+			},
+		},
+		"LongToken": {
+			reason: "a token for another audience is valid until it expires, also when the pod is gone",
+			change: func(job *batchv1.Job) {
+				job.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+					Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault", ExpirationSeconds: new(int64(31_536_000))}}},
+				}}}}
+			},
+			want: func(spec batchv1.JobSpec) bool {
+				return *spec.Template.Spec.Volumes[0].Projected.Sources[0].ServiceAccountToken.ExpirationSeconds == 3600
+			},
 		},
 		"NoDeadline": {
 			reason: "the default deadline is that of the run and a minute",

@@ -84,7 +84,13 @@ func plannedFields(job *batchv1.Job) *batchv1.Job {
 	if template.Spec.DeprecatedServiceAccount == template.Spec.ServiceAccountName {
 		template.Spec.DeprecatedServiceAccount = ""
 	}
-	for _, containers := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
+	clearDeadline(template.Spec)
+	return kept
+}
+
+// clearDeadline removes the value of the variable from the containers.
+func clearDeadline(spec corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for _, container := range containers {
 			for i := range container.Env {
 				if container.Env[i].Name == variableDeadline {
@@ -93,7 +99,6 @@ func plannedFields(job *batchv1.Job) *batchv1.Job {
 			}
 		}
 	}
-	return kept
 }
 
 // common returns the elements of have that are also in want, in the order of want.
@@ -224,7 +229,7 @@ func alteration(planned, created payload.Object) (string, error) {
 	want, isJob := planned.(*batchv1.Job)
 	have, ok := created.(*batchv1.Job)
 	if isJob && ok {
-		return alteredPod(want.Spec.Template.Spec, have.Spec.Template.Spec)
+		return alteredPod("spec.template.spec", want.Spec.Template.Spec, have.Spec.Template.Spec)
 	}
 	bare, ok := created.DeepCopyObject().(payload.Object)
 	if !ok {
@@ -235,16 +240,27 @@ func alteration(planned, created payload.Object) (string, error) {
 	return difference(planned, bare)
 }
 
-// alteredPod compares the containers of the plan and their ServiceAccount.
-func alteredPod(want, have corev1.PodSpec) (string, error) {
-	if want.ServiceAccountName != have.ServiceAccountName {
-		return differs("spec.template.spec.serviceAccountName", have.ServiceAccountName), nil
+// Altered returns the first field of a pod of the check that admission changed, and that
+// decides what the check runs and with which identity; empty if there is none.
+func (c Check) Altered(pod corev1.PodSpec) (string, error) {
+	want, have := c.Job.Spec.Template.Spec.DeepCopy(), pod.DeepCopy()
+	for _, spec := range []*corev1.PodSpec{want, have} {
+		spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, "default") // that of the API server
+		clearDeadline(*spec)
 	}
-	init, err := alteredContainers("spec.template.spec.initContainers", want.InitContainers, have.InitContainers)
+	return alteredPod("spec", *want, *have)
+}
+
+// alteredPod compares the containers of the plan and their ServiceAccount.
+func alteredPod(path string, want, have corev1.PodSpec) (string, error) {
+	if want.ServiceAccountName != have.ServiceAccountName {
+		return differs(path+".serviceAccountName", have.ServiceAccountName), nil
+	}
+	init, err := alteredContainers(path+".initContainers", want.InitContainers, have.InitContainers)
 	if err != nil || init != "" {
 		return init, err
 	}
-	return alteredContainers("spec.template.spec.containers", want.Containers, have.Containers)
+	return alteredContainers(path+".containers", want.Containers, have.Containers)
 }
 
 func alteredContainers(path string, want, have []corev1.Container) (string, error) {

@@ -74,11 +74,19 @@ func isPrivate(host string) bool {
 // in full and discards (pkg/v1/remote/transport/ping.go).
 type pingKey struct{}
 
-// pingTransport bounds the responses of such requests.
-type pingTransport struct{ next http.RoundTripper }
+// boundTransport bounds the responses of such requests. It rejects requests of a public
+// registry into a private network, also those that are not a redirect: of a registry, a
+// client also requests the URL that it names as its token server.
+type boundTransport struct {
+	registry string // its host
+	next     http.RoundTripper
+}
 
 // RoundTrip implements http.RoundTripper.
-func (p pingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (p boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if host := request.URL.Hostname(); isPrivate(host) && !isPrivate(p.registry) {
+		return nil, fmt.Errorf("the registry %q refers to a private network: %q", p.registry, host)
+	}
 	response, err := p.next.RoundTrip(request)
 	if err == nil && request.Context().Value(pingKey{}) != nil {
 		response.Body = limitedBody(response.Body)

@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -75,7 +76,8 @@ type Repository struct {
 
 // Open authenticates to the registry with pull scope. Requests are sent by base.
 func Open(ctx context.Context, repository name.Repository, auth authn.Authenticator, base http.RoundTripper) (*Repository, error) {
-	named := transport.NewUserAgent(pingTransport{base}, "oc-preflight")
+	host := (&url.URL{Host: repository.RegistryStr()}).Hostname()
+	named := transport.NewUserAgent(boundTransport{registry: host, next: base}, "oc-preflight")
 	authenticated, err := transport.NewWithContext(context.WithValue(ctx, pingKey{}, true), repository.Registry, auth, named, []string{repository.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err

@@ -336,7 +336,42 @@ func awaitDeletion(t *testing.T, client kubernetes.Interface, job *batchv1.Job) 
 func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "fail", Plain: true}})
-	name := "replace-command"
+	probe := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: probeSpec()}}}
+	defer mutate(t, client, mutation{
+		group: "batch", resource: "jobs",
+		patch: `{op: "replace", path: "/spec/template/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`,
+		inEffect: func() bool {
+			admitted, err := client.BatchV1().Jobs(zooNamespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(admitted.Spec.Template.Spec.Containers[0].Command) == 2
+		},
+	})()
+	return expectUndecided(t, reported(t, 4, "--to", to), launch.ReasonAlteredByAdmission)
+}
+
+// probeSpec is a pod by which a test recognizes that a policy is in effect.
+func probeSpec() corev1.PodSpec {
+	return corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
+	}
+}
+
+// mutation is a policy of the cluster that changes objects when they are created.
+type mutation struct {
+	group, resource string
+	// patch is the argument of JSONPatch.
+	patch string
+	// inEffect reports whether the API server applies the policy.
+	inEffect func() bool
+}
+
+// mutate creates the policy, and returns when it is in effect. The returned function
+// deletes it, and returns when it is not in effect any more.
+func mutate(t *testing.T, client kubernetes.Interface, m mutation) (restore func()) {
+	t.Helper()
+	name := "mutate-" + m.resource
 	admission := client.AdmissionregistrationV1()
 	_, err := admission.MutatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -345,14 +380,12 @@ func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{m.group}, APIVersions: []string{"v1"}, Resources: []string{m.resource}},
 				},
 			}}},
 			Mutations: []admissionregistrationv1.Mutation{{
 				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-				JSONPatch: &admissionregistrationv1.JSONPatch{
-					Expression: `[JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}]`,
-				},
+				JSONPatch: &admissionregistrationv1.JSONPatch{Expression: "[JSONPatch" + m.patch + "]"},
 			}},
 		},
 	}, metav1.CreateOptions{})
@@ -365,20 +398,13 @@ func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer house.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", name)
-	probe := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
-	}}}}
-	for {
-		admitted, err := client.BatchV1().Jobs(zooNamespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(admitted.Spec.Template.Spec.Containers[0].Command) == 2 {
-			break
+	for !m.inEffect() {
+	}
+	return func() {
+		house.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", name)
+		for m.inEffect() {
 		}
 	}
-	return expectUndecided(t, reported(t, 4, "--to", to), launch.ReasonAlteredByAdmission)
 }
 
 func antiAffinity(t *testing.T, _ kubernetes.Interface) string {

@@ -82,6 +82,19 @@ func Faults() Lane {
 	}
 }
 
+// Attacks returns the lanes with the attacks, which other lanes also run: those that need
+// no cluster first.
+func Attacks() Lane {
+	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
+	for _, path := range []string{"signature", "runner/cache", "runner/repository", "runner/jobs", "cmd/oc-preflight/command"} {
+		alone.Packages = append(alone.Packages, module+"/"+path)
+	}
+	onCluster := alone
+	onCluster.Packages = []string{module + "/test/e2e"}
+	alone.Next = &onCluster
+	return alone
+}
+
 // pick returns the import paths of the packages that are wanted, the slowest
 // first.
 func pick(all []Package, wanted func(Package) bool) []string {

@@ -138,6 +138,26 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	}
 }
 
+// TestAttacksAreAlsoRunByOtherLanes holds that the lanes of the attacks are of packages
+// that "make test" runs.
+func TestAttacksAreAlsoRunByOtherLanes(t *testing.T) {
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attacks := suite.Attacks()
+	for lane := &attacks; lane != nil; lane = lane.Next {
+		for _, path := range lane.Packages {
+			if !slices.ContainsFunc(all, func(p suite.Package) bool { return p.Path == path }) {
+				t.Errorf("%s has no tests", path)
+			}
+		}
+		if !lane.Verbose || len(lane.Packages) == 0 {
+			t.Errorf("the lane %v prints no table", lane.Packages)
+		}
+	}
+}
+
 func TestListTellsPackagesApart(t *testing.T) {
 	all, err := suite.List(t.Context(), root)
 	if err != nil {

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (l listing) WriteText(w io.Writer) error {
 	}
 	for _, f := range l.Findings {
 		if f.Outcome != preflight.Pass {
-			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, words.Printable(f.Message))
+			fmt.Fprintf(w, "\n%s %s (%s): %s\n", f.Outcome, f.Name, f.Reason, strings.ReplaceAll(words.Printable(f.Message), "\n", "\n  "))
 		}
 	}
 	return nil

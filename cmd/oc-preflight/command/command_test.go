@@ -31,7 +31,7 @@ var updateGolden = flag.Bool("update", false, "rewrite the expected output in th
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *updateGolden,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "requested": requested},
 	})
 }
 
@@ -82,6 +82,9 @@ func setup(env *testscript.Env) error {
 		if err := store.WriteDirectory(filepath.Join(env.WorkDir, "signatures")); err != nil {
 			return err
 		}
+	}
+	if err := startAttackers(env); err != nil {
+		return err
 	}
 	env.Setenv("SIGNED", signed)
 	env.Setenv("UNSIGNED", unsigned)

@@ -18,6 +18,8 @@ import (
 const (
 	// indent sets what is about a finding under its name.
 	indent = "         "
+	// maxLine bounds text that must be on one line, in bytes.
+	maxLine = 4 << 10
 	// width is that of lists of names.
 	width = 90
 )
@@ -53,7 +55,7 @@ func (p *Page) Names(label string, names []string) {
 
 // Finding writes a finding with everything about it.
 func (p *Page) Finding(f finding.Finding) {
-	p.Line("%-8s %s (%s)%s", Label(f), f.Name, f.Reason, note(f))
+	p.Line("%-8s %s", Label(f), words.Line(fmt.Sprintf("%s (%s)%s", f.Name, f.Reason, note(f)), maxLine))
 	if len(f.BlockedTargets) > 0 && f.Open() {
 		p.Paragraph(effect(f), strings.Join(f.BlockedTargets, ", "))
 	}
@@ -118,7 +120,7 @@ func Labels() []string {
 
 // Outcome is how a finding ended, on one line.
 func Outcome(f finding.Finding) string {
-	return fmt.Sprintf("%s (%s)%s", Label(f), f.Reason, note(f))
+	return words.Line(fmt.Sprintf("%s (%s)%s", Label(f), f.Reason, note(f)), maxLine)
 }
 
 func note(f finding.Finding) string {
@@ -151,6 +153,7 @@ func Wrap(names []string) string {
 	var text strings.Builder
 	column := 0
 	for i, name := range names {
+		name = words.Line(name, maxLine)
 		if i > 0 {
 			text.WriteString(",")
 			column++

@@ -47,6 +47,8 @@ func habit(ctx context.Context, t *preflight.T, ending string) error {
 		if err := ask(ctx, http.MethodGet, "", ""); err != nil {
 			t.Logf("never mind: %v", err)
 		}
+	case "token":
+		return foreignToken(ctx, t)
 	case "patient":
 		return patience(ctx)
 	case "writer":
@@ -75,11 +77,18 @@ func patience(ctx context.Context) error {
 // ask sends a request about the ConfigMaps of the check's namespace, or below
 // them.
 func ask(ctx context.Context, method, path, body string) error {
-	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	return askWith(ctx, serviceAccount+"token", method, path, body)
+}
+
+// serviceAccount is where the kubelet mounts the token of a pod.
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
+
+// askWith is ask with the token in a file.
+func askWith(ctx context.Context, token, method, path, body string) error {
 	var files [3][]byte
-	for i, name := range []string{"token", "ca.crt", "namespace"} {
+	for i, name := range []string{token, serviceAccount + "ca.crt", serviceAccount + "namespace"} {
 		var err error
-		files[i], err = os.ReadFile(account + name) //nolint:gosec // the names are our own
+		files[i], err = os.ReadFile(name) //nolint:gosec // the names are our own
 		if err != nil {
 			return err
 		}

@@ -40,6 +40,11 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "torrent", "scratch", "swarm", "forkbomb", "impostor", "hostile":
+		if err := attack(ending); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	default:
 		preflight.Main(preflight.Check{Name: "Animal", Description: "The animal is well.", Run: behavior(ending)})
 	}

@@ -1,6 +1,6 @@
 // Run runs the tests of the repository: with -only unit those that need no
-// cluster, with -only faults those of faults, otherwise all. It runs in the root of
-// the repository.
+// cluster, with -only faults those of faults, with -only attacks the attacks, otherwise
+// all. It runs in the root of the repository.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster) or \"faults\"")
+	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster), \"faults\" or \"attacks\"")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	start := time.Now()
@@ -36,8 +36,10 @@ func run(ctx context.Context, only string) error {
 	case "", "unit":
 	case "faults":
 		return runner.Run(ctx, suite.Faults())
+	case "attacks":
+		return runner.Run(ctx, suite.Attacks())
 	default:
-		return fmt.Errorf("-only %q: want unit or faults", only)
+		return fmt.Errorf("-only %q: want unit, faults or attacks", only)
 	}
 	all, err := suite.List(ctx, ".")
 	if err != nil {

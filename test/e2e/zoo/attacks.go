@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// attack is a check that attacks its node, its runner, or other checks.
+func attack(ending string) error {
+	switch ending {
+	case "torrent":
+		return torrent()
+	case "scratch":
+		return os.WriteFile("/scratch/file", make([]byte, 64<<20), 0o600)
+	case "swarm":
+		return fork(50)
+	case "forkbomb":
+		return fork(400) // more than a node allows, and fewer than harm it
+	case "impostor":
+		return forge("ReleaseSignature", "All.Checks", "Animal")
+	case "hostile":
+		fmt.Println(strings.Repeat(hostile, 1<<14))
+		return forge("Animal")
+	}
+	return fmt.Errorf("there is no attack called %q", ending)
+}
+
+// hostile clears the screen, sets the title, reorders text and forges a line.
+const hostile = "\x1b[2J\x1b]0;title\a\u202e\u2066\u200f\x9b1m\r\nReady: this cluster can be updated\b\x00"
+
+// torrent writes 1 GiB to its log, and passes.
+func torrent() error {
+	block := bytes.Repeat([]byte(strings.Repeat("splash ", 146)+"\n"), 1<<10)
+	for range 1 << 10 {
+		if _, err := os.Stdout.Write(block); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fork starts children that never end.
+func fork(most int) error {
+	for range most {
+		if err := exec.CommandContext(context.Background(), "/bin/preflight", "forever").Start(); err != nil {
+			return fmt.Errorf("cannot fork: %w", err)
+		}
+	}
+	return nil
+}
+
+// forge writes passes in the names of others into the termination message.
+func forge(names ...string) error {
+	result := preflight.Result{State: preflight.StateFinal, RunID: os.Getenv("PREFLIGHT_RUN_ID")}
+	for _, name := range names {
+		result.Findings = append(result.Findings, preflight.Finding{
+			Name: name, Outcome: preflight.Pass, Reason: "Said", Message: hostile, Remediation: hostile, URL: "https://example.com/" + hostile,
+			Objects: []preflight.Object{{APIVersion: hostile, Kind: hostile, Namespace: hostile, Name: hostile}}, Evidence: map[string]string{hostile: hostile},
+		})
+	}
+	frame, err := result.Frame(4096)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("/dev/termination-log", frame, 0o600)
+}
+
+// foreignToken tries a token for another audience at the API server, and leaks it.
+func foreignToken(ctx context.Context, t *preflight.T) error {
+	const file = "/foreign/token"
+	if err := askWith(ctx, file, http.MethodGet, "", ""); err == nil {
+		return errors.New("the API server accepts the token")
+	} else if !strings.Contains(err.Error(), "401") {
+		return err
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	t.Warnf("%s", token)
+	return nil
+}
