@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -101,7 +103,10 @@ func selects(selector string, check launch.Check) bool {
 
 // intent is what is recorded before the first Job exists.
 func (p plan) intent(id string) record.Intent {
-	intent := record.Intent{ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.options.selection()}
+	intent := record.Intent{
+		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.options.Selection(),
+		Requester: p.options.Requester, Generation: p.version.Generation,
+	}
 	for _, check := range p.draft.Checks {
 		intent.Checks = append(intent.Checks, check.Name)
 	}
@@ -119,11 +124,12 @@ type selection struct {
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 }
 
-// selection is the same text for options that select the same.
-func (o Options) selection() string {
+// Selection is the text by which the record of a run states what the run covers. It is
+// equal for options that select the same.
+func (o Options) Selection() string {
 	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	text, err := json.Marshal(selection{
-		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(o.Images),
+		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(cmp.Or(o.Images, image.Manifests)),
 		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces),
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
@@ -77,6 +78,9 @@ type Options struct {
 	OnInterrupt func(run string) Interruption
 	// Logger receives what the run does at debug level; nil for none.
 	Logger *slog.Logger
+	// Requester is the role that requests the run, for its record; empty means
+	// record.ByUser.
+	Requester record.Requester
 	// ToolVersion is recorded in the report and on the Jobs.
 	ToolVersion string
 }
@@ -132,6 +136,7 @@ func (o Options) withDefaults(c *cluster.Cluster) Options {
 	o.Parallelism = cmp.Or(o.Parallelism, DefaultParallelism)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Images = cmp.Or(o.Images, image.Manifests)
+	o.Requester = cmp.Or(o.Requester, record.ByUser)
 	if o.Monitoring == nil {
 		own := monitoring.Cluster{Config: c.Config(), Dynamic: c.Dynamic}
 		o.Monitoring = monitoring.New(own.Find, monitoring.DefaultTimeout)

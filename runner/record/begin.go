@@ -82,14 +82,14 @@ func (s *Store) unfinished(ctx context.Context, intent Intent) (string, error) {
 	}
 	var newest *corev1.ConfigMap
 	for i := range headers {
-		if isID(headers[i].Labels[labelRecord]) && (newest == nil || newest.CreationTimestamp.Before(&headers[i].CreationTimestamp)) {
+		if isID(headers[i].Labels[Label]) && (newest == nil || newest.CreationTimestamp.Before(&headers[i].CreationTimestamp)) {
 			newest = &headers[i]
 		}
 	}
 	if newest == nil {
 		return "", nil
 	}
-	id := newest.Labels[labelRecord]
+	id := newest.Labels[Label]
 	switch active, err := inProgress(newest, intent); {
 	case err != nil:
 		return "", err
@@ -126,7 +126,7 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 	case err != nil:
 		return err
 	}
-	id := lease.Annotations[labelRecord]
+	id := lease.Annotations[Label]
 	if !isID(id) {
 		return claim.acquire(ctx, lease) // a Lease without a run
 	}
@@ -239,7 +239,7 @@ func (s *Store) DeleteStaleLease(ctx context.Context, run Record) error {
 	lease, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return s.leases().Get(ctx, leaseName(run.Target.Digest()), metav1.GetOptions{})
 	})
-	if err == nil && lease.Annotations[labelRecord] == run.ID {
+	if err == nil && lease.Annotations[Label] == run.ID {
 		err = retry.Do(ctx, func(ctx context.Context) error {
 			return s.leases().Delete(ctx, lease.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion},

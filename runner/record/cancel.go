@@ -49,7 +49,7 @@ func (s *Store) running(ctx context.Context, id string) (Intent, error) {
 	found, err := parse(object)
 	switch {
 	case err != nil:
-		return Intent{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[labelRecord], err)
+		return Intent{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[Label], err)
 	case found.record.Phase.final():
 		return Intent{}, &NotRunningError{ID: found.record.ID, Phase: found.record.Phase}
 	}
@@ -62,7 +62,7 @@ func (s *Store) mark(ctx context.Context, intent Intent) error {
 	if err != nil {
 		return err
 	}
-	if other := lease.Annotations[labelRecord]; other != intent.ID {
+	if other := lease.Annotations[Label]; other != intent.ID {
 		return fmt.Errorf("another run of the same release is in progress: %q", other)
 	}
 	lease.Annotations[annotationCancel] = "true"

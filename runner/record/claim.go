@@ -77,8 +77,8 @@ func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
-	maps.Copy(lease.Labels, map[string]string{labelRecord: c.id, label.Release: label.ReleaseValue(c.digest)})
-	maps.Copy(lease.Annotations, map[string]string{labelRecord: c.id, annotationDigest: c.digest, annotationClaim: c.nonce})
+	maps.Copy(lease.Labels, map[string]string{Label: c.id, label.Release: label.ReleaseValue(c.digest)})
+	maps.Copy(lease.Annotations, map[string]string{Label: c.id, annotationDigest: c.digest, annotationClaim: c.nonce})
 	now, seconds := metav1.NowMicro(), int32(c.duration.Seconds())
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &c.holder, &seconds, &now
 	if lease.Spec.AcquireTime == nil || base.Annotations[annotationClaim] != c.nonce {
@@ -103,7 +103,7 @@ func (c *claim) create(ctx context.Context) error {
 // Conflict if it has changed since.
 func (c *claim) acquire(ctx context.Context, found *coordinationv1.Lease) error {
 	next := c.desired(found)
-	if found.Annotations[labelRecord] != c.id {
+	if found.Annotations[Label] != c.id {
 		delete(next.Annotations, annotationCancel) // the cancellation was of another run
 	}
 	transitions := int32(1)

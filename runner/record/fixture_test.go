@@ -33,7 +33,7 @@ func newIntent() record.Intent {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
 	return record.Intent{
 		ID: id, From: "4.20.1", Target: update.Release{Version: "4.21.3", Image: "registry.example/release@" + digest},
-		ToolVersion: "v1", Selection: "jobs=all", Checks: []string{"Etcd.Disk", "Network.Routes"},
+		ToolVersion: "v1", Selection: "jobs=all", Requester: record.BySelection, Generation: 7, Checks: []string{"Etcd.Disk", "Network.Routes"},
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Record)) (Recor
 		if err != nil {
 			return Record{}, err
 		}
-		id = object.Labels[labelRecord]
+		id = object.Labels[Label]
 	}
 	watching, fail := context.WithCancelCause(ctx)
 	f := &follower{
@@ -108,7 +108,7 @@ func (f *follower) headers() *cache.ListWatch {
 
 // leases watches the Lease, and reports the state of the watch to the observer.
 func (f *follower) leases() *cache.ListWatch {
-	run := labels.Set{labelRecord: f.id}.String()
+	run := labels.Set{Label: f.id}.String()
 	leases := f.store.leases()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -178,7 +178,7 @@ func (f *follower) update(object any) {
 // foreign is true for the header of another run, whose ID has the same first digits.
 // A header whose label was removed is not foreign.
 func (f *follower) foreign(header *corev1.ConfigMap) bool {
-	id := header.Labels[labelRecord]
+	id := header.Labels[Label]
 	return id != "" && id != f.id
 }
 
@@ -299,7 +299,7 @@ func (f *follower) unheld(ctx context.Context) error {
 		}
 	}
 	found, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{labelRecord: f.id}.String()})
+		return f.store.leases().List(ctx, metav1.ListOptions{LabelSelector: labels.Set{Label: f.id}.String()})
 	})
 	switch {
 	case err != nil:

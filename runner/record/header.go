@@ -17,11 +17,14 @@ import (
 )
 
 const (
-	// labelRecord is the ID of the run, on its header and its Lease. It is not
+	// Label is the ID of the run, on its header and its Lease. It is not
 	// label.Run, the label of the objects that a clean-up deletes.
-	labelRecord   = "preflight.openshift.io/record"
+	Label         = "preflight.openshift.io/record"
 	labelPhase    = "preflight.openshift.io/phase"
 	labelDecision = "preflight.openshift.io/decision"
+	// labelRequester is the role that requested the run; none on records of versions
+	// without it.
+	labelRequester = "preflight.openshift.io/requester"
 	// annotationClaim identifies the process that holds the run. On the header it makes
 	// every takeover a change of the resourceVersion, so that writes of a former holder
 	// conflict.
@@ -66,6 +69,8 @@ type summary struct {
 	Digest         string `json:"digest"`
 	ToolVersion    string `json:"toolVersion,omitempty"`
 	Selection      string `json:"selection,omitempty"`
+	Requester      string `json:"requester,omitempty"`
+	Generation     int64  `json:"generation,omitempty"`
 	Expected       int    `json:"expected"`
 	Reported       int    `json:"reported"`
 	ResultParts    int    `json:"resultParts,omitempty"`
@@ -91,6 +96,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	text, err := yaml.Marshal(summary{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: formatTime(r.StartTime), CompletionTime: formatTime(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
+		Requester: string(r.Requester), Generation: r.Generation,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
 	})
 	if err != nil {
@@ -103,14 +109,16 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: headerName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
-			Labels:      map[string]string{labelRecord: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
+			Labels:      map[string]string{Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), labelPhase: string(r.Phase)},
 			Annotations: map[string]string{annotationClaim: claim},
 		},
 		Data:       map[string]string{keyFormat: format, keySummary: string(text), keyVerdict: decided},
 		BinaryData: map[string][]byte{},
 	}
-	if r.Decision != "" {
-		object.Labels[labelDecision] = r.Decision
+	for key, value := range map[string]string{labelDecision: r.Decision, labelRequester: string(r.Requester)} {
+		if value != "" {
+			object.Labels[key] = value
+		}
 	}
 	for key, data := range map[string][]byte{keyChecks: h.checks, keyResults: h.results, keyReport: h.report} {
 		if len(data) > 0 {
@@ -127,7 +135,7 @@ func parse(object *corev1.ConfigMap) (header, error) {
 		if _, err := strconv.Atoi(found); err != nil {
 			return header{}, fmt.Errorf("invalid %s %.64q", keyFormat, found)
 		}
-		return header{}, &FormatError{ID: object.Labels[labelRecord], Format: found}
+		return header{}, &FormatError{ID: object.Labels[Label], Format: found}
 	}
 	var decoded summary
 	if text := object.Data[keySummary]; len(text) > maxSummary {
@@ -156,7 +164,7 @@ func parse(object *corev1.ConfigMap) (header, error) {
 }
 
 func (s summary) validate(of *corev1.ConfigMap) error {
-	labeled := of.Labels[labelRecord]
+	labeled := of.Labels[Label]
 	switch {
 	case !isID(s.ID) || headerName(s.ID) != of.Name || labeled != "" && labeled != s.ID:
 		return fmt.Errorf("the ID %.64q does not belong to %s", s.ID, of.Name)
@@ -188,6 +196,7 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 	return Record{
 		Intent: Intent{
 			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
+			Requester: Requester(s.Requester).known(), Generation: s.Generation,
 		},
 		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision,
 	}, nil
@@ -196,7 +205,7 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 // fromLabels is the record of an unreadable header, from its labels.
 func fromLabels(object *corev1.ConfigMap) Record {
 	return Record{
-		Intent: Intent{ID: object.Labels[labelRecord]}, Phase: Phase(object.Labels[labelPhase]),
+		Intent: Intent{ID: object.Labels[Label]}, Phase: Phase(object.Labels[labelPhase]),
 		StartTime: object.CreationTimestamp.UTC(), Authentication: unauthentic(object.Name, causeUnreadable),
 	}
 }

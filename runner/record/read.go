@@ -42,7 +42,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return Record{}, fmt.Errorf("could not read the lease of run %s: %w", record.ID, err)
-	case lease.Annotations[labelRecord] == record.ID:
+	case lease.Annotations[Label] == record.ID:
 		record.Holder, record.HolderExpiry = holderOf(lease), expiryOf(lease)
 	}
 	return record, nil
@@ -52,7 +52,7 @@ func (s *Store) Get(ctx context.Context, id string) (Record, error) {
 // fingerprints. Only headers are verified. Of an unreadable record it returns what its
 // labels have.
 func (s *Store) List(ctx context.Context) ([]Record, error) {
-	headers, err := s.listHeaders(ctx, labelRecord)
+	headers, err := s.listHeaders(ctx, Label)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
@@ -61,14 +61,14 @@ func (s *Store) List(ctx context.Context) ([]Record, error) {
 		return nil, err
 	}
 	leases, err := retry.Get(ctx, func(ctx context.Context) (*coordinationv1.LeaseList, error) {
-		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: labelRecord})
+		return s.leases().List(ctx, metav1.ListOptions{LabelSelector: Label})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not list the leases of the runs: %w", err)
 	}
 	held := map[string]*coordinationv1.Lease{}
 	for i := range leases.Items {
-		held[leases.Items[i].Annotations[labelRecord]] = &leases.Items[i]
+		held[leases.Items[i].Annotations[Label]] = &leases.Items[i]
 	}
 	records := make([]Record, 0, len(headers))
 	for i := range headers {
@@ -132,7 +132,7 @@ func readWith(ctx context.Context, reader *reader, object *corev1.ConfigMap) (Re
 	case errors.As(err, &unknown):
 		return Record{}, unknown
 	case err != nil:
-		return Record{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[labelRecord], err)
+		return Record{}, fmt.Errorf("could not read the record of run %s: %w", object.Labels[Label], err)
 	}
 	return record, nil
 }
@@ -144,7 +144,7 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("could not get the record of run %s: %w", id, err)
-		case object == nil || object.Labels[labelRecord] != id:
+		case object == nil || object.Labels[Label] != id:
 			return nil, &NotFoundError{ID: id}
 		}
 		return object, nil
@@ -153,19 +153,19 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 	if len(prefix) < minPrefix {
 		return nil, &NotFoundError{ID: id}
 	}
-	headers, err := s.listHeaders(ctx, labelRecord)
+	headers, err := s.listHeaders(ctx, Label)
 	if err != nil {
 		return nil, fmt.Errorf("could not list the records: %w", err)
 	}
 	headers = slices.DeleteFunc(headers, func(header corev1.ConfigMap) bool {
-		return !strings.HasPrefix(digits(header.Labels[labelRecord]), prefix)
+		return !strings.HasPrefix(digits(header.Labels[Label]), prefix)
 	})
 	if len(headers) == 1 {
 		return &headers[0], nil
 	}
 	notFound := &NotFoundError{ID: id}
 	for i := range headers {
-		notFound.Candidates = append(notFound.Candidates, headers[i].Labels[labelRecord])
+		notFound.Candidates = append(notFound.Candidates, headers[i].Labels[Label])
 	}
 	slices.Sort(notFound.Candidates)
 	return nil, notFound
@@ -178,7 +178,7 @@ func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-
 // the run with that ID, which has just ended. Runs that cannot be deleted are left to the
 // next run.
 func (s *Store) prune(ctx context.Context, ended string) {
-	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", labelRecord, labelPhase, Running))
+	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", Label, labelPhase, Running))
 	if err != nil {
 		return
 	}
@@ -197,7 +197,7 @@ func surplus(headers []corev1.ConfigMap, kept string) []corev1.ConfigMap {
 	}
 	rank := func(header corev1.ConfigMap) int {
 		switch {
-		case header.Labels[labelRecord] == kept:
+		case header.Labels[Label] == kept:
 			return 0
 		case header.Labels[labelPhase] == string(Complete):
 			return 1

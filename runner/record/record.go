@@ -112,6 +112,27 @@ const (
 	Canceled    Phase = "Canceled"
 )
 
+// Requester is the role that requested a run.
+type Requester string
+
+const (
+	// ByUser is a user of the command line.
+	ByUser Requester = "user"
+	// BySelection is the controller, for the update that is selected in ClusterVersion.
+	BySelection Requester = "selected"
+	// Ahead is the controller, for an update that is offered and not selected.
+	Ahead Requester = "ahead"
+)
+
+// known is the requester; empty for a value of another version of the tool.
+func (r Requester) known() Requester {
+	switch r {
+	case ByUser, BySelection, Ahead:
+		return r
+	}
+	return ""
+}
+
 // Intent is the part of a record that is known before the first Job exists.
 type Intent struct {
 	// ID is a UUID.
@@ -124,6 +145,12 @@ type Intent struct {
 	// Selection is a canonical text of the options by which runs of the same release
 	// differ, such as the selected checks. At most 64 KiB.
 	Selection string
+	// Requester is the role that requested the run; empty in records of versions
+	// without it.
+	Requester Requester
+	// Generation is metadata.generation of the ClusterVersion that the run has read; 0 in
+	// records of versions without it.
+	Generation int64
 	// Checks are the names of the checks that have a Job. At most 256 KiB compressed,
 	// which is about ten thousand names.
 	Checks []string
@@ -182,6 +209,8 @@ func (i Intent) validate(holder string) error {
 		return fmt.Errorf("the digest %q of the release is not a SHA-256 digest", i.Target.Digest())
 	case len(i.Selection) > maxSelection:
 		return fmt.Errorf("the selection is longer than %d bytes", maxSelection)
+	case i.Requester != i.Requester.known():
+		return fmt.Errorf("unknown requester %.64q", i.Requester)
 	case holder == "" || len(holder) > maxHolder:
 		return fmt.Errorf("the holder %q of the run must have 1 to %d bytes", holder, maxHolder)
 	}

@@ -119,11 +119,12 @@ func TestRecordIsReadable(t *testing.T) {
 	want := map[string]string{
 		"preflight.openshift.io/record": intent.ID, "preflight.openshift.io/release": strings.TrimPrefix(leaseName(intent), "preflight-"),
 		"preflight.openshift.io/phase": "Complete", "preflight.openshift.io/decision": "Ready",
+		"preflight.openshift.io/requester": "selected",
 	}
 	if diff := cmp.Diff(want, listed.Items[0].Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	for _, line := range []string{"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2", "reported: 1"} {
+	for _, line := range []string{"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2", "reported: 1", "requester: selected", "generation: 7"} {
 		if !strings.Contains(listed.Items[0].Data["run.yaml"], line+"\n") {
 			t.Errorf("missing %q in:\n%s", line, listed.Items[0].Data["run.yaml"])
 		}

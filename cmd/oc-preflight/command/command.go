@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/cluster"
 )
 
@@ -77,7 +77,7 @@ combines the findings into one verdict.`,
 			"PREFLIGHT", name),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       toolVersion(),
+		Version:       program.Version(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 
 		PersistentPreRun: func(*cobra.Command, []string) { client.startLog() },
@@ -117,14 +117,6 @@ func bare(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
-// toolVersion is the version of the module that this was built from.
-func toolVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
 // client reaches the cluster that the user's flags name.
 type client struct {
 	flags     *genericclioptions.ConfigFlags
@@ -142,7 +134,7 @@ func (c *client) connect() (*cluster.Cluster, error) {
 	if !c.named() {
 		return nil, errors.New("no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG")
 	}
-	reached, err := cluster.Connect(config, "oc-preflight/"+toolVersion())
+	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
 	}

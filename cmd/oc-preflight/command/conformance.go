@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
@@ -82,7 +83,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	}
 	display := client.display()
 	result, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: toolVersion(),
+		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: program.Version(),
 		Progress: func(step string) { display.step(step) },
 	}, subject)
 	display.close()

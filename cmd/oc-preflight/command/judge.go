@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/health"
@@ -56,7 +57,7 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
 		Logger:       client.log,
-		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: toolVersion(),
+		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: program.Version(),
 	}, nil
 }
 

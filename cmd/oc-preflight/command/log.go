@@ -1,11 +1,9 @@
 package command
 
 import (
-	"flag"
 	"log/slog"
-	"strconv"
 
-	"k8s.io/klog/v2"
+	"github.com/openshift/update-preflight/cmd/internal/program"
 )
 
 // startLog sends the log of this program and of client-go, which uses klog, to
@@ -16,10 +14,7 @@ func (c *client) startLog() {
 	if c.verbosity > 0 {
 		c.log = slog.New(slog.NewTextHandler(c.streams.ErrOut, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)}))
 	}
-	klog.SetSlogLogger(c.log) // klog has one logger for the whole process
-	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("v", strconv.Itoa(c.verbosity)) // a number always parses
+	program.LogTo(c.log, c.verbosity)
 }
 
 // display shows progress: live lines on a terminal, unless a log is written there

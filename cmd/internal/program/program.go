@@ -1,0 +1,29 @@
+// Package program answers: which version is this program, and where do its libraries
+// log?
+package program
+
+import (
+	"flag"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+
+	"k8s.io/klog/v2"
+)
+
+// Version is the version of the module that the program was built from.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// LogTo sends the log of client-go, which uses klog, to a logger. klog has one logger for
+// the whole process.
+func LogTo(logger *slog.Logger, verbosity int) {
+	klog.SetSlogLogger(logger)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	_ = flags.Set("v", strconv.Itoa(verbosity)) // a number always parses
+}

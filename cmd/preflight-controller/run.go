@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	runtimelog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/runner/trigger/controller"
+)
+
+const (
+	// endTimeout bounds the end of the program: a run in progress is released for the next
+	// leader.
+	endTimeout = time.Minute
+	// readyTimeout bounds a request to /readyz.
+	readyTimeout = time.Second
+)
+
+// run runs the controller until ctx is done, and logs to out.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	f, err := parse(args, out)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.Level(-f.verbosity)}))
+	program.LogTo(logger, f.verbosity)
+	runtimelog.SetLogger(logr.FromSlogHandler(logger.Handler()))
+	config, err := f.config()
+	if err != nil {
+		return err
+	}
+	reached, err := cluster.Connect(config, "preflight-controller/"+program.Version())
+	if err != nil {
+		return err
+	}
+	if err := controller.Needs().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+		return err
+	}
+	options, err := f.options(reached, logger)
+	if err != nil {
+		return err
+	}
+	m, err := f.manager(config)
+	if err != nil {
+		return err
+	}
+	if err := controller.Add(m, reached, options); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// config is the connection to the cluster.
+func (f flags) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	return config, nil
+}
+
+// options are those of the controller.
+func (f flags) options(reached *cluster.Cluster, logger *slog.Logger) (controller.Options, error) {
+	run := runner.Options{Timeout: f.timeout, Logger: logger, ToolVersion: program.Version()}
+	if f.cacheDirectory != "" {
+		opened, err := cache.Open(f.cacheDirectory, cache.DefaultLimit)
+		if err != nil {
+			return controller.Options{}, fmt.Errorf("--cache-dir: %w", err)
+		}
+		run.Cache = opened
+	}
+	if f.prometheus != "" {
+		located := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
+		find, err := located.At(f.prometheus)
+		if err != nil {
+			return controller.Options{}, fmt.Errorf("--prometheus: %w", err)
+		}
+		run.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
+	}
+	return controller.Options{
+		Ahead: f.ahead, Run: run, Logger: logger, Registry: metrics.Registry,
+		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
+	}, nil
+}
+
+// manager holds the Lease, the cache and the servers of the program.
+func (f flags) manager(config *rest.Config) (manager.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	caches, err := controller.Cache()
+	if err != nil {
+		return nil, err
+	}
+	m, err := manager.New(config, manager.Options{
+		Scheme: scheme, Cache: caches,
+		HealthProbeBindAddress: f.healthAddress,
+		Metrics: server.Options{
+			BindAddress: f.metricsAddress, SecureServing: true, CertDir: f.metricsCertificates,
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
+		},
+		LeaderElection: f.leaderElect, LeaderElectionID: "update-preflight", LeaderElectionNamespace: f.namespace,
+		LeaderElectionReleaseOnCancel: true, // the program ends right after the manager
+		LeaseDuration:                 &f.lease, RenewDeadline: &f.renew, RetryPeriod: &f.retry,
+		GracefulShutdownTimeout: new(endTimeout),
+	})
+	if err != nil {
+		return nil, err
+	}
+	synced := func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), readyTimeout)
+		defer cancel()
+		if !m.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the cluster has not been read yet")
+		}
+		return nil
+	}
+	return m, errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("cache", synced))
+}

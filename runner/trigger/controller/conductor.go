@@ -1,0 +1,185 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+// cancelTimeout bounds the end of one run of another process.
+const cancelTimeout = 2 * time.Minute
+
+// errNotNeeded is why a run is ended early: its target was withdrawn, or another one
+// comes first.
+var errNotNeeded = errors.New("the result of the run is not needed")
+
+// preflights are the functions of runner that a conductor calls.
+type preflights interface {
+	// run makes the preflight of a target. A run that is ended for another cause than
+	// errNotNeeded is left for the next leader. The report of a run that failed is empty.
+	run(ctx context.Context, target Target) (report.Report, error)
+	// cancel ends the recorded run with that ID.
+	cancel(ctx context.Context, id string) error
+}
+
+// conductor runs one preflight at a time. Its methods may be called concurrently.
+type conductor struct {
+	preflights preflights
+	now        func() time.Time
+	logger     *slog.Logger
+	// changed has room for one value: there is another plan.
+	changed chan struct{}
+	// ended has room for one value: a run has ended.
+	ended chan struct{}
+
+	mutex sync.Mutex
+	// round counts the runs that have ended.
+	round  int
+	plan   order
+	flight *flight
+	// attempts are the last runs of this process, by digest.
+	attempts map[string]Run
+}
+
+// order is a plan, and the generation of the ClusterVersion that it is for.
+type order struct {
+	Plan
+	generation int64
+}
+
+// flight is the run of this process that is in progress.
+type flight struct {
+	run    Run
+	cancel context.CancelCauseFunc
+}
+
+func newConductor(preflights preflights, now func() time.Time, logger *slog.Logger) *conductor {
+	return &conductor{
+		preflights: preflights, now: now, logger: logger,
+		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[string]Run{},
+	}
+}
+
+// present returns the run of this process that is in progress, if any, and its last
+// runs. The round is for follow.
+func (c *conductor) present() (round int, runs []Run) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, attempt := range c.attempts {
+		runs = append(runs, attempt)
+	}
+	if c.flight != nil {
+		runs = append(runs, c.flight.run)
+	}
+	return c.round, runs
+}
+
+// follow brings a plan about, and ends the run in progress if the plan has another one.
+// A plan that was made before a run has ended is ignored: ended has announced the end.
+func (c *conductor) follow(round int, plan order) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if round != c.round {
+		return
+	}
+	c.plan = plan
+	if c.flight != nil && (plan.Run == nil || plan.Run.Digest() != c.flight.run.Target.Digest()) {
+		c.logger.Info("ending the run", "version", c.flight.run.Target.Version, "cause", errNotNeeded)
+		c.flight.cancel(errNotNeeded)
+	}
+	signal(c.changed)
+}
+
+// Start implements manager.Runnable: it runs the plans until ctx is done, and returns
+// when the run in progress has ended.
+func (c *conductor) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.changed:
+			c.cancelOthers(ctx)
+			c.conduct(ctx)
+		}
+	}
+}
+
+// cancelOthers ends the runs of other processes, such as those of a leader that was
+// killed, that are not needed.
+func (c *conductor) cancelOthers(ctx context.Context) {
+	c.mutex.Lock()
+	ids := c.plan.Cancel
+	c.plan.Cancel = nil
+	c.mutex.Unlock()
+	for _, id := range ids {
+		bound, release := context.WithTimeout(ctx, cancelTimeout)
+		err := c.preflights.cancel(bound, id)
+		release()
+		c.logger.Info("canceled a run", "run", id, "cause", errNotNeeded, "error", err)
+	}
+}
+
+// conduct makes the run of the plan, if it has one.
+func (c *conductor) conduct(ctx context.Context) {
+	flying, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	target, begun := c.begin(cancel)
+	if !begun {
+		return
+	}
+	c.logger.Info("running the preflight", "version", target.Version, "image", target.Image, "requester", target.Requester)
+	decided, err := c.preflights.run(flying, target)
+	c.logger.Info("the preflight has ended", "version", target.Version, "run", decided.Run.ID, "phase", decided.Run.Phase,
+		"decision", decided.Verdict.Decision, "error", err)
+	c.end(decided.Run.ID)
+}
+
+func (c *conductor) begin(cancel context.CancelCauseFunc) (Target, bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.plan.Run == nil {
+		return Target{}, false
+	}
+	target := *c.plan.Run
+	c.flight = &flight{cancel: cancel, run: Run{Target: target.Release, Requester: target.Requester, Generation: c.plan.generation}}
+	return target, true
+}
+
+// end remembers the run: a run that failed before it was recorded is not repeated at
+// once.
+func (c *conductor) end(id string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	ended := c.flight.run
+	ended.ID, ended.Ended = id, c.now()
+	c.attempts[ended.Target.Digest()] = ended
+	c.round++
+	if c.plan.Run != nil && c.plan.Run.Digest() == ended.Target.Digest() {
+		c.plan.Run = nil // whether it runs again is for the next plan
+	}
+	c.flight = nil
+	signal(c.ended)
+}
+
+// forget forgets the last runs of other releases than these.
+func (c *conductor) forget(targets []Target) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for digest := range c.attempts {
+		if !slices.ContainsFunc(targets, func(target Target) bool { return target.Digest() == digest }) {
+			delete(c.attempts, digest)
+		}
+	}
+}
+
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // one is waiting already
+	}
+}

@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// Options are what may be chosen about the controller. All fields are required.
+type Options struct {
+	// Ahead is how many offered targets to run ahead, at most MaxAhead; 0 for none.
+	Ahead int
+	// Delay returns by how long to delay a new run ahead.
+	Delay func() time.Duration
+	// Run are the options of each run; Requester and OnInterrupt are the controller's.
+	Run    runner.Options
+	Logger *slog.Logger
+	// Registry gets the metrics.
+	Registry prometheus.Registerer
+}
+
+// controller plans at each event, and has its conductor follow the plan.
+type controller struct {
+	cluster   *cluster.Cluster
+	records   *record.Store
+	reader    client.Reader
+	options   Options
+	selection string
+	conductor *conductor
+	metrics   *metrics
+	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
+	// called concurrently.
+	starts map[string]time.Time
+}
+
+// Add adds the controller to a manager, whose cache has the options of Cache. It acts
+// while the manager leads.
+func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
+	c := &controller{
+		cluster: cluster, records: record.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
+		selection: options.Run.Selection(), metrics: newMetrics(), starts: map[string]time.Time{},
+	}
+	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run}, cluster.Now, options.Logger)
+	if err := options.Registry.Register(c.metrics); err != nil {
+		return fmt.Errorf("could not register the metrics: %w", err)
+	}
+	if err := m.Add(c.conductor); err != nil {
+		return fmt.Errorf("could not add the runs: %w", err)
+	}
+	if err := watch(m, c); err != nil {
+		return fmt.Errorf("could not watch the cluster: %w", err)
+	}
+	return nil
+}
+
+// announce reconciles after each run, until ctx is done.
+func (c *controller) announce(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.conductor.ended:
+				queue.Add(request())
+			}
+		}
+	}()
+	return nil
+}
+
+// Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
+func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	round, own := c.conductor.present()
+	var version configv1.ClusterVersion
+	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, &version)
+	if apierrors.IsNotFound(err) {
+		c.options.Logger.Warn("this cluster has no ClusterVersion \"version\": no preflight runs")
+		c.conductor.follow(round, order{})
+		c.metrics.set(true, nil, nil)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("could not read ClusterVersion %q: %w", name, err)
+	}
+	c.warn(&version)
+	wanted := targets(&version, c.options.Ahead)
+	state, decided, err := c.observe(ctx, &version, wanted)
+	c.metrics.set(err == nil, wanted, decided)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	c.conductor.forget(wanted)
+	state.Runs = withAttempts(state.Runs, own)
+	plan := c.delay(Decide(state), state.Now)
+	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
+	if plan.Next.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(state.Now))}, nil
+}
+
+// observe reads what a plan depends on.
+func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target) (State, verdicts, error) {
+	draining, err := c.anyDraining(ctx)
+	if err != nil {
+		return State{}, nil, fmt.Errorf("could not list the nodes: %w", err)
+	}
+	runs, decided, err := c.runs(ctx, wanted)
+	if err != nil {
+		return State{}, nil, err
+	}
+	return State{Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead, Runs: runs}, decided, nil
+}
+
+// delay removes a new run ahead from a plan until its random delay has passed.
+func (c *controller) delay(plan Plan, now time.Time) Plan {
+	if !plan.Delay {
+		clear(c.starts)
+		return plan
+	}
+	digest := plan.Run.Digest()
+	start, chosen := c.starts[digest]
+	if !chosen {
+		start = now.Add(c.options.Delay())
+		clear(c.starts)
+		c.starts[digest] = start
+	}
+	if start.After(now) {
+		plan.Run, plan.Next = nil, start
+	}
+	return plan
+}
+
+// warn logs a request that CVO may not treat as the administrator expects.
+func (c *controller) warn(version *configv1.ClusterVersion) {
+	if desired := version.Spec.DesiredUpdate; desired != nil && desired.Mode == configv1.UpdateModePreflight {
+		c.options.Logger.Warn("spec.desiredUpdate of ClusterVersion has mode Preflight: a CVO that ignores the mode starts the update")
+	}
+}

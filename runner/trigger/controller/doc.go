@@ -1,0 +1,11 @@
+// Package controller answers: which preflights run by themselves in this cluster, and
+// when?
+//
+// [Decide] is the answer, as a pure function of ClusterVersion, the recorded runs and
+// the time. [Controller] observes the cluster, and brings it about: one run at a time,
+// by the public functions of package runner.
+//
+// The controller has no state but the records of the runs. A run in progress whose
+// process was killed is continued by the next leader, with its results so far. It writes
+// neither ClusterVersion nor any other object beside those of its runs.
+package controller

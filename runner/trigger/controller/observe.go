@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
+)
+
+// verdicts are the reports of the last complete runs, by the digest of the target.
+// They are of authentic records only.
+type verdicts map[string]report.Report
+
+// targets are the selected target and those to run ahead.
+func targets(clusterVersion *configv1.ClusterVersion, ahead int) []Target {
+	all := Offered(clusterVersion, ahead)
+	if selected, ok := Selected(clusterVersion); ok {
+		all = slices.DeleteFunc(all, func(offered Target) bool { return offered.Digest() == selected.Digest() })
+		all = append([]Target{selected}, all...)
+	}
+	return all
+}
+
+// runs reads the recorded runs that cover what the controller runs, and the verdicts of
+// the targets. Records that are not authentic do not count.
+func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdicts, error) {
+	listed, err := c.records.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var runs []Run
+	decided := verdicts{}
+	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
+	for _, recorded := range listed {
+		if recorded.Selection != c.selection || recorded.Verified() != nil {
+			continue
+		}
+		run := runOf(recorded)
+		if newest(recorded, listed) && slices.ContainsFunc(targets, func(t Target) bool { return t.Digest() == run.Target.Digest() }) {
+			stored, err := c.judge(ctx, &run, present)
+			if err != nil {
+				return nil, nil, err
+			}
+			decided[run.Target.Digest()] = stored
+		}
+		runs = append(runs, run)
+	}
+	return runs, decided, nil
+}
+
+// runOf is a run without what only its report has.
+func runOf(recorded record.Record) Run {
+	return Run{
+		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation,
+		Ended: recorded.CompletionTime,
+	}
+}
+
+// newest reports whether no other complete run of the same target and selection ended
+// later.
+func newest(recorded record.Record, listed []record.Record) bool {
+	return recorded.Phase == record.Complete && !slices.ContainsFunc(listed, func(other record.Record) bool {
+		return other.Phase == record.Complete && other.Verified() == nil && other.Selection == recorded.Selection &&
+			other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime)
+	})
+}
+
+// judge reads the verdict of a complete run, and whether it is still valid.
+func (c *controller) judge(ctx context.Context, run *Run, present standing.Present) (report.Report, error) {
+	recorded, err := c.records.Get(ctx, run.ID)
+	if err != nil {
+		return report.Report{}, fmt.Errorf("could not read the verdict of run %s: %w", run.ID, err)
+	}
+	stored, err := standing.Stored(recorded)
+	if err != nil {
+		return report.Report{}, err
+	}
+	causes := standing.Ended(ctx, recorded, stored, present)
+	run.Decision, run.Changed = verdict.Decision(recorded.Decision), len(causes) > 0
+	run.ValidUntil, _ = standing.ValidUntil(stored)
+	stored.Standing = &report.Standing{Ended: causes}
+	return stored, nil
+}
+
+// withAttempts adds the runs of this process that the records do not have.
+func withAttempts(recorded, own []Run) []Run {
+	all := slices.Clone(recorded)
+	for _, run := range own {
+		known := slices.ContainsFunc(recorded, func(r Run) bool {
+			same := r.Target.Digest() == run.Target.Digest()
+			return same && (run.inProgress() && r.inProgress() && r.ours() || run.ID != "" && r.ID == run.ID)
+		})
+		if !known {
+			all = append(all, run)
+		}
+	}
+	return all
+}

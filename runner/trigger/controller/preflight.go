@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// onCluster runs preflights on a cluster.
+type onCluster struct {
+	cluster *cluster.Cluster
+	options runner.Options
+}
+
+// run implements preflights.
+func (p onCluster) run(ctx context.Context, target Target) (report.Report, error) {
+	options := p.options
+	options.Requester = target.Requester
+	options.OnInterrupt = func(string) runner.Interruption {
+		if errors.Is(context.Cause(ctx), errNotNeeded) {
+			return runner.CleanUp
+		}
+		return runner.Detach // the next leader continues
+	}
+	return runner.Run(ctx, p.cluster, runner.Target{Image: target.Image}, options)
+}
+
+// cancel implements preflights.
+func (p onCluster) cancel(ctx context.Context, id string) error {
+	_, err := runner.Cancel(ctx, p.cluster, id, p.options)
+	if _, ended := errors.AsType[*record.NotRunningError](err); ended {
+		return nil
+	}
+	return err
+}
