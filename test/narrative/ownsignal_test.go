@@ -20,8 +20,9 @@ const (
 	since423 = "RiskNameNotCompatibleWithReasonProperty"
 )
 
-// signals are those that the preflight has raised.
-type signals struct{ alert, operator, risk bool }
+// signals are those that the preflight has raised, and whether the storage operator
+// blocks minor updates.
+type signals struct{ alert, operator, risk, storage bool }
 
 // Blocked, fixed, Ready, while the preflight's own signals are raised by the first
 // verdict and end only after the last one: each of them alone, and all.
@@ -38,20 +39,23 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 		"All":      {reason: "all signals together", raised: signals{alert: true, operator: true, risk: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := storied(t, &techPreview)
 			s.evaluated()
 			well := s.state
-			s.signal(well, signals{}, true)
+			s.signal(well, signals{storage: true})
 			first := s.explain(blocked, "4.19.1").finds(storage, preflight.Fail, "VSphereTooOld")
 			if !slices.Contains(first.verdict.Blocking, storage) {
 				t.Errorf("%s: the first verdict: %+v", story.reason, first.verdict)
 			}
 
-			s.signal(well, story.raised, true)
+			raised := story.raised
+			raised.storage = true
+			s.signal(well, raised)
 			second := s.explain(blocked, "4.19.1").because(names{blocking: []string{storage, "ClusterVersionUpgradeable"}})
 			second.areSkipped(story.raised)
 
-			s.signal(well, story.raised, false)
+			s.signal(well, story.raised)
 			third := s.run(ready, "--to-image", s.state.Conditional[2].Release.Image).because(names{})
 			third.areSkipped(story.raised)
 			if story.raised.operator {
@@ -59,7 +63,7 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 					cvoRefuses("PreconditionChecks", ownsignal.Message("4.19.1 is Blocked."))
 			}
 
-			s.signal(well, signals{}, false)
+			s.signal(well, signals{})
 			s.explain(ready, "4.19.1").because(names{}).lacks(ownsignal.OperatorRisk)
 			if t.Failed() {
 				t.Fatal(story.reason)
@@ -74,7 +78,7 @@ func TestSignalsOfOthersCount(t *testing.T) {
 	t.Parallel()
 	s := storied(t, &techPreview)
 	s.evaluated()
-	s.signal(s.state, signals{alert: true, operator: true}, false)
+	s.signal(s.state, signals{alert: true, operator: true})
 	s.monitoring = prometheus.Run(t, append(measured(), ownRule(ownsignal.Namespace), ownRule("shop"))...).URL
 	s.explain(blocked, "4.19.1").because(names{blocking: []string{ownAlert}}).
 		finds(ownAlert, preflight.Fail, "AlertFiring").
@@ -98,9 +102,8 @@ func ownRule(namespace string) prometheus.Rule {
 	}
 }
 
-// signal has the cluster show what the preflight raised and CVO makes of it, beside the
-// storage operator that blocks minor updates.
-func (s *scene) signal(well openshift.State, raised signals, storageBlocks bool) {
+// signal has the cluster show the signals, and what CVO makes of them.
+func (s *scene) signal(well openshift.State, raised signals) {
 	s.t.Helper()
 	s.state = well
 	s.state.Operators, s.state.Conditional, s.state.Risks = slices.Clone(well.Operators), slices.Clone(well.Conditional), slices.Clone(well.Risks)
@@ -119,7 +122,7 @@ func (s *scene) signal(well openshift.State, raised signals, storageBlocks bool)
 	if raised.risk {
 		s.publishRisk(ownRisk, "PreflightBlocked")
 	}
-	if storageBlocks {
+	if raised.storage {
 		causes = append(causes, "vSphere 7 is not supported by 4.19")
 		s.close("storage", "VSphereTooOld", "vSphere 7 is not supported by 4.19")
 		s.publishRisk(storage, "MatchesRule")
