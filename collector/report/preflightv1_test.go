@@ -20,8 +20,16 @@ const preflightV1 = "preflight-v1-json"
 
 // preflightResult is the format as openshift/enhancements#1930 declares it.
 type preflightResult struct {
-	Format, PreflightID, TargetVersion, ExecutionStatus string
-	Risks                                               []struct{ Name, Message, URL, TargetVersion string }
+	Format          string `json:"format"`
+	PreflightID     string `json:"preflightID"`
+	TargetVersion   string `json:"targetVersion"`
+	ExecutionStatus string `json:"executionStatus"`
+	Risks           []struct {
+		Name          string `json:"name"`
+		Message       string `json:"message"`
+		URL           string `json:"url"`
+		TargetVersion string `json:"targetVersion"`
+	} `json:"risks"`
 }
 
 // parsed is the result as its reader in the enhancement has it: the message is split at

@@ -22,8 +22,8 @@
 // warned of or denied: the policy could only deny everything then, forced updates
 // included.
 //
-// Whoever may write the ConfigMap of the verdicts can open the policy; its namespace is
-// the controller's own.
+// A user with write access to the ConfigMap of the verdicts can open the policy; its
+// namespace is the controller's own.
 package guard
 
 import (

@@ -241,7 +241,9 @@ func rules(t *testing.T) []prometheus.Rule {
 	if err != nil || len(groups) != 1 {
 		t.Fatalf("groups: %v, %v", groups, err)
 	}
-	var parsed struct{ Rules []prometheus.Rule }
+	var parsed struct {
+		Rules []prometheus.Rule `json:"rules"`
+	}
 	text, err := json.Marshal(groups[0])
 	if err != nil {
 		t.Fatal(err)
