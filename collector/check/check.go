@@ -26,6 +26,15 @@ import (
 // Remedy: none needed.
 const ReasonNotConcerned finding.Reason = "NotConcerned"
 
+// ReasonOwnSignal is reported for an alert, a ClusterOperator or a risk that the
+// preflight itself has raised, since its last verdict was not Ready. It never counts
+// (package ownsignal).
+//
+// Cause: a switch by which the controller has CVO honor its verdicts is on.
+//
+// Remedy: none needed. The next verdict that is Ready ends the signal.
+const ReasonOwnSignal finding.Reason = "OwnSignal"
+
 // Subject is what a check is run on: one update of one cluster.
 type Subject struct {
 	// Cluster reads each resource once for all checks and all targets.

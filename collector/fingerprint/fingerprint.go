@@ -17,6 +17,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
@@ -61,6 +62,9 @@ func (f Fingerprint) clusterVersion(ctx context.Context, cluster *snapshot.Clust
 func (f Fingerprint) operators(ctx context.Context, cluster *snapshot.Cluster) error {
 	operators, err := cluster.ClusterOperators(ctx)
 	for _, operator := range operators {
+		if operator.Name == ownsignal.ClusterOperator {
+			continue // it is created and deleted by verdicts
+		}
 		f["ClusterOperator "+operator.Name] = versionOf(operator)
 	}
 	return err

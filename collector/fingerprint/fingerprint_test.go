@@ -72,6 +72,11 @@ func TestChanges(t *testing.T) {
 			after:  []runtime.Object{operator("etcd", "5.0.4")},
 			want:   []string{"ClusterOperator etcd has changed"},
 		},
+		"OwnOperator": {
+			reason: "the preflight's own operator is created after a verdict, and does not end it",
+			before: []runtime.Object{operator("etcd", "5.0.3")},
+			after:  []runtime.Object{operator("etcd", "5.0.3"), operator("update-preflight", "1.0.0")},
+		},
 		"Definition": {
 			reason: "the target may drop a new API",
 			after:  []runtime.Object{definition("widgets")},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
 // ReasonUpgradeable is reported when no condition Upgradeable blocks the update.
@@ -35,7 +36,8 @@ const ReasonUnexplained finding.Reason = "Unexplained"
 //
 // By the API (ClusterOperator status.conditions, OperatorUpgradeable) an absent
 // condition, True and Unknown do not block. Unknown is a warning, except with the
-// reason NoData, which operators set while they have nothing to report.
+// reason NoData, which operators set while they have nothing to report. The preflight's
+// own ClusterOperator does not count.
 func ClusterOperators() check.Check {
 	return check.Check{
 		Name: "ClusterOperatorUpgradeable", Kind: finding.SourceGate,
@@ -65,15 +67,33 @@ func ClusterOperators() check.Check {
 
 func judgeOperators(operators []configv1.ClusterOperator, minor string) []finding.Finding {
 	var findings []finding.Finding
+	var own []finding.Finding
+	others := len(operators)
 	for i := range operators {
-		if f, ok := judgeOperator(&operators[i], minor); ok {
+		f, ok := judgeOperator(&operators[i], minor)
+		switch {
+		case operators[i].Name == ownsignal.ClusterOperator:
+			others--
+			if ok {
+				own = append(own, ownOperator(f))
+			}
+		case ok:
 			findings = append(findings, f)
 		}
 	}
 	if len(findings) > 0 {
-		return finding.Bounded(finding.Drafts(findings...))
+		return append(finding.Bounded(finding.Drafts(findings...)), own...)
 	}
-	return []finding.Finding{finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", count(len(operators), "ClusterOperator"))}
+	return append(own, finding.Pass(ReasonUpgradeable, "none of %s reports Upgradeable=False", count(others, "ClusterOperator")))
+}
+
+// ownOperator is the result in place of the finding of the preflight's own
+// ClusterOperator.
+func ownOperator(f finding.Finding) finding.Finding {
+	return finding.Skipped(check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
+		ownsignal.ClusterOperator, f.Message).
+		Named(f.Name).
+		About(f.Objects...)
 }
 
 // judgeOperator judges one operator; false means that it does not block the

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
 // ReasonUpgradeableFalse is reported when the condition Upgradeable of
@@ -28,7 +29,8 @@ const ReasonUpgradeableFalse finding.Reason = "UpgradeableFalse"
 // UpgradeableFalse for several.
 //
 // CVO accepts the update when the condition is Unknown, which means that it could
-// not evaluate one of the causes; here the check is inconclusive.
+// not evaluate one of the causes; here the check is inconclusive. A condition whose
+// only cause is the preflight's own ClusterOperator does not count.
 func Upgradeable() check.Check {
 	return check.Check{
 		Name: "ClusterVersionUpgradeable", Kind: finding.SourceGate,
@@ -41,6 +43,9 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	condition := s.condition(configv1.OperatorUpgradeable)
 	violation := cvo.Upgradeable(s.version, s.target())
 	switch {
+	case violation != nil && s.isOwn(*violation):
+		return []finding.Finding{finding.Skipped(check.ReasonOwnSignal,
+			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s", condition.Message)}
 	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
 		return []finding.Finding{s.notUpgradeable(*violation)}
 	case !s.update.LeavesMinor():
@@ -53,6 +58,20 @@ func judgeUpgradeable(s situation) []finding.Finding {
 		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
 		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
 		Do(cvoLog(), finding.Force())}
+}
+
+// isOwn reports whether the preflight's own ClusterOperator is the only cause of a
+// violation: no override is set, no condition of another cause is, and the message has
+// none. In doubt the condition counts.
+func (s situation) isOwn(violation cvo.Violation) bool {
+	condition := s.condition(configv1.OperatorUpgradeable)
+	unmanaged := func(override configv1.ComponentOverride) bool { return override.Unmanaged }
+	another := func(other configv1.ClusterOperatorStatusCondition) bool {
+		return other.Type != configv1.OperatorUpgradeable && strings.HasPrefix(string(other.Type), "Upgradeable") && other.Status == configv1.ConditionFalse
+	}
+	return violation.Weight != cvo.Warning && violation.Reason == condition.Reason &&
+		ownsignal.Upgradeable(condition.Reason, condition.Message) &&
+		!slices.ContainsFunc(s.version.Spec.Overrides, unmanaged) && !slices.ContainsFunc(s.version.Status.Conditions, another)
 }
 
 // notUpgradeable keeps CVO's message. Up to 4.22 the causes have conditions of

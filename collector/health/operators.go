@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -63,8 +64,9 @@ const (
 // ClusterOperators is the check for ClusterOperators that are not Available, or
 // Degraded: a finding ClusterOperatorUnavailable-<name> for each or, where it is
 // available, ClusterOperatorDegraded-<name>, with the operator's own reason. An
-// operator whose condition is absent or Unknown is Unknown by the same name. It
-// concerns every update of every OpenShift cluster.
+// operator whose condition is absent or Unknown is Unknown by the same name. The
+// preflight's own ClusterOperator does not count. It concerns every update of every
+// OpenShift cluster.
 func ClusterOperators() check.Check {
 	return check.Check{
 		Name: "ClusterOperatorHealth", Kind: finding.SourceHealth,
@@ -84,15 +86,20 @@ func ClusterOperators() check.Check {
 
 func judgeOperators(operators []configv1.ClusterOperator) []finding.Finding {
 	var findings []finding.Finding
+	others := len(operators)
 	for i := range operators {
-		if f, ok := judgeOperator(&operators[i]); ok {
+		f, ok := judgeOperator(&operators[i])
+		switch {
+		case operators[i].Name == ownsignal.ClusterOperator:
+			others--
+		case ok:
 			findings = append(findings, f.
 				Do(finding.Run("oc describe clusteroperator %s", operators[i].Name)).
 				About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}))
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", len(operators))}
+		return []finding.Finding{finding.Pass(ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }

@@ -67,6 +67,12 @@ func TestClusterOperators(t *testing.T) {
 				"ClusterOperatorUnavailable-a": result(preflight.Fail, "Unavailable"), "ClusterOperatorDegraded-b": result(preflight.Fail, "Degraded"),
 			},
 		},
+		"Own": {
+			reason:  "the preflight's own operator is no part of the cluster's health",
+			objects: []runtime.Object{fine, operator("update-preflight")},
+			message: "all 1 ClusterOperators",
+			want:    results{"ClusterOperatorHealth": result(preflight.Pass, "AsExpected")},
+		},
 		"NoConditions": {
 			reason:  "an operator without conditions, which MUO treats as healthy",
 			objects: []runtime.Object{fine, operator("etcd")},

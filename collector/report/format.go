@@ -28,6 +28,7 @@ func formats() []format {
 		{name: "json", encodes: always, encode: encodeJSON},
 		{name: "yaml", encodes: always, encode: encodeYAML},
 		{name: "junit", encodes: is[junitDocument], encode: encodeJUnit},
+		{name: preflightV1, encodes: is[preflightV1Document], encode: encodePreflightV1},
 	}
 }
 
@@ -41,6 +42,11 @@ type junitDocument interface {
 	WriteJUnit(w io.Writer) error
 }
 
+// preflightV1Document has the risks of one target.
+type preflightV1Document interface {
+	WritePreflightV1(w io.Writer) error
+}
+
 func is[T any](document any) bool {
 	_, ok := document.(T)
 	return ok
@@ -50,7 +56,8 @@ func always(any) bool { return true }
 
 // Formats are the names of the formats that a document has. Every document is
 // JSON and YAML; it is text when it has a method WriteText(io.Writer) error, and
-// JUnit when it has WriteJUnit(io.Writer) error.
+// JUnit when it has WriteJUnit(io.Writer) error. One with WritePreflightV1(io.Writer)
+// error has preflight-v1-json, which is provisional.
 func Formats(document any) []string {
 	var names []string
 	for _, format := range formats() {
@@ -98,6 +105,14 @@ func encodeJUnit(w io.Writer, document any) error {
 		return fmt.Errorf("a %T has no test cases", document)
 	}
 	return suites.WriteJUnit(w)
+}
+
+func encodePreflightV1(w io.Writer, document any) error {
+	result, ok := document.(preflightV1Document)
+	if !ok {
+		return fmt.Errorf("a %T is no result of a preflight", document)
+	}
+	return result.WritePreflightV1(w)
 }
 
 // encodeJSON writes one indented object. It is for files and scripts, so characters

@@ -205,7 +205,7 @@ func TestNoFormatCanControlTheTerminal(t *testing.T) {
 		if strings.ContainsAny(got.String(), "\x1b\u009b\r\x07\u202e\u200b") {
 			t.Errorf("control characters of a finding reach the terminal in format %s: %q", format, got.String())
 		}
-		if format == "text" {
+		if format != "json" && format != "yaml" {
 			continue
 		}
 		if read, err := report.Read(&got); err != nil || read.Findings[0].Message != doc.Findings[0].Message {

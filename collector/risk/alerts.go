@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -47,7 +48,8 @@ const maxInstances = 10
 
 // Alerts is the check for alerts that are a risk of updates: the critical ones, and
 // those that CVO knows to affect updates (pkg/risk/alert). There is a finding for
-// each name of an alert, by which it is accepted. It concerns every update.
+// each name of an alert, by which it is accepted. The preflight's own alerts do not
+// count. It concerns every update.
 func Alerts(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: "Alerts", Kind: finding.SourceRisk,
@@ -99,13 +101,15 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 }
 
 // judge makes one finding for each name: of the alerts that count, then of those
-// that are ignored.
+// that are ignored, then of the preflight's own.
 func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
-	counted, passed := map[string][]alert{}, map[string][]alert{}
+	counted, passed, own := map[string][]alert{}, map[string][]alert{}, map[string][]alert{}
 	for _, each := range active {
 		selected, ok := selectAlert(each)
 		switch {
 		case !ok:
+		case selected.isOwn():
+			own[selected.name] = append(own[selected.name], selected)
 		case a.ignores(selected) != "":
 			passed[selected.name] = append(passed[selected.name], selected)
 		default:
@@ -119,8 +123,16 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	for _, name := range slices.Sorted(maps.Keys(passed)) {
 		findings = append(findings, ignored(firing(passed[name]), a.ignores(passed[name][0])))
 	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		f := firing(own[name])
+		findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
+			"the alert repeats the last verdict of the preflight, so it does not count: %s", f.Message).Named(f.Name).Documented(f.URL))
+	}
 	return findings
 }
+
+// isOwn reports whether the preflight itself raises the alert.
+func (a alert) isOwn() bool { return ownsignal.Alert(a.name, a.label("namespace")) }
 
 // ignores is the cause for which an alert is ignored; empty where it is not.
 func (a alerts) ignores(selected alert) string {

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -32,8 +35,8 @@ const maxElsewhere = 20
 
 // Recommended is CVO's precondition ClusterVersionRecommendedUpdate: whether the
 // update is recommended and, where it is so only under conditions, whether each of
-// its risks applies: a finding for each, with the name of the risk. It concerns
-// every update to another release.
+// its risks applies: a finding for each, with the name of the risk. The preflight's
+// own risks do not count. It concerns every update to another release.
 func Recommended(client *monitoring.Client, options Options) check.Check {
 	return check.Check{
 		Name: recommendedName, Kind: finding.SourceRisk,
@@ -87,6 +90,11 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	var elsewhere []string
 	evaluator := evaluator{subject: r.subject, client: r.client, id: target.version.Spec.ClusterID}
 	for _, risk := range risks {
+		if r.isOwn(ctx, risk, target.name) {
+			findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
+				"the risk of %s in ClusterVersion repeats the last verdict of the preflight, so it does not count", target.name).Named(risk.definitions[0].name()))
+			continue
+		}
 		if source := r.judgedElsewhere(ctx, risk); source != "" {
 			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", risk.name, source))
 			continue
@@ -112,6 +120,25 @@ func (r recommended) judgedElsewhere(ctx context.Context, risk namedRisk) string
 		}
 	}
 	return ""
+}
+
+// isOwn reports whether CVO made the risk of a signal of the preflight itself. The risk
+// of an alert does not have the namespace of the alert, so it is own only while every
+// alert of that name is, and counts where the alerts cannot be read.
+func (r recommended) isOwn(ctx context.Context, risk namedRisk, version string) bool {
+	switch {
+	case !risk.isAlways():
+		return false
+	case risk.name == ownsignal.OperatorRisk:
+		return true
+	case strings.HasPrefix(risk.name, ownsignal.AlertPrefix) && risk.isAlert():
+		active, err := r.client.Alerts(ctx)
+		return err == nil && !slices.ContainsFunc(active, func(each prometheusv1.Alert) bool {
+			selected, ok := selectAlert(each)
+			return ok && selected.name == risk.name && !selected.isOwn()
+		})
+	}
+	return !slices.ContainsFunc(risk.definitions, func(d definition) bool { return !ownsignal.Risk(risk.name, version, d.assessment.reason) })
 }
 
 // ignore replaces the finding of an alert that the administrator ignores.

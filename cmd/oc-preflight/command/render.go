@@ -27,6 +27,10 @@ The verdict and the exit code are those of the time of the report. A verdict tha
 expired no longer holds, and the exit code is 4; whether the cluster has changed since,
 only "status" reports. A report whose decision contradicts its findings is bad input. A
 file is not authenticated: its findings are those that its author wrote.
+
+The format preflight-v1-json is that of openshift/enhancements#1930: the findings that
+count against the update, as risks of the target. It is provisional and may change with
+that enhancement; do not build on it yet.
 ` + exitHelp,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json

@@ -1,0 +1,73 @@
+// Package ownsignal answers: which signals of this cluster are the preflight's own?
+//
+// A verdict that is not Ready may be raised as an alert, as a ClusterOperator or as a
+// risk of an update. The cluster-version operator (CVO) repeats these in ClusterVersion.
+// A check that counted them would keep a cluster Blocked that was Blocked once, so own
+// signals are skipped, with the reason OwnSignal. What CVO does with them is still
+// reported, as the cvo of a report.
+//
+// A signal is own only where it takes the rights of a cluster administrator to raise it: an
+// alert needs the label namespace, which the rules of another namespace cannot have;
+// ClusterOperators are cluster-scoped; and a risk needs the form that CVO gives it.
+package ownsignal
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	// Namespace is where the controller runs, and the label "namespace" of its alerts.
+	Namespace = "openshift-update-preflight"
+	// ClusterOperator is the name of the preflight's ClusterOperator.
+	ClusterOperator = "update-preflight"
+	// OperatorRisk is CVO's name for the risk of that ClusterOperator.
+	OperatorRisk = "ClusterOperatorUpgradeable-" + ClusterOperator
+	// NotReady is the reason of Upgradeable=False of that ClusterOperator.
+	NotReady = "PreflightNotReady"
+	// AlertPrefix begins the names of the preflight's alerts.
+	AlertPrefix = "UpdatePreflight"
+	// RiskPrefix begins the names of the risks of [Risk]; the version of the target
+	// follows.
+	RiskPrefix = "Preflight-"
+
+	messagePrefix = "The update preflight does not allow this update: "
+)
+
+// Alert reports whether an alert is own, by its name and its label namespace.
+func Alert(name, namespace string) bool {
+	return strings.HasPrefix(name, AlertPrefix) && namespace == Namespace
+}
+
+// Risk reports whether a risk of the update to a version is the one that CVO has from
+// the preflight's source of risks. The reason is that of its condition Applies, which
+// the update service cannot set.
+func Risk(name, version, reason string) bool {
+	reasons := []string{"PreflightInProgress", "PreflightBlocked", "PreflightUndecided", "PreflightMissing", "PreflightStale"}
+	return name == RiskPrefix+version && slices.Contains(reasons, reason)
+}
+
+// Message is the message of Upgradeable=False of the preflight's ClusterOperator. It is
+// one line, by which [Upgradeable] recognizes it.
+func Message(detail string) string {
+	return messagePrefix + strings.Join(strings.Fields(detail), " ")
+}
+
+// Upgradeable reports whether the preflight's ClusterOperator alone is the cause of
+// Upgradeable=False of ClusterVersion, by its reason and message. CVO repeats the
+// message of a single cause, and lists several on lines of their own; from 4.23 on with
+// a fixed reason for all ClusterOperators, before with the reason of the ClusterOperator
+// and a prefix that names it. Any other text is another cause.
+func Upgradeable(reason, message string) bool {
+	if strings.ContainsAny(message, "\n\r") {
+		return false
+	}
+	if reason == "RiskNameNotCompatibleWithReasonProperty" {
+		return strings.HasPrefix(message, messagePrefix)
+	}
+	if reason != NotReady {
+		return false
+	}
+	named, ok := strings.CutPrefix(message, "Cluster operator "+ClusterOperator+" should not be upgraded between minor ")
+	return ok && (strings.HasPrefix(named, "versions: "+messagePrefix) || strings.HasPrefix(named, "or major versions: "+messagePrefix))
+}

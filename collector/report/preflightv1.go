@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+const (
+	// Documentation is the URL of what has none of its own.
+	Documentation = "https://github.com/openshift/update-preflight"
+
+	// preflightV1 is the format of openshift/enhancements#1930, which is provisional:
+	// it may still change there, and then changes here.
+	preflightV1 = "preflight-v1-json"
+	// maxRisks is the number of risks that ClusterVersion can have
+	// (status.conditionalUpdateRisks).
+	maxRisks = 500
+	// maxRiskMessage bounds the text of a risk, in bytes.
+	maxRiskMessage = 2 << 10
+	// moreRisks names the risk in place of those beyond the limit.
+	moreRisks = "PreflightMoreFindings"
+)
+
+// The values of executionStatus.
+const (
+	executionCompleted = "completed"
+	executionFailed    = "failed"
+	executionRunning   = "running"
+)
+
+// preflightResult is the document of the format preflight-v1-json.
+type preflightResult struct {
+	Format          string          `json:"format"`
+	PreflightID     string          `json:"preflightID"`
+	TargetVersion   string          `json:"targetVersion"`
+	ExecutionStatus string          `json:"executionStatus"`
+	Risks           []preflightRisk `json:"risks"`
+}
+
+// preflightRisk is one risk. Its message is "Preflight=VERSION: " and a text: the
+// part before the first ": " names the preflight that the risk is of.
+type preflightRisk struct {
+	Name          string `json:"name"`
+	Message       string `json:"message"`
+	URL           string `json:"url"`
+	TargetVersion string `json:"targetVersion"`
+}
+
+// WritePreflightV1 writes the report as preflight-v1-json: a risk for each name of
+// findings that fail or are inconclusive, and are not bypassed. At most 500 are written;
+// the last one then counts the others. A target without a semantic version is an error.
+func (r Report) WritePreflightV1(w io.Writer) error {
+	version := r.Target.Version
+	if _, err := semver.Parse(version); err != nil {
+		return fmt.Errorf("the target %q has no semantic version, which the format %s requires (%q): %w", r.Target.Image, preflightV1, version, err)
+	}
+	return encodeJSON(w, preflightResult{
+		Format: preflightV1, PreflightID: r.Run.StartTime + "-preflight-" + version, TargetVersion: version,
+		ExecutionStatus: r.executionStatus(), Risks: risksOf(r.Findings, version),
+	})
+}
+
+// executionStatus is "completed" only for a verdict that holds and rests on a result of
+// every check.
+func (r Report) executionStatus() string {
+	switch {
+	case r.Run.Phase == PhaseRunning:
+		return executionRunning
+	case r.Run.Phase == PhaseComplete && r.Holds() && r.Expected.Checks > 0 && r.Expected.Reported >= r.Expected.Checks:
+		return executionCompleted
+	}
+	return executionFailed
+}
+
+// risksOf are the risks of findings, in their order. Findings of one name are one risk,
+// since ClusterVersion has one risk of a name.
+func risksOf(findings []finding.Finding, version string) []preflightRisk {
+	risks := []preflightRisk{}
+	for _, f := range findings {
+		if !f.Open() {
+			continue
+		}
+		risk := riskOf(f, version)
+		same := slices.IndexFunc(risks, func(other preflightRisk) bool { return other.Name == risk.Name })
+		if same < 0 {
+			risks = append(risks, risk)
+			continue
+		}
+		joined := risks[same].Message + "; " + strings.TrimPrefix(risk.Message, messageHead(version))
+		risks[same].Message = words.Lines(joined, maxRiskMessage)
+	}
+	if len(risks) <= maxRisks {
+		return risks
+	}
+	rest := preflightRisk{Name: moreRisks, URL: Documentation, TargetVersion: version}
+	rest.Message = fmt.Sprintf("%s%d more findings count against the update", messageHead(version), len(risks)-maxRisks+1)
+	return append(risks[:maxRisks-1], rest)
+}
+
+func riskOf(f finding.Finding, version string) preflightRisk {
+	name := f.Name
+	if !finding.ValidName(name) {
+		name = finding.NameOf("InvalidName", name)
+	}
+	link := f.URL
+	if parsed, err := url.Parse(link); err != nil || !parsed.IsAbs() || parsed.Host == "" {
+		link = Documentation
+	}
+	message := words.Lines(f.Message, maxRiskMessage-len(messageHead(version)))
+	if message == "" {
+		message = f.Reason
+	}
+	return preflightRisk{Name: name, Message: messageHead(version) + message, URL: link, TargetVersion: version}
+}
+
+// messageHead is the part of a message that names the preflight.
+func messageHead(version string) string { return "Preflight=" + version + ": " }

@@ -1,0 +1,48 @@
+package guard
+
+import (
+	_ "embed" // the manifests
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/ownsignal"
+)
+
+//go:embed alert.yaml
+var alertManifest string
+
+func prometheusRule() object {
+	return object{
+		GroupVersionResource: schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheusrules"},
+		kind:                 "PrometheusRule", namespace: ownsignal.Namespace, name: ownsignal.ClusterOperator,
+	}
+}
+
+// Alert is the switch of the alerts. They rest on the metrics of the controller, so the
+// verdicts do not change them. The cluster's Prometheus uses them only if the namespace
+// has the label openshift.io/cluster-monitoring=true.
+func Alert(client dynamic.Interface) *Switch {
+	return &Switch{
+		name: "alert", client: client, now: time.Now, objects: []object{prometheusRule()},
+		build: func([]Verdict, []*unstructured.Unstructured, time.Time) ([]*unstructured.Unstructured, error) {
+			return parse(alertManifest)
+		},
+	}
+}
+
+// parse parses one manifest.
+func parse(manifests ...string) ([]*unstructured.Unstructured, error) {
+	var parsed []*unstructured.Unstructured
+	for _, manifest := range manifests {
+		content := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(manifest), &content.Object); err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, content)
+	}
+	return parsed, nil
+}

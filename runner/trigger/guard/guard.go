@@ -1,0 +1,88 @@
+// Package guard answers: how is an unmodified cluster-version operator (CVO) made to
+// honor a verdict?
+//
+// By one of three switches, each of which is a few objects in the cluster, and all of
+// which are off until they are applied:
+//
+//   - [Alert] is advice. An alert is a risk of every update to oc and, with the feature
+//     gate ClusterUpdateAcceptRisks, to CVO. A second alert fires when no verdict can be
+//     read, so that silence is no pass.
+//   - [ClusterOperator] blocks updates that leave the minor version, to all targets,
+//     while the chosen target is not Ready. It takes CVO up to four minutes to notice.
+//   - [Admission] warns of, or denies, the selection of a target that is not Ready, patch
+//     updates included, before CVO starts. It needs Kubernetes 1.30.
+//
+// Force bypasses each of them. None outlasts [Switch.Remove].
+//
+// Without the controller, which applies the switches again when a verdict changes or
+// expires, the objects stay as they are: the second alert fires; Upgradeable stays what
+// it was; and the verdicts that the policy has stay. A target without a verdict is then
+// warned of, or denied, and one that was Ready passes although its verdict has expired,
+// since a policy has no clock. Where the ConfigMap of the verdicts is deleted, nothing is
+// warned of or denied: the policy could only deny everything then, forced updates
+// included.
+//
+// A user with write access to the ConfigMap of the verdicts can open the policy; its
+// namespace is the controller's own.
+package guard
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/blang/semver/v4"
+)
+
+// Ready is the decision that allows an update. Any other decision, and none, does not.
+const Ready = "Ready"
+
+// maxVerdicts bounds the verdicts of one [Switch.Apply].
+const maxVerdicts = 500
+
+// Verdict is the newest verdict on one target.
+type Verdict struct {
+	// Digest is that of the release image, "sha256:" and 64 hex digits.
+	Digest string
+	// Version is the semantic version of the release.
+	Version string
+	// Decision is that of the report; empty while there is none.
+	Decision string
+	// ValidUntil ends the verdict: from then on it is as if there were none.
+	ValidUntil time.Time
+	// Chosen marks the target that Upgradeable of the ClusterOperator depends on; at
+	// most one verdict is chosen.
+	Chosen bool
+}
+
+// isReady reports whether the verdict allows the update at that time.
+func (v Verdict) isReady(now time.Time) bool { return v.Decision == Ready && now.Before(v.ValidUntil) }
+
+var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// check returns an error for verdicts that no object can express.
+func check(verdicts []Verdict) error {
+	if len(verdicts) > maxVerdicts {
+		return fmt.Errorf("%d verdicts are more than the %d that a switch can have", len(verdicts), maxVerdicts)
+	}
+	digests, chosen := map[string]bool{}, ""
+	for _, verdict := range verdicts {
+		if !digestPattern.MatchString(verdict.Digest) {
+			return fmt.Errorf("the digest %q of a verdict is not sha256: and 64 hex digits", verdict.Digest)
+		}
+		if _, err := semver.Parse(verdict.Version); err != nil {
+			return fmt.Errorf("the version %q of the verdict on %s is no semantic version: %w", verdict.Version, verdict.Digest, err)
+		}
+		if digests[verdict.Digest] {
+			return fmt.Errorf("two verdicts are on %s", verdict.Digest)
+		}
+		if verdict.Chosen && chosen != "" {
+			return fmt.Errorf("both %s and %s are chosen", chosen, verdict.Version)
+		}
+		digests[verdict.Digest] = true
+		if verdict.Chosen {
+			chosen = verdict.Version
+		}
+	}
+	return nil
+}
