@@ -5,6 +5,8 @@ BIN         := bin
 CLUSTER_DIR ?= .cluster
 # The vulnerability database of the Go project, or a copy of it: file:///DIRECTORY.
 VULNDB      ?= https://vuln.go.dev
+# Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
+GET         :=
 
 # The same flags for every build, so that the product, the cluster and the tests
 # share what is compiled. Programs that are stripped need no debug information.

@@ -245,7 +245,7 @@ func alteration(planned, created payload.Object) (string, error) {
 func (c Check) Altered(pod corev1.PodSpec) (string, error) {
 	want, have := c.Job.Spec.Template.Spec.DeepCopy(), pod.DeepCopy()
 	for _, spec := range []*corev1.PodSpec{want, have} {
-		spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, "default") // that of the API server
+		spec.ServiceAccountName = cmp.Or(spec.ServiceAccountName, defaultAccount) // that of the API server
 		clearDeadline(*spec)
 	}
 	return alteredPod("spec", *want, *have)
