@@ -178,17 +178,30 @@ func (b binder) limit(spec *batchv1.JobSpec) {
 	}}
 }
 
-// configure sets the environment of the SDK in all containers, and has the kubelet
-// keep their termination messages.
+// configure sets the environment of the SDK in all containers, has the kubelet keep
+// their termination messages, and keeps setuid programs from gaining privileges where
+// the manifest does not state it.
 func (b binder) configure(spec *corev1.PodSpec) {
 	variables := b.environment(len(spec.Containers) + len(spec.InitContainers))
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			container := &containers[i]
 			container.Env = override(container.Env, variables)
+			if spec.OS == nil || spec.OS.Name != corev1.Windows { // which has no such field
+				denyEscalation(container)
+			}
 			container.TerminationMessagePath = corev1.TerminationMessagePathDefault
 			container.TerminationMessagePolicy = corev1.TerminationMessageFallbackToLogsOnError
 		}
+	}
+}
+
+func denyEscalation(container *corev1.Container) {
+	if container.SecurityContext == nil {
+		container.SecurityContext = &corev1.SecurityContext{}
+	}
+	if container.SecurityContext.AllowPrivilegeEscalation == nil {
+		container.SecurityContext.AllowPrivilegeEscalation = new(false)
 	}
 }
 
