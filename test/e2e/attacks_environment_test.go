@@ -194,7 +194,7 @@ func checkAttacks() map[string]checkAttack {
 			animal: animal{Ending: "forkbomb", Plain: true},
 		},
 		"torrent": {
-			name: "check writes 1 GiB of log", reached: "disk of its node, up to its rotation of logs", outcome: preflight.Pass, reason: "Passed",
+			name: "check writes 128 MiB of log", reached: "disk of its node, up to its rotation of logs", outcome: preflight.Pass, reason: "Passed",
 			animal: animal{Ending: "torrent", Plain: true},
 		},
 		"scratch": {

@@ -34,6 +34,9 @@ import (
 // name is that of the one ClusterVersion.
 const name = "version"
 
+// controllerName is the name of the controller in logs and metrics.
+const controllerName = "preflight"
+
 // The annotations of a node by which the machine-config operator requests a drain and
 // reports that it was done.
 const (
@@ -107,7 +110,7 @@ func watch(m manager.Manager, c *controller) error {
 		},
 	}
 	caches := m.GetCache()
-	return builder.ControllerManagedBy(m).Named("preflight").
+	return builder.ControllerManagedBy(m).Named(controllerName).
 		WatchesRawSource(source.Kind(caches, &configv1.ClusterVersion{}, plan[*configv1.ClusterVersion](), inputs)).
 		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), phases)).
 		WatchesRawSource(source.Kind(caches, nodes(), plan[*metav1.PartialObjectMetadata](), drains)).
