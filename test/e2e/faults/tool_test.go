@@ -56,7 +56,7 @@ var ahead = func() int {
 	return seconds
 }()
 `, clockVariable)},
-		{filepath.Join(root, "cmd/oc-preflight/command/command.go"), "return info.Main.Version", fmt.Sprintf("return %q", otherVersion)},
+		{filepath.Join(root, "cmd/internal/program/program.go"), "return info.Main.Version", fmt.Sprintf("return %q", otherVersion)},
 	}
 	newer := append(other, change{filepath.Join(root, "runner/record/header.go"), `format     = "1"`, `format     = "2"`})
 	return tools{other: build(t, root, other), newer: build(t, root, newer)}
