@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/retry"
@@ -44,7 +45,8 @@ const (
 // GroupsNeeds are the requests of Groups, UnguardedGroups and AggregatedGroups to the API
 // server.
 func GroupsNeeds() []Request {
-	return append(WritesNeeds(), Request{Verb: "list", Group: registrationGroup, Resource: "apiservices"})
+	return append(WritesNeeds(), Request{Verb: "list", Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
+		Request{Verb: "list", Group: registrationGroup, Resource: "apiservices"})
 }
 
 // Groups reviews what every ServiceAccount of these namespaces may do, with an account
@@ -64,10 +66,14 @@ func Groups(ctx context.Context, client kubernetes.Interface, namespaces []strin
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, GroupRights{
-			Namespace: a.account.Namespace, Writes: slices.DeleteFunc(writes, isDefault), Secrets: essential(readable), Asked: a.reviews, Unserved: unserved,
-		})
+		rights := GroupRights{Writes: slices.DeleteFunc(writes, isDefault), Secrets: essential(readable), Asked: a.reviews, Unserved: unserved}
+		for _, namespace := range append([]string{a.account.Namespace}, a.same...) {
+			rights.Namespace = namespace
+			rights.Writes, rights.Secrets = a.in(namespace, rights.Writes), a.in(namespace, rights.Secrets)
+			all = append(all, rights)
+		}
 	}
+	slices.SortFunc(all, func(a, b GroupRights) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return all, nil
 }
 
@@ -84,16 +90,39 @@ func UnguardedGroups(ctx context.Context, client kubernetes.Interface, namespace
 		if err != nil {
 			return nil, err
 		}
-		if unguarded = slices.DeleteFunc(unguarded, isDefault); len(unguarded) > 0 {
-			all[a.account.Namespace] = unguarded
+		if unguarded = slices.DeleteFunc(unguarded, isDefault); len(unguarded) == 0 {
+			continue
+		}
+		for _, namespace := range append([]string{a.account.Namespace}, a.same...) {
+			all[namespace] = a.in(namespace, unguarded)
 		}
 	}
 	return all, nil
 }
 
+// groupAudit is the audit of the accounts of a namespace by their groups.
+type groupAudit struct {
+	*audit
+	// same are the further namespaces in which no binding is for these groups alone, so
+	// that the result is the same.
+	same []string
+}
+
+// in are requests of the audit, for the accounts of another namespace.
+func (a groupAudit) in(namespace string, requests []Request) []Request {
+	requests = slices.Clone(requests)
+	for i := range requests {
+		if requests[i].Namespace != "" && slices.Contains(append(a.same, a.account.Namespace), requests[i].Namespace) {
+			requests[i].Namespace = namespace
+		}
+	}
+	return requests
+}
+
 // groupAudits are the audits of an account that does not exist in each namespace, and
-// the versions whose resources the API server could not list.
-func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []string) ([]*audit, []string, error) {
+// the versions whose resources the API server could not list. There are hundreds of
+// reviews in one audit, so namespaces without bindings for their groups share one.
+func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []string) ([]*groupAudit, []string, error) {
 	if len(namespaces) == 0 {
 		return nil, nil, nil
 	}
@@ -109,11 +138,46 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 	if err != nil {
 		return nil, nil, err
 	}
-	audits := make([]*audit, len(accounts))
-	for i, account := range accounts {
-		audits[i] = &audit{client: client, account: account, lists: lists, namespaces: bound[account]}
+	distinct, err := groupNamespaces(ctx, client.RbacV1())
+	if err != nil {
+		return nil, nil, err
+	}
+	var audits []*groupAudit
+	var shared *groupAudit
+	for _, account := range accounts {
+		if shared != nil && !distinct[account.Namespace] {
+			shared.same = append(shared.same, account.Namespace)
+			continue
+		}
+		each := &groupAudit{audit: &audit{client: client, account: account, lists: lists, namespaces: bound[account]}}
+		audits = append(audits, each)
+		if !distinct[account.Namespace] {
+			shared = each
+		}
 	}
 	return audits, unserved, nil
+}
+
+// groupNamespaces are the namespaces whose accounts have other permissions by their
+// groups than those of other namespaces: with a binding for the group of the namespace's
+// accounts, or with a RoleBinding for all accounts or users.
+func groupNamespaces(ctx context.Context, client rbacv1client.RbacV1Interface) (map[string]bool, error) {
+	const inNamespace = "system:serviceaccounts:"
+	namespaces := map[string]bool{}
+	err := eachBinding(ctx, client, func(namespace string, subjects []rbacv1.Subject, _ rbacv1.RoleRef) {
+		for _, subject := range subjects {
+			if subject.Kind != rbacv1.GroupKind {
+				continue
+			}
+			if of, ok := strings.CutPrefix(subject.Name, inNamespace); ok {
+				namespaces[of] = true
+			}
+			if slices.Contains([]string{"system:serviceaccounts", "system:authenticated"}, subject.Name) {
+				namespaces[namespace] = true
+			}
+		}
+	})
+	return namespaces, err
 }
 
 // secretReads are the requests that read Secrets of any name.

@@ -40,6 +40,7 @@ func TestGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, api)
+			all := []string{newNamespace(t, api), namespace, newNamespace(t, api)}
 			grant{namespace: namespace, rules: tc.rules, subject: rbacv1.Subject{
 				Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts:" + namespace,
 			}}.make(t, api)
@@ -48,15 +49,24 @@ func TestGroups(t *testing.T) {
 			// The authorizer observes the roles after a delay.
 			var got [][]string
 			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ {
-				rights, err := access.Groups(t.Context(), api, []string{namespace})
-				if err != nil || len(rights) != 1 || rights[0].Namespace != namespace || rights[0].Asked == 0 {
+				rights, err := access.Groups(t.Context(), api, all)
+				if err != nil || len(rights) != len(all) {
 					t.Fatalf("rights %+v, error %v", rights, err)
 				}
-				unguarded, err := access.UnguardedGroups(t.Context(), api, []string{namespace}, nil)
+				unguarded, err := access.UnguardedGroups(t.Context(), api, all, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got = [][]string{describeAll(rights[0].Writes), describeAll(unguarded[namespace]), describeAll(rights[0].Secrets)}
+				for _, of := range rights {
+					switch {
+					case of.Asked == 0:
+						t.Errorf("no review for namespace %s", of.Namespace)
+					case of.Namespace == namespace:
+						got = [][]string{describeAll(of.Writes), describeAll(unguarded[namespace]), describeAll(of.Secrets)}
+					case len(of.Writes)+len(of.Secrets)+len(unguarded[of.Namespace]) > 0:
+						t.Errorf("%s: the accounts of another namespace have it too: %+v", tc.reason, of)
+					}
+				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: writes, unguarded, secrets (-want, +got):\n%s", tc.reason, diff)
