@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // awaiting bounds the time until the API server uses a policy.
-const awaiting = time.Minute
+const awaiting = 3 * time.Minute
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
