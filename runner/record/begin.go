@@ -159,7 +159,8 @@ func holderOf(lease *coordinationv1.Lease) string {
 }
 
 // expiryOf is when the Lease expires unless it is renewed, by the clock of the API
-// server, which records the time of the last write; zero if that is not known.
+// server, which records the time of the last write without its fraction of a second;
+// zero if that is not known.
 func expiryOf(lease *coordinationv1.Lease) time.Time {
 	var renewed time.Time
 	if lease == nil || lease.Spec.LeaseDurationSeconds == nil {
@@ -173,7 +174,7 @@ func expiryOf(lease *coordinationv1.Lease) time.Time {
 	if renewed.IsZero() {
 		return renewed
 	}
-	return renewed.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second)
+	return renewed.Add(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second + time.Second)
 }
 
 func (s *Store) isExpired(lease *coordinationv1.Lease) bool {
