@@ -199,8 +199,9 @@ func (e Ending) pack() ([]byte, error) {
 }
 
 // Finish ends the run: it writes the report, then the final phase, deletes the Lease,
-// and deletes all but the newest 20 ended runs. A process that is killed before the
-// final phase is written leaves a run in progress. The error is ErrTakenOver when
+// and deletes all but the newest 20 runs with a verdict and the newest 10 that ended
+// without one. A process that is killed before the final phase is written leaves a run
+// in progress. The error is ErrTakenOver when
 // another process holds the run.
 func (h *Held) Finish(ctx context.Context, ending Ending) error {
 	packed, err := ending.pack()

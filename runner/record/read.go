@@ -20,8 +20,12 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 )
 
-// history is how many ended runs are kept, see surplus.
-const history = 20
+// How many ended runs are kept: those with a verdict, and those that were canceled or
+// interrupted, which never displace a verdict.
+const (
+	keptVerdicts   = 20
+	keptUnfinished = 10
+)
 
 // Get reads the record of a run by its ID or a prefix of it, with or without dashes, of
 // at least four digits. The error is a *NotFoundError if no run or several match.
@@ -174,9 +178,8 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 // digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// prune deletes ended runs, with their parts, until as many are left as history; not
-// the run with that ID, which has just ended. Runs that cannot be deleted are left to the
-// next run.
+// prune deletes ended runs that are not kept, with their parts; not the run with that
+// ID, which has just ended. Runs that cannot be deleted are left to the next run.
 func (s *Store) prune(ctx context.Context, ended string) {
 	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", Label, labelPhase, Running))
 	if err != nil {
@@ -189,24 +192,28 @@ func (s *Store) prune(ctx context.Context, ended string) {
 	}
 }
 
-// surplus are the ended runs that are not kept: first those without a verdict, then
-// the others, the oldest first.
-func surplus(headers []corev1.ConfigMap, kept string) []corev1.ConfigMap {
-	if len(headers) <= history {
-		return nil
-	}
-	rank := func(header corev1.ConfigMap) int {
-		switch {
-		case header.Labels[Label] == kept:
-			return 0
-		case header.Labels[labelPhase] == string(Complete):
-			return 1
-		}
-		return 2
-	}
+// surplus are the ended runs that are not kept: the oldest of those with a verdict, and
+// the oldest of the others. The run that has just ended is the newest: the times of
+// others may be in the same second.
+func surplus(headers []corev1.ConfigMap, ended string) []corev1.ConfigMap {
 	sortNewest(headers)
-	slices.SortStableFunc(headers, func(a, b corev1.ConfigMap) int { return cmp.Compare(rank(a), rank(b)) })
-	return headers[history:]
+	newest := func(header corev1.ConfigMap) int {
+		if header.Labels[Label] == ended {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(headers, func(a, b corev1.ConfigMap) int { return newest(a) - newest(b) })
+	left := map[bool]int{true: keptVerdicts, false: keptUnfinished}
+	var old []corev1.ConfigMap
+	for _, header := range headers {
+		verdict := header.Labels[labelPhase] == string(Complete)
+		left[verdict]--
+		if left[verdict] < 0 {
+			old = append(old, header)
+		}
+	}
+	return old
 }
 
 // sortNewest sorts by the time of completion, newest first.

@@ -13,9 +13,9 @@ func newHistory(client *client) *cobra.Command {
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
 		Long: `List the runs that are recorded in the cluster, newest first, with their target,
-phase and decision. The newest 20 runs that have ended are kept. A run in progress
-whose process is gone has the phase "Running (left)": continue it with attach, or end
-it with cancel. The decision "Unverified" is that of a record that was edited, or that
+phase and decision. The newest 20 runs with a verdict are kept, and the newest 10 that
+were canceled or interrupted. A run in progress whose process is gone has the phase
+"Running (left)": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that
 cannot be authenticated; "status" reports the cause.
 
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
