@@ -66,11 +66,11 @@ func Groups(ctx context.Context, client kubernetes.Interface, namespaces []strin
 		if err != nil {
 			return nil, err
 		}
-		rights := GroupRights{Writes: slices.DeleteFunc(writes, isDefault), Secrets: essential(readable), Asked: a.reviews, Unserved: unserved}
+		writes, readable = slices.DeleteFunc(writes, isDefault), essential(readable)
 		for _, namespace := range append([]string{a.account.Namespace}, a.same...) {
-			rights.Namespace = namespace
-			rights.Writes, rights.Secrets = a.in(namespace, rights.Writes), a.in(namespace, rights.Secrets)
-			all = append(all, rights)
+			all = append(all, GroupRights{
+				Namespace: namespace, Writes: a.in(namespace, writes), Secrets: a.in(namespace, readable), Asked: a.reviews, Unserved: unserved,
+			})
 		}
 	}
 	slices.SortFunc(all, func(a, b GroupRights) int { return strings.Compare(a.Namespace, b.Namespace) })
@@ -108,11 +108,11 @@ type groupAudit struct {
 	same []string
 }
 
-// in are requests of the audit, for the accounts of another namespace.
+// in are requests of the audit, for the accounts of another namespace in their own.
 func (a groupAudit) in(namespace string, requests []Request) []Request {
 	requests = slices.Clone(requests)
 	for i := range requests {
-		if requests[i].Namespace != "" && slices.Contains(append(a.same, a.account.Namespace), requests[i].Namespace) {
+		if requests[i].Namespace == a.account.Namespace {
 			requests[i].Namespace = namespace
 		}
 	}
@@ -130,54 +130,70 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 	if err != nil {
 		return nil, nil, err
 	}
-	accounts := make([]types.NamespacedName, len(namespaces))
-	for i, namespace := range namespaces {
-		accounts[i] = types.NamespacedName{Namespace: namespace, Name: unknownAccount}
-	}
-	bound, err := boundNamespaces(ctx, client, accounts)
-	if err != nil {
-		return nil, nil, err
-	}
-	distinct, err := groupNamespaces(ctx, client.RbacV1())
+	bound, err := readGroupBindings(ctx, client.RbacV1())
 	if err != nil {
 		return nil, nil, err
 	}
 	var audits []*groupAudit
 	var shared *groupAudit
-	for _, account := range accounts {
-		if shared != nil && !distinct[account.Namespace] {
-			shared.same = append(shared.same, account.Namespace)
+	for _, namespace := range namespaces {
+		if shared != nil && !bound.distinct(namespace) {
+			shared.same = append(shared.same, namespace)
 			continue
 		}
-		each := &groupAudit{audit: &audit{client: client, account: account, lists: lists, namespaces: bound[account]}}
+		account := types.NamespacedName{Namespace: namespace, Name: unknownAccount}
+		each := &groupAudit{audit: &audit{client: client, account: account, lists: lists, namespaces: bound.namespaces(namespace)}}
 		audits = append(audits, each)
-		if !distinct[account.Namespace] {
+		if !bound.distinct(namespace) {
 			shared = each
 		}
 	}
 	return audits, unserved, nil
 }
 
-// groupNamespaces are the namespaces whose accounts have other permissions by their
-// groups than those of other namespaces: with a binding for the group of the namespace's
-// accounts, or with a RoleBinding for all accounts or users.
-func groupNamespaces(ctx context.Context, client rbacv1client.RbacV1Interface) (map[string]bool, error) {
-	const inNamespace = "system:serviceaccounts:"
-	namespaces := map[string]bool{}
-	err := eachBinding(ctx, client, func(namespace string, subjects []rbacv1.Subject, _ rbacv1.RoleRef) {
+// groupBindings are the bindings for the groups of ServiceAccounts.
+type groupBindings struct {
+	// accountsOf has the namespaces in which the group of the accounts of a namespace is
+	// bound; "" is the whole cluster.
+	accountsOf map[string][]string
+	// everyone are the namespaces in which all accounts or all users are bound.
+	everyone []string
+}
+
+func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface) (groupBindings, error) {
+	var bound groupBindings
+	note := func(namespace string, subjects []rbacv1.Subject, _ rbacv1.RoleRef) {
 		for _, subject := range subjects {
-			if subject.Kind != rbacv1.GroupKind {
-				continue
-			}
-			if of, ok := strings.CutPrefix(subject.Name, inNamespace); ok {
-				namespaces[of] = true
-			}
-			if slices.Contains([]string{"system:serviceaccounts", "system:authenticated"}, subject.Name) {
-				namespaces[namespace] = true
+			of, isGroup := strings.CutPrefix(subject.Name, "system:serviceaccounts:")
+			switch {
+			case subject.Kind != rbacv1.GroupKind:
+			case isGroup:
+				bound.accountsOf[of] = append(bound.accountsOf[of], namespace)
+			case namespace != "" && slices.Contains([]string{"system:serviceaccounts", "system:authenticated"}, subject.Name):
+				bound.everyone = append(bound.everyone, namespace)
 			}
 		}
+	}
+	err := retry.Do(ctx, func(ctx context.Context) error {
+		bound = groupBindings{accountsOf: map[string][]string{}}
+		return eachBinding(ctx, client, note)
 	})
-	return namespaces, err
+	return bound, err
+}
+
+// distinct is true for a namespace whose accounts may have other permissions by their
+// groups than those of other namespaces, or whose objects are open to all of them.
+func (b groupBindings) distinct(namespace string) bool {
+	return len(b.accountsOf[namespace]) > 0 || slices.Contains(b.everyone, namespace)
+}
+
+// namespaces are those in which the accounts of a namespace may have permissions by
+// their groups: its own, and those with a RoleBinding for the groups.
+func (b groupBindings) namespaces(of string) []string {
+	all := slices.Concat([]string{of}, b.accountsOf[of], b.everyone)
+	all = slices.DeleteFunc(all, func(namespace string) bool { return namespace == "" })
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // secretReads are the requests that read Secrets of any name.

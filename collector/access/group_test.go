@@ -75,6 +75,30 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// A RoleBinding in any namespace may be for all accounts of the cluster.
+func TestGroupsOfAllAccounts(t *testing.T) {
+	api := kubernetes.NewForConfigOrDie(config)
+	bound, first, second := newNamespace(t, api), newNamespace(t, api), newNamespace(t, api)
+	grant{namespace: bound, rules: rule("", "serviceaccounts", "impersonate"), subject: rbacv1.Subject{
+		Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccounts",
+	}}.make(t, api)
+	impersonate := []string{"impersonate serviceaccounts in namespace " + bound}
+	want := map[string][]string{bound: impersonate, first: impersonate, second: impersonate}
+	got := map[string][]string{}
+	for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ { // until the authorizer has the role
+		unguarded, err := access.UnguardedGroups(t.Context(), api, []string{bound, first, second}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for namespace, requests := range unguarded {
+			got[namespace] = describeAll(requests)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 func TestUnguarded(t *testing.T) {
 	everything := access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
 	for name, tc := range map[string]struct {
