@@ -63,6 +63,11 @@ func anAccount(t *testing.T, namespace, name, role string) {
 // asCopy returns the client of the copy that the checks of a plan run as.
 func asCopy(t *testing.T, plan launch.Plan) kubernetes.Interface {
 	t.Helper()
+	return kubernetes.NewForConfigOrDie(copyConfig(t, plan))
+}
+
+func copyConfig(t *testing.T, plan launch.Plan) *rest.Config {
+	t.Helper()
 	account := plan.Accounts()[0]
 	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
@@ -70,7 +75,7 @@ func asCopy(t *testing.T, plan launch.Plan) kubernetes.Interface {
 	}
 	identity := rest.AnonymousClientConfig(config)
 	identity.BearerToken = token.Status.Token
-	return kubernetes.NewForConfigOrDie(identity)
+	return identity
 }
 
 // The guard does not deny anything here, since the token is of no pod.
@@ -136,13 +141,7 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 // impersonating returns the client of the copy that impersonates an administrator.
 func impersonating(t *testing.T, plan launch.Plan) kubernetes.Interface {
 	t.Helper()
-	account := plan.Accounts()[0]
-	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	identity := rest.AnonymousClientConfig(config)
-	identity.BearerToken = token.Status.Token
+	identity := copyConfig(t, plan)
 	identity.Impersonate = rest.ImpersonationConfig{UserName: "system:admin", Groups: []string{"system:masters"}}
 	return kubernetes.NewForConfigOrDie(identity)
 }

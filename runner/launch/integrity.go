@@ -73,6 +73,9 @@ func (l *Launcher) GuardChanged(ctx context.Context, run Run) (finding.Finding, 
 
 // compareGuard returns an error unless the guard is the one created, unchanged.
 func (l *Launcher) compareGuard(ctx context.Context, run Run, created guard) error {
+	if created.late {
+		return fmt.Errorf("%s %s did not exist when the run was continued", policyKind, guardPolicy(run).Name)
+	}
 	wantedPolicy, wantedBinding, err := l.wantedGuard(ctx, run)
 	if err != nil {
 		return err
@@ -83,9 +86,6 @@ func (l *Launcher) compareGuard(ctx context.Context, run Run, created guard) err
 	}
 	policyEqual := equality.Semantic.DeepEqual(policy.Spec, wantedPolicy.Spec)
 	bindingEqual := equality.Semantic.DeepEqual(binding.Spec, wantedBinding.Spec)
-	if created.late {
-		return fmt.Errorf("%s %s did not exist when the run was continued", policyKind, policy.Name)
-	}
 	return errors.Join(
 		compareObject(policyKind, policy, created.policy, policyEqual),
 		compareObject(bindingKind, binding, created.binding, bindingEqual),
