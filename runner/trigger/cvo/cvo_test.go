@@ -125,7 +125,8 @@ func TestGate(t *testing.T) {
 			why: "a verdict ends", read: with(record(map[string]any{"validUntil": past})),
 			reason: "PreflightStale", message: "the preflight of 4.19.1 is out of date; run: oc preflight run --to 4.19.1",
 		},
-		"NoEnd": {why: "a verdict without an end is not valid", read: with(record(map[string]any{"validUntil": ""})), reason: "PreflightStale"},
+		"StaleNow": {why: "a verdict ends at its time", read: with(record(map[string]any{"validUntil": time.Now().UTC().Format(time.RFC3339)})), reason: "PreflightStale"},
+		"NoEnd":    {why: "a verdict without an end is not valid", read: with(record(map[string]any{"validUntil": ""})), reason: "PreflightStale"},
 		"Accepted": {
 			why: "CVO records accepted findings in its history", read: with(record(map[string]any{"accepted": []string{"B", "A"}})),
 			reason: "PreflightAccepted", message: "the preflight of 4.19.1 is Ready with accepted findings: A, B", warning: true,
@@ -146,7 +147,6 @@ func TestGate(t *testing.T) {
 		"Forged":        {why: "an editor of ConfigMaps does not have the key", read: with(sealed(record(nil)["verdict.json"], []byte("another"))), reason: "PreflightMissing"},
 		"NoMAC":         {why: "a record of a former version has no MAC", read: with(map[string]string{"verdict.json": record(nil)["verdict.json"]}), reason: "PreflightMissing"},
 		"NotJSON":       {why: "a record that cannot be decoded does not count", read: with(sealed("{", key)), reason: "PreflightMissing"},
-		"TooLarge":      {why: "records are bounded", read: with(record(map[string]any{"selection": strings.Repeat("x", 1<<20)})), reason: "PreflightMissing"},
 		"ForeignRecord": {why: "another ConfigMap has the label", read: with(nil, map[string]string{"a": "b"}, record(nil))},
 		"NoKey": {why: "without a key no record is authentic", read: func(context.Context, string) (cvo.Records, error) {
 			return cvo.Records{Image: image, Data: []map[string]string{sealed(record(nil)["verdict.json"], nil)}}, nil

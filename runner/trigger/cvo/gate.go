@@ -96,7 +96,7 @@ func (r Records) problem(version string, failure error) *Problem {
 	p := func(reason, text string) *Problem {
 		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Warning: reason == ReasonAccepted, Nested: failure}
 	}
-	switch valid := v != nil && v.isValid(time.Now()); {
+	switch valid := v != nil && time.Now().UTC().Format(time.RFC3339) < v.ValidUntil; {
 	case failure != nil:
 		return p(ReasonUndecided, "cannot be read from its record; see: oc preflight status")
 	case valid && v.Decision == "Ready" && len(v.Accepted) == 0:

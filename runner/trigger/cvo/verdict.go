@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
-	"time"
 )
 
 const (
@@ -16,8 +15,6 @@ const (
 	KeySecret = "preflight-record-key"
 
 	domain = "preflight.openshift.io/verdict.mac/v1"
-	// maxVerdict bounds one verdict.json, in bytes.
-	maxVerdict = 256 << 10
 )
 
 // Records are the recorded runs of one release.
@@ -26,7 +23,8 @@ type Records struct {
 	Image string
 	// Key is the content of KeySecret; nil if there is none.
 	Key []byte
-	// Data is the field "data" of each ConfigMap that Selector selects.
+	// Data is the field "data" of each ConfigMap that Selector selects. The API server
+	// bounds it to 1 MiB.
 	Data []map[string]string
 }
 
@@ -37,18 +35,11 @@ func Selector(image string) string {
 	return "preflight.openshift.io/record,preflight.openshift.io/release=" + digest[:min(12, len(digest))]
 }
 
-// verdict has the fields of verdict.json (package runner/record) that are used.
+// verdict has the fields of verdict.json (package runner/record) that are used; JSON
+// spells them with a small first letter. Times are RFC 3339, in UTC.
 type verdict struct {
-	Run            string   `json:"run"`
-	Digest         string   `json:"digest"`
-	Version        string   `json:"version"`
-	Phase          string   `json:"phase"`
-	Decision       string   `json:"decision"`
-	CompletionTime string   `json:"completionTime"` // RFC 3339, UTC
-	ValidUntil     string   `json:"validUntil"`
-	Blocking       []string `json:"blocking"`
-	Undecided      []string `json:"undecided"`
-	Accepted       []string `json:"accepted"`
+	Run, Digest, Version, Phase, Decision, CompletionTime, ValidUntil string
+	Blocking, Undecided, Accepted                                     []string
 }
 
 // newest is the complete run of the release with that version that ended last, nil
@@ -58,7 +49,7 @@ func (r Records) newest(version string) (newest *verdict, running bool) {
 	for _, data := range r.Data {
 		var found verdict
 		switch text := data["verdict.json"]; {
-		case digest == "" || len(r.Key) == 0 || len(text) > maxVerdict:
+		case digest == "" || len(r.Key) == 0:
 		case !hmac.Equal([]byte(data["verdict.mac"]), []byte(hex.EncodeToString(sum(sum(r.Key, domain), text)))):
 		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version:
 		case found.Phase == "Running":
@@ -74,12 +65,6 @@ func (r Records) newest(version string) (newest *verdict, running bool) {
 // second, one that is not Ready is the later one.
 func (v verdict) isAfter(other verdict) bool {
 	return v.CompletionTime > other.CompletionTime || v.CompletionTime == other.CompletionTime && other.Decision == "Ready"
-}
-
-// isValid reports whether the verdict is valid at that time.
-func (v *verdict) isValid(now time.Time) bool {
-	until, err := time.Parse(time.RFC3339, v.ValidUntil)
-	return err == nil && now.Before(until)
 }
 
 // sum is the HMAC-SHA256 of a text.
