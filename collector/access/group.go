@@ -156,8 +156,8 @@ type groupBindings struct {
 	// accountsOf has the namespaces in which the group of the accounts of a namespace is
 	// bound; "" is the whole cluster.
 	accountsOf map[string][]string
-	// everyone are the namespaces in which all accounts or all users are bound.
-	everyone []string
+	// allAccounts are the namespaces in which all accounts or all users are bound.
+	allAccounts []string
 }
 
 func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface) (groupBindings, error) {
@@ -170,7 +170,7 @@ func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface)
 			case isGroup:
 				bound.accountsOf[of] = append(bound.accountsOf[of], namespace)
 			case namespace != "" && slices.Contains([]string{"system:serviceaccounts", "system:authenticated"}, subject.Name):
-				bound.everyone = append(bound.everyone, namespace)
+				bound.allAccounts = append(bound.allAccounts, namespace)
 			}
 		}
 	}
@@ -184,13 +184,13 @@ func readGroupBindings(ctx context.Context, client rbacv1client.RbacV1Interface)
 // distinct is true for a namespace whose accounts may have other permissions by their
 // groups than those of other namespaces, or whose objects are open to all of them.
 func (b groupBindings) distinct(namespace string) bool {
-	return len(b.accountsOf[namespace]) > 0 || slices.Contains(b.everyone, namespace)
+	return len(b.accountsOf[namespace]) > 0 || slices.Contains(b.allAccounts, namespace)
 }
 
 // namespaces are those in which the accounts of a namespace may have permissions by
 // their groups: its own, and those with a RoleBinding for the groups.
 func (b groupBindings) namespaces(of string) []string {
-	all := slices.Concat([]string{of}, b.accountsOf[of], b.everyone)
+	all := slices.Concat([]string{of}, b.accountsOf[of], b.allAccounts)
 	all = slices.DeleteFunc(all, func(namespace string) bool { return namespace == "" })
 	slices.Sort(all)
 	return slices.Compact(all)
