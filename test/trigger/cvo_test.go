@@ -1,0 +1,137 @@
+package trigger_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	configclient "github.com/openshift/client-go/config/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/test/versionoperator"
+)
+
+// From the selection to the end of the update: CVO refuses it while the controller checks
+// it, while it is Blocked, and continues by itself when the remedy has been verified.
+func TestCVOFollowsTheVerdict(t *testing.T) {
+	const gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
+	w := newWorld(t, map[string][]string{minor: {"slow"}})
+	w.State.Gates[gate] = "Kubernetes 1.38 removes APIs that may be used in this cluster."
+	w.offer(minor)
+	operator := versionoperator.Start(t, local.Config)
+
+	w.selectUpdate(configv1.Update{Version: minor})
+	missing := w.awaitClusterVersion("there is no verdict", refusedWith("PreflightMissing"))
+	if got := missing.Status.Desired.Version; got == minor {
+		t.Errorf("CVO started the update to %s without a verdict", got)
+	}
+	w.start("--ahead=0")
+	w.awaitClusterVersion("the run is in progress", refusedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
+		`": Precondition "Preflight" failed because of "PreflightInProgress": the preflight of `+minor+` is in progress; see: oc preflight status`))
+	w.awaitClusterVersion("the verdict is Blocked", refusedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
+
+	// The words do not change between two evaluations: CVO would write its status each time.
+	before := operator.Writes.Load()
+	operator.AwaitSyncs(t, 5)
+	if after := operator.Writes.Load(); after != before {
+		t.Errorf("CVO wrote its status %d times while nothing changed", after-before)
+	}
+
+	w.preflight(0, "ack", gate)
+	w.preflight(0, "run", "--to", minor, "--prometheus", monitoring)
+	done := w.awaitClusterVersion("the update is completed", completed(minor))
+	if condition := find(done, "ReleaseAccepted"); condition.Status != configv1.ConditionTrue || condition.Reason != "PayloadLoaded" {
+		t.Errorf("the condition is %+v, want True and PayloadLoaded", condition)
+	}
+	if risks := done.Status.History[0].AcceptedRisks; risks != "" {
+		t.Errorf("the history has accepted risks %q, but nothing was accepted", risks)
+	}
+}
+
+func TestCVORecordsWhatWasAccepted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		// before is run before the selection.
+		before []string
+		force  bool
+		risks  string
+	}{
+		"Accepted": {
+			reason: "an accepted finding is no blocker, but a risk that was taken", before: []string{"run", "--to", minor, "--prometheus", monitoring, "--accept", "Zoo.Animal"},
+			risks: `Precondition "Preflight" failed because of "PreflightAccepted": the preflight of 5.2.0 is Ready with accepted findings: Zoo.Animal`,
+		},
+		"Forced": {
+			reason: "force bypasses every precondition", force: true,
+			risks: `Forced through blocking failures: Precondition "Preflight" failed because of "PreflightMissing": the preflight of 5.2.0 is not recorded; run: oc preflight run --to 5.2.0`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string][]string{minor: {"fail"}})
+			w.offer(minor)
+			if tc.before != nil {
+				w.preflight(0, tc.before...)
+			}
+			versionoperator.Start(t, local.Config)
+			w.selectUpdate(configv1.Update{Version: minor, Image: w.images[minor], Force: tc.force})
+			done := w.awaitClusterVersion("the update is completed", completed(minor))
+			if got := done.Status.History[0].AcceptedRisks; got != tc.risks {
+				t.Errorf("%s, but the history has %q, want %q", tc.reason, got, tc.risks)
+			}
+		})
+	}
+}
+
+// preflight runs oc-preflight, and expects an exit code.
+func (w *world) preflight(code int, args ...string) {
+	w.t.Helper()
+	if got := house.Call(w.t, args...); got.Code != code {
+		w.t.Fatalf("oc-preflight %q ended with %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
+	}
+}
+
+// selectUpdate selects an update as oc adm upgrade does.
+func (w *world) selectUpdate(update configv1.Update) {
+	w.t.Helper()
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"desiredUpdate": update}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client := configclient.NewForConfigOrDie(local.Config).ConfigV1().ClusterVersions()
+	if _, err := client.Patch(w.t.Context(), "version", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// awaitClusterVersion waits until ClusterVersion is like that.
+func (w *world) awaitClusterVersion(what string, like func(*configv1.ClusterVersion) bool) *configv1.ClusterVersion {
+	w.t.Helper()
+	found, err := versionoperator.Await(w.t.Context(), local.Config, patience, like)
+	if err != nil {
+		w.t.Fatalf("ClusterVersion does not show that %s: %v", what, err)
+	}
+	return found
+}
+
+func find(object *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType) configv1.ClusterOperatorStatusCondition {
+	i := slices.IndexFunc(object.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == kind })
+	if i < 0 {
+		return configv1.ClusterOperatorStatusCondition{}
+	}
+	return object.Status.Conditions[i]
+}
+
+func refusedWith(text string) func(*configv1.ClusterVersion) bool {
+	return func(object *configv1.ClusterVersion) bool {
+		condition := find(object, "ReleaseAccepted")
+		return condition.Status == configv1.ConditionFalse && condition.Reason == "PreconditionChecks" && strings.Contains(condition.Message, text)
+	}
+}
+
+func completed(version string) func(*configv1.ClusterVersion) bool {
+	return func(object *configv1.ClusterVersion) bool {
+		return object.Status.Desired.Version == version && object.Status.History[0].Version == version && object.Status.History[0].State == configv1.CompletedUpdate
+	}
+}
