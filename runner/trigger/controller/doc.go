@@ -5,7 +5,8 @@
 // the time. [Controller] observes the cluster, and brings it about: one run at a time,
 // by the public functions of package runner.
 //
-// The controller has no state but the records of the runs. A run in progress whose
-// process was killed is continued by the next leader, with its results so far. It writes
-// neither ClusterVersion nor any other object beside those of its runs.
+// The controller has no state but the records of the runs, and the UpdatePreflights of
+// administrators (package v1alpha1), which are requests. A run in progress whose process
+// was killed is continued by the next leader, with its results so far. It writes the
+// objects of its runs, UpdatePreflights and their events, and never ClusterVersion.
 package controller

@@ -60,7 +60,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			continue // two images of one version would be the same series
 		}
 		seen[target.Version] = true
-		decided, found := m.decided[target.Digest()]
+		decided, found := m.decided[target.covered()]
 		decision := verdict.Undecided
 		if found && (decided.Standing == nil || len(decided.Standing.Ended) == 0) {
 			decision = decided.Verdict.Decision
