@@ -17,6 +17,10 @@ export CGO_ENABLED := 0
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # The SDK is for others to call, so what only they call is not dead.
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -tags faults -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
+# The generated files of the API: DeepCopy, and the CustomResourceDefinition.
+CRD := manifests/crd
+API := runner/trigger/api/v1alpha1
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd paths=./$(API)
 # The packages of every module of go.work.
 PACKAGES := $(shell go list -m -f '{{.Dir}}/...' 2>/dev/null)
 
@@ -85,8 +89,15 @@ test-attacks: tools ## run the attacks alone, and print what each reached and wh
 lint: ## check style, format, dead code, the modules, and known vulnerabilities
 	@echo "golangci-lint" && $(GOLANGCI) run --allow-serial-runners --timeout 45m $(PACKAGES) && $(GOLANGCI) fmt --diff
 	@echo "deadcode" && dead="$$($(DEADCODE) $(PACKAGES))" && test -z "$$dead" || { echo "$$dead"; exit 1; }
+	@echo "generated files" && dir="$$(mktemp -d)" && $(CONTROLLER_GEN) output:dir="$$dir" output:crd:dir="$$dir" && \
+		diff -u $(API)/zz_generated.deepcopy.go "$$dir/zz_generated.deepcopy.go" && diff -ru $(CRD) "$$dir" -x zz_generated.deepcopy.go; \
+		stale=$$?; rm -rf "$$dir"; test $$stale = 0 || { echo "generated files are stale: run make generate"; exit 1; }
 	@echo "modules" && go run ./test/modules/tidy
 	@echo "govulncheck" && go run ./test/modules/vulncheck -db $(VULNDB)
+
+.PHONY: generate
+generate: ## write the generated files of the API
+	@$(CONTROLLER_GEN) output:crd:dir=$(CRD)
 
 .PHONY: tidy
 tidy: ## make the modules tidy and require the same versions; GET="PATH@VERSION ..." adds or upgrades requirements

@@ -29,6 +29,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
@@ -129,7 +130,7 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 // manager holds the Lease, the cache and the servers of the program.
 func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	caches, err := controller.Cache()

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/report"
 )
@@ -17,6 +20,10 @@ const cancelTimeout = 2 * time.Minute
 // errNotNeeded is why a run is ended early: its target was withdrawn, or another one
 // comes first.
 var errNotNeeded = errors.New("the result of the run is not needed")
+
+// errPostponed is why a run that an administrator requested gives way: it is continued
+// later.
+var errPostponed = errors.New("another run comes first")
 
 // preflights are the functions of runner that a conductor calls.
 type preflights interface {
@@ -42,8 +49,8 @@ type conductor struct {
 	round  int
 	plan   order
 	flight *flight
-	// attempts are the last runs of this process, by digest.
-	attempts map[string]Run
+	// attempts are the last runs of this process.
+	attempts map[covered]Run
 }
 
 // order is a plan, and the generation of the ClusterVersion that it is for.
@@ -55,13 +62,22 @@ type order struct {
 // flight is the run of this process that is in progress.
 type flight struct {
 	run    Run
+	object types.UID
 	cancel context.CancelCauseFunc
+}
+
+// ending is why the run is ended for a plan with another one.
+func (f flight) ending(plan Plan) error {
+	if slices.Contains(plan.Requests, f.object) {
+		return errPostponed
+	}
+	return errNotNeeded
 }
 
 func newConductor(preflights preflights, now func() time.Time, logger *slog.Logger) *conductor {
 	return &conductor{
 		preflights: preflights, now: now, logger: logger,
-		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[string]Run{},
+		changed: make(chan struct{}, 1), ended: make(chan struct{}, 1), attempts: map[covered]Run{},
 	}
 }
 
@@ -89,8 +105,9 @@ func (c *conductor) follow(round int, plan order) {
 	}
 	c.plan = plan
 	if c.flight != nil && (plan.Run == nil || plan.Run.Digest() != c.flight.run.Target.Digest()) {
-		c.logger.Info("ending the run", "version", c.flight.run.Target.Version, "cause", errNotNeeded)
-		c.flight.cancel(errNotNeeded)
+		cause := c.flight.ending(plan.Plan)
+		c.logger.Info("ending the run", "version", c.flight.run.Target.Version, "cause", cause)
+		c.flight.cancel(cause)
 	}
 	signal(c.changed)
 }
@@ -132,7 +149,7 @@ func (c *conductor) conduct(ctx context.Context) {
 	if !begun {
 		return
 	}
-	c.logger.Info("running the preflight", "version", target.Version, "image", target.Image, "requester", target.Requester)
+	c.logger.Info("running the preflight", "version", target.Version, "image", target.Image, "requester", target.Requester, "object", target.Object.Name)
 	decided, err := c.preflights.run(flying, target)
 	c.logger.Info("the preflight has ended", "version", target.Version, "run", decided.Run.ID, "phase", decided.Run.Phase,
 		"decision", decided.Verdict.Decision, "error", err)
@@ -146,7 +163,8 @@ func (c *conductor) begin(cancel context.CancelCauseFunc) (Target, bool) {
 		return Target{}, false
 	}
 	target := *c.plan.Run
-	c.flight = &flight{cancel: cancel, run: Run{Target: target.Release, Requester: target.Requester, Generation: c.plan.generation}}
+	run := Run{Target: target.Release, Requester: target.Requester, Selection: target.Selection, Generation: c.plan.generation}
+	c.flight = &flight{cancel: cancel, run: run, object: target.Object.UID}
 	return target, true
 }
 
@@ -157,7 +175,7 @@ func (c *conductor) end(id string) {
 	defer c.mutex.Unlock()
 	ended := c.flight.run
 	ended.ID, ended.Ended = id, c.now()
-	c.attempts[ended.Target.Digest()] = ended
+	c.attempts[ended.covered()] = ended
 	c.round++
 	if c.plan.Run != nil && c.plan.Run.Digest() == ended.Target.Digest() {
 		c.plan.Run = nil // whether it runs again is for the next plan
@@ -166,15 +184,13 @@ func (c *conductor) end(id string) {
 	signal(c.ended)
 }
 
-// forget forgets the last runs of other releases than these.
+// forget forgets the last runs of other targets than these.
 func (c *conductor) forget(targets []Target) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for digest := range c.attempts {
-		if !slices.ContainsFunc(targets, func(target Target) bool { return target.Digest() == digest }) {
-			delete(c.attempts, digest)
-		}
-	}
+	maps.DeleteFunc(c.attempts, func(of covered, _ Run) bool {
+		return !slices.ContainsFunc(targets, func(target Target) bool { return target.covered() == of })
+	})
 }
 
 func signal(to chan<- struct{}) {

@@ -2,8 +2,10 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -17,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -48,6 +51,7 @@ type controller struct {
 	conductor *conductor
 	metrics   *metrics
 	signaler  *signaler
+	objects   *objects
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
 	// called concurrently.
 	starts map[string]time.Time
@@ -68,13 +72,27 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := m.Add(c.conductor); err != nil {
 		return fmt.Errorf("could not add the runs: %w", err)
 	}
-	if err := watch(m, c); err != nil {
+	built, err := watch(m, c)
+	if err != nil {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
 	if err := c.signaler.watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
 	}
+	c.objects = &objects{
+		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
+	}
 	return nil
+}
+
+// selectionOf is what the runs with a mode of the images cover, as in a Target.
+func (c *controller) selectionOf(images image.Mode) string {
+	options := c.options.Run
+	options.Images = images
+	if selection := options.Selection(); selection != c.selection {
+		return selection
+	}
+	return ""
 }
 
 // announce reconciles after each value, until ctx is done.
@@ -116,33 +134,59 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("could not read ClusterVersion %q: %w", name, err)
 	}
 	c.warn(&version)
+	listed, listErr := c.objects.list(ctx)
+	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
 	wanted := targets(&version, c.options.Ahead)
-	state, decided, err := c.observe(ctx, &version, wanted)
-	c.publish(err, wanted, decided)
+	seen, err := c.observe(ctx, &version, wanted, subjects)
+	c.publish(err, wanted, seen.decided)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, errors.Join(err, listErr)
 	}
-	c.conductor.forget(wanted)
-	state.Runs = withAttempts(state.Runs, own)
-	plan := c.delay(Decide(state), state.Now)
+	c.conductor.forget(seen.targets)
+	seen.state.Runs = withAttempts(seen.state.Runs, own)
+	plan := c.delay(Decide(seen.state), seen.state.Now)
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
-	if plan.Next.IsZero() {
-		return reconcile.Result{}, nil
+	if listErr == nil && c.objects.watched {
+		changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
+		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided)
+		plan.wait(next)
+		listErr = errors.Join(changed, projected)
 	}
-	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(state.Now))}, nil
+	if plan.Next.IsZero() || listErr != nil {
+		return reconcile.Result{}, listErr
+	}
+	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
 }
 
-// observe reads what a plan depends on.
-func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target) (State, verdicts, error) {
+// observed is the cluster as a plan and the UpdatePreflights depend on it.
+type observed struct {
+	state   State
+	targets []Target
+	decided verdicts
+}
+
+// observe reads what a plan depends on. The targets are those of the controller, and the
+// subjects' own.
+func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target, subjects []Subject) (observed, error) {
 	draining, err := c.anyDraining(ctx)
 	if err != nil {
-		return State{}, nil, fmt.Errorf("could not list the nodes: %w", err)
+		return observed{}, fmt.Errorf("could not list the nodes: %w", err)
 	}
-	runs, decided, err := c.runs(ctx, wanted)
+	all := slices.Clone(wanted)
+	for _, subject := range subjects {
+		if subject.Unknown == "" {
+			all = append(all, subject.Target)
+		}
+	}
+	runs, decided, err := c.runs(ctx, all)
 	if err != nil {
-		return State{}, nil, err
+		return observed{}, err
 	}
-	return State{Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead, Runs: runs}, decided, nil
+	state := State{
+		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
+		Runs: runs, Requests: requestsOf(subjects, decided),
+	}
+	return observed{state: state, targets: all, decided: decided}, nil
 }
 
 // delay removes a new run ahead from a plan until its random delay has passed.
@@ -159,7 +203,8 @@ func (c *controller) delay(plan Plan, now time.Time) Plan {
 		c.starts[digest] = start
 	}
 	if start.After(now) {
-		plan.Run, plan.Next = nil, start
+		plan.Run = nil
+		plan.wait(start)
 	}
 	return plan
 }

@@ -60,10 +60,10 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			continue // two images of one version would be the same series
 		}
 		seen[target.Version] = true
-		decided, found := m.decided[target.Digest()]
+		decided, found := m.decided[target.covered()]
 		decision := verdict.Undecided
-		if found && (decided.Standing == nil || len(decided.Standing.Ended) == 0) {
-			decision = decided.Verdict.Decision
+		if found && decided.Holds() {
+			decision = decisionOf(decided)
 		}
 		for _, each := range []verdict.Decision{verdict.Ready, verdict.Blocked, verdict.Undecided} {
 			to <- gauge(m.decision, number(each == decision), target.Version, target.Digest(), string(each), strconv.FormatBool(i == 0))

@@ -14,9 +14,8 @@ import (
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
-// verdicts are the reports of the last complete runs, by the digest of the target.
-// They are of authentic records only.
-type verdicts map[string]report.Report
+// verdicts are the reports of the last complete runs. They are of authentic records only.
+type verdicts map[covered]report.Report
 
 // targets are the selected target and those to run ahead.
 func targets(clusterVersion *configv1.ClusterVersion, ahead int) []Target {
@@ -28,27 +27,34 @@ func targets(clusterVersion *configv1.ClusterVersion, ahead int) []Target {
 	return all
 }
 
-// runs reads the recorded runs that cover what the controller runs, and the verdicts of
-// the targets. Records that are not authentic do not count.
+// runs reads the recorded runs that cover what the controller or a request runs, and the
+// verdicts of the targets. Records that are not authentic do not count.
 func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdicts, error) {
 	listed, err := c.records.List(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
+	wanted, selections := map[covered]bool{}, map[string]bool{"": true}
+	for _, target := range targets {
+		wanted[target.covered()], selections[target.Selection] = true, true
+	}
 	var runs []Run
 	decided := verdicts{}
 	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
 	for _, recorded := range listed {
-		if recorded.Selection != c.selection || recorded.Verified() != nil {
+		run := c.runOf(recorded)
+		if !selections[run.Selection] || recorded.Verified() != nil {
 			continue
 		}
-		run := runOf(recorded)
-		if newest(recorded, listed) && slices.ContainsFunc(targets, func(t Target) bool { return t.Digest() == run.Target.Digest() }) {
+		if newest(recorded, listed) && wanted[run.covered()] {
 			stored, err := c.judge(ctx, &run, present)
 			if err != nil {
 				return nil, nil, err
 			}
-			decided[run.Target.Digest()] = stored
+			// Of two that ended in the same second, one that is not Ready counts.
+			if known, exists := decided[run.covered()]; !exists || decisionOf(known) == verdict.Ready {
+				decided[run.covered()] = stored
+			}
 		}
 		runs = append(runs, run)
 	}
@@ -56,11 +62,15 @@ func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdict
 }
 
 // runOf is a run without what only its report has.
-func runOf(recorded record.Record) Run {
-	return Run{
+func (c *controller) runOf(recorded record.Record) Run {
+	run := Run{
 		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation,
-		Ended: recorded.CompletionTime,
+		Selection: recorded.Selection, Ended: recorded.CompletionTime,
 	}
+	if run.Selection == c.selection {
+		run.Selection = ""
+	}
+	return run
 }
 
 // newest reports whether no other complete run of the same target and selection ended
@@ -72,7 +82,17 @@ func newest(recorded record.Record, listed []record.Record) bool {
 	})
 }
 
-// judge reads the verdict of a complete run, and whether it is still valid.
+// decisionOf is the decision of a verdict. A forced one is that of the user who forced it,
+// and not known to be Ready.
+func decisionOf(decided report.Report) verdict.Decision {
+	if decided.Verdict.Forced {
+		return verdict.Undecided
+	}
+	return decided.Verdict.Decision
+}
+
+// judge reads the verdict of a complete run, and whether it is still valid. A report that
+// cannot be decoded, such as one of a later version, is that of a run that is Undecided.
 func (c *controller) judge(ctx context.Context, run *Run, present standing.Present) (report.Report, error) {
 	recorded, err := c.records.Get(ctx, run.ID)
 	if err != nil {
@@ -80,10 +100,11 @@ func (c *controller) judge(ctx context.Context, run *Run, present standing.Prese
 	}
 	stored, err := standing.Stored(recorded)
 	if err != nil {
-		return report.Report{}, err
+		c.options.Logger.Warn("a recorded report cannot be used", "run", run.ID, "error", err)
+		return report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}}, nil
 	}
 	causes := standing.Ended(ctx, recorded, stored, present)
-	run.Decision, run.Changed = verdict.Decision(recorded.Decision), len(causes) > 0
+	run.Decision, run.Changed = decisionOf(stored), len(causes) > 0
 	run.ValidUntil, _ = standing.ValidUntil(stored)
 	stored.Standing = &report.Standing{Ended: causes}
 	return stored, nil
@@ -94,7 +115,7 @@ func withAttempts(recorded, own []Run) []Run {
 	all := slices.Clone(recorded)
 	for _, run := range own {
 		known := slices.ContainsFunc(recorded, func(r Run) bool {
-			same := r.Target.Digest() == run.Target.Digest()
+			same := r.covered() == run.covered()
 			return same && (run.inProgress() && r.inProgress() && r.ours() || run.ID != "" && r.ID == run.ID)
 		})
 		if !known {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -30,8 +31,20 @@ type State struct {
 	Draining bool
 	// Ahead is how many offered targets to run ahead; 0 for none.
 	Ahead int
+	// Requests are those of administrators, in the order in which they run.
+	Requests []Request
 	// Runs are the runs that cover what the controller would run, in any order.
 	Runs []Run
+}
+
+// Request is a preflight that an administrator requests.
+type Request struct {
+	Target
+	// Since is the time from which runs count; none starts before. Until is the time from
+	// which none starts; zero for no end.
+	Since, Until time.Time
+	// Answered is false where the last verdict of the target has other acceptances.
+	Answered bool
 }
 
 // Run is one run, in progress or ended.
@@ -40,6 +53,8 @@ type Run struct {
 	ID        string
 	Target    update.Release
 	Requester record.Requester
+	// Selection states what the run covers; empty for that of the controller.
+	Selection string
 	// Generation is that of the ClusterVersion that the run has read.
 	Generation int64
 	// Ended is zero while the run is in progress.
@@ -51,6 +66,8 @@ type Run struct {
 	// Changed is true when the cluster has changed since the verdict.
 	Changed bool
 }
+
+func (r Run) covered() covered { return covered{r.Target.Digest(), r.Selection} }
 
 func (r Run) inProgress() bool { return r.Ended.IsZero() }
 
@@ -65,6 +82,9 @@ type Plan struct {
 	// Delay is true for a new run ahead: clusters that are offered a release at the same
 	// time do not start at the same time.
 	Delay bool
+	// Requests are the UpdatePreflights whose runs are not canceled: a run of theirs that
+	// gives way is continued later.
+	Requests []types.UID
 	// Cancel are the IDs of runs in progress whose result is not needed.
 	Cancel []string
 	// Next is when to plan again if nothing changes until then; zero for never.
@@ -74,38 +94,111 @@ type Plan struct {
 // Decide plans. It is pure: the same state has the same plan.
 //
 // A selected target runs at once, and again when the spec of ClusterVersion or the
-// cluster changes, when its verdict ends, and while it is not Ready. Otherwise the
-// offered targets run one after the other; none starts while the cluster is updating,
-// while a node is drained, while the offers are unknown, or within an hour of the last
-// run of the target. A run in progress for a release that is neither selected, accepted
-// nor offered is canceled, unless a user requested it.
+// cluster changes, when its verdict ends, and while it is not Ready. The requests of
+// administrators follow, by the same rules, each at its time. Otherwise the offered
+// targets run one after the other; none starts while the cluster is updating, while a
+// node is drained, while the offers are unknown, or within an hour of the last run of the
+// target. A run in progress for a release that is neither selected, accepted, offered nor
+// requested is canceled, unless a user requested it.
 func Decide(s State) Plan {
 	selected, isSelected := Selected(s.ClusterVersion)
 	var plan Plan
-	var continued *Target
-	for _, run := range s.Runs {
-		switch {
-		case !run.inProgress() || !run.ours():
-		case s.needed(run, selected):
-			continued = &Target{Release: run.Target, Requester: run.Requester}
-		case run.ID != "":
-			plan.Cancel = append(plan.Cancel, run.ID)
-		}
+	for _, request := range s.Requests {
+		plan.Requests = append(plan.Requests, request.Object.UID)
 	}
-	slices.Sort(plan.Cancel)
-	switch {
-	case isSelected:
-		plan.Next = s.selectedDue(selected)
-		if continued != nil || !plan.Next.After(s.Now) {
-			plan.Run, plan.Next = &selected, time.Time{}
+	continued := s.continued(&plan, selected)
+	if isSelected {
+		due := s.selectedDue(selected)
+		if continued != nil || !due.After(s.Now) {
+			plan.Run = &selected
+			return plan
 		}
+		plan.wait(due)
+	}
+	switch {
 	case continued != nil:
 		plan.Run = continued
-	case progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
+	case s.planRequests(&plan):
+	case isSelected || progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
 	default:
 		s.planAhead(&plan)
 	}
 	return plan
+}
+
+// continued is the target of the run in progress that is needed for an update that is
+// selected or offered; nil for none. Those that are not needed are canceled.
+func (s State) continued(plan *Plan, selected Target) *Target {
+	var continued *Target
+	for _, run := range s.Runs {
+		switch {
+		case !run.inProgress() || !run.ours() || run.Selection != "":
+		case s.needed(run, selected):
+			continued = &Target{Release: run.Target, Requester: run.Requester}
+		case run.ID != "" && !s.requested(run):
+			plan.Cancel = append(plan.Cancel, run.ID)
+		}
+	}
+	slices.Sort(plan.Cancel)
+	return continued
+}
+
+// wait plans again at that time, if nothing is to be done before.
+func (p *Plan) wait(until time.Time) {
+	if !until.IsZero() && (p.Next.IsZero() || until.Before(p.Next)) {
+		p.Next = until
+	}
+}
+
+// requested reports whether the result of a run in progress is that of a request.
+func (s State) requested(run Run) bool {
+	return slices.ContainsFunc(s.Requests, func(request Request) bool { return request.covered() == run.covered() })
+}
+
+// planRequests plans the request whose run is in progress, or else the first one that is
+// due. It returns false where there is none, and plans when there will be.
+func (s State) planRequests(plan *Plan) bool {
+	for _, request := range s.Requests {
+		if s.running(request) {
+			plan.Run = &request.Target
+			return true
+		}
+	}
+	for _, request := range s.Requests {
+		due := s.requestDue(request)
+		switch {
+		case !request.Until.IsZero() && !due.Before(request.Until):
+		case due.After(s.Now):
+			plan.wait(due)
+		default:
+			plan.Run = &request.Target
+			return true
+		}
+	}
+	return false
+}
+
+// running reports whether a run of the request is in progress.
+func (s State) running(request Request) bool {
+	return slices.ContainsFunc(s.Runs, func(run Run) bool {
+		return run.inProgress() && run.covered() == request.covered() && !s.Now.Before(request.Since)
+	})
+}
+
+// requestDue is when a request is to run; the present time at the earliest.
+func (s State) requestDue(request Request) time.Time {
+	if s.Now.Before(request.Since) {
+		return request.Since
+	}
+	ended := slices.DeleteFunc(s.ended(request.Target), func(run Run) bool { return run.Ended.Before(request.Since) })
+	if len(ended) > 0 && !request.Answered {
+		ended[0].Decision = ""
+	}
+	due := s.again(ended)
+	if due.Before(s.Now) {
+		return s.Now
+	}
+	return due
 }
 
 // needed reports whether the result of a run in progress is needed.
@@ -126,15 +219,14 @@ func (s State) needed(run Run, selected Target) bool {
 
 // planAhead plans the first offered target that is due, or when the first one will be.
 func (s State) planAhead(plan *Plan) {
+	next := plan.Next
 	for _, offered := range Offered(s.ClusterVersion, s.Ahead) {
 		due := s.aheadDue(offered)
 		if !due.After(s.Now) {
-			plan.Run, plan.Delay, plan.Next = &offered, true, time.Time{}
+			plan.Run, plan.Delay, plan.Next = &offered, true, next
 			return
 		}
-		if plan.Next.IsZero() || due.Before(plan.Next) {
-			plan.Next = due
-		}
+		plan.wait(due)
 	}
 }
 
@@ -156,6 +248,12 @@ func (s State) aheadDue(target Target) time.Time {
 // the spec count: it may have selected the target again, or accepted its risks.
 func (s State) selectedDue(target Target) time.Time {
 	ended := slices.DeleteFunc(s.ended(target), func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
+	return s.again(ended)
+}
+
+// again is when a target is to run that has these runs, newest first: while it is not
+// Ready, after a pause that doubles.
+func (s State) again(ended []Run) time.Time {
 	if len(ended) == 0 {
 		return s.Now
 	}
@@ -175,7 +273,7 @@ func (s State) selectedDue(target Target) time.Time {
 func (s State) ended(target Target) []Run {
 	var runs []Run
 	for _, run := range s.Runs {
-		if !run.inProgress() && run.Target.Digest() == target.Digest() {
+		if !run.inProgress() && run.covered() == target.covered() {
 			runs = append(runs, run)
 		}
 	}

@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
+	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
@@ -23,6 +26,10 @@ func (p onCluster) run(ctx context.Context, target Target) (report.Report, error
 	options := p.options
 	options.Requester = target.Requester
 	options.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
+	if object := target.Object; object.Name != "" {
+		options.Images = cmp.Or(object.Images, options.Images)
+		options.Accept = slices.Concat(options.Accept, acceptance.Named("UpdatePreflight "+object.Name, object.Accepted...))
+	}
 	options.OnInterrupt = func(string) runner.Interruption {
 		if errors.Is(context.Cause(ctx), errNotNeeded) {
 			return runner.CleanUp

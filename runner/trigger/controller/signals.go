@@ -73,10 +73,10 @@ func signaled(targets []Target, decided verdicts) []guard.Verdict {
 	targets = targets[:min(len(targets), guard.MaxVerdicts)]
 	stated := make([]guard.Verdict, 0, len(targets))
 	for i, target := range targets {
-		stored, found := decided[target.Digest()]
+		stored, found := decided[target.covered()]
 		verdict := guard.Verdict{Digest: validDigest(target), Version: firstVersion(target.Version, stored.Target.Version), Chosen: i == 0}
 		if found {
-			verdict.Decision, verdict.ValidUntil = string(stored.Verdict.Decision), validUntil(stored)
+			verdict.Decision, verdict.ValidUntil = string(decisionOf(stored)), validUntil(stored)
 		}
 		stated = append(stated, verdict)
 	}

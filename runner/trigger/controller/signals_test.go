@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -13,15 +13,9 @@ import (
 
 	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	managerconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -35,19 +29,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
-	testcluster "github.com/openshift/update-preflight/test/cluster"
 )
-
-// config is that of the API server that the tests of this package share, in turns.
-var config *rest.Config
-
-func TestMain(m *testing.M) {
-	testcluster.Main(m, func(c *testcluster.Cluster) { config = c.Config }, testcluster.ControlPlaneOnly(),
-		testcluster.CRDs("../guard/testdata/prometheusrules.crd.yaml"))
-}
-
-// patience is more than any step of a test takes.
-const patience = 2 * time.Minute
 
 const offered = "4.18.5"
 
@@ -64,6 +46,9 @@ func reached(t *testing.T, offers ...string) *cluster.Cluster {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
+	}
+	if err := c.OpenShift.ConfigV1().ClusterVersions().Delete(t.Context(), "version", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
 	}
 	version, err := c.OpenShift.ConfigV1().ClusterVersions().Create(t.Context(), &configv1.ClusterVersion{
 		ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8"},
@@ -136,45 +121,6 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	}
 }
 
-// lead runs a controller with these signals until the returned function is called, at the
-// latest until the end of the test.
-func lead(t *testing.T, c *cluster.Cluster, signals controller.Signals) (end func()) {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	caches, err := controller.Cache()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := manager.New(config, manager.Options{
-		Scheme: scheme, Cache: caches, Metrics: server.Options{BindAddress: "0"}, Controller: managerconfig.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = controller.Add(m, c, controller.Options{
-		Ahead: controller.MaxAhead, Delay: func() time.Duration { return time.Hour }, Signals: signals,
-		Monitoring: func(context.Context) (*rest.Config, error) { return nil, errors.New("no run reads the monitoring") },
-		Logger:     slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Start(ctx) }()
-	end = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(end)
-	return end
-}
-
 // real are the signals of the controller, as a leader makes them.
 func real(t *testing.T, c *cluster.Cluster, signals ...string) controller.Signals {
 	t.Helper()
@@ -242,7 +188,7 @@ func awaitStated(t *testing.T, c *cluster.Cluster, want string) {
 // has ended. The next leader, without the switches, removes them.
 func TestSignalsFollowTheRecords(t *testing.T) {
 	c := reached(t, offered)
-	end := lead(t, c, real(t, c, "alert", "clusterOperator", "admission=Deny"))
+	end := lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "alert", "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=3 err=<nil>")
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	awaitStated(t, c, "upgradeable=False verdict=Blocked on=3 err=<nil>")
@@ -253,10 +199,10 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 		t.Errorf("without the controller, the signals state %s", got)
 	}
 	decide(t, c, offered, verdict.Blocked, time.Hour)
-	end = lead(t, c, real(t, c, "clusterOperator"))
+	end = lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "clusterOperator")})
 	awaitStated(t, c, "upgradeable=False verdict=none on=1 err=<nil>")
 	end()
-	lead(t, c, real(t, c))
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c)})
 	awaitStated(t, c, "upgradeable=off verdict=none on=0 err=<nil>")
 }
 
@@ -264,7 +210,7 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 func TestSignalsExpire(t *testing.T) {
 	c := reached(t, offered)
 	decide(t, c, offered, verdict.Ready, 5*time.Second)
-	lead(t, c, real(t, c, "clusterOperator", "admission=Deny"))
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=2 err=<nil>")
 }
 
@@ -296,7 +242,7 @@ func (s *states) all() []guard.State {
 func TestSignalsAreRetried(t *testing.T) {
 	c := reached(t, offered)
 	signals := &states{failures: 2}
-	lead(t, c, signals)
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
 	await(t, "the signals are applied a third time", func(context.Context) bool { return len(signals.all()) > 2 })
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	await(t, "another verdict is applied", func(context.Context) bool {
@@ -314,7 +260,7 @@ func TestManyOffers(t *testing.T) {
 	}
 	c := reached(t, offers...)
 	signals := &states{}
-	lead(t, c, signals)
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: signals})
 	await(t, "the signals are applied", func(context.Context) bool { return len(signals.all()) > 0 })
 	state := signals.all()[0]
 	if len(state.Verdicts) != controller.MaxAhead || !state.Verdicts[0].Chosen || state.Verdicts[0].Version != "4.599.0" {

@@ -7,8 +7,10 @@ import (
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -18,9 +20,29 @@ const MaxAhead = 10
 // Target is a release whose preflight is to run, and the reason.
 type Target struct {
 	update.Release
-	// Requester is record.BySelection or record.Ahead.
+	// Requester is record.ByUser for the request of an administrator.
 	Requester record.Requester
+	// Selection states what the run covers, as runner.Options.Selection does; empty for
+	// that of the controller.
+	Selection string
+	// Object is the UpdatePreflight of a request; zero for others.
+	Object Object
 }
+
+// Object is what a run depends on of the UpdatePreflight that requests it.
+type Object struct {
+	UID  types.UID
+	Name string
+	// Accepted are the names of the accepted findings.
+	Accepted []string
+	// Images is the mode of the images; empty for that of the controller.
+	Images image.Mode
+}
+
+// covered is what a run covers: a release, and a selection.
+type covered struct{ digest, selection string }
+
+func (t Target) covered() covered { return covered{t.Digest(), t.Selection} }
 
 // Selected is the update that spec.desiredUpdate selects and CVO has not accepted:
 // its image, or that of the available or conditional update with its version, differs

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -29,13 +30,18 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
 // name is that of the one ClusterVersion.
 const name = "version"
 
-// controllerName is the name of the controller in logs and metrics.
-const controllerName = "preflight"
+// controllerName is the name of the controller in logs and metrics, recorderName that of
+// the controller in events.
+const (
+	controllerName = "preflight"
+	recorderName   = "update-preflight"
+)
 
 // The annotations of a node by which the machine-config operator requests a drain and
 // reports that it was done.
@@ -95,11 +101,23 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(runner.RunNeeds(image.Manifests)).And(runner.CancelNeeds())
+	return watched.And(objectNeeds()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
 }
 
-// watch has each event that may change the plan reconcile the one request.
-func watch(m manager.Manager, c *controller) error {
+// objectNeeds are the permissions for UpdatePreflights, and for their events, which are
+// in the namespace of events about objects without a namespace.
+func objectNeeds() access.Needs {
+	object := access.Request{Group: v1alpha1.Group, Resource: v1alpha1.Resource}
+	status := access.Request{Group: v1alpha1.Group, Resource: v1alpha1.Resource, Subresource: "status"}
+	recorded := access.Request{Group: "events.k8s.io", Resource: "events", Namespace: metav1.NamespaceDefault}
+	return access.Needs{Required: slices.Concat(
+		access.Verbs(object, "list", "watch", "create", "patch", "delete"), access.Verbs(status, "patch"), access.Verbs(recorded, "create", "patch"),
+	)}
+}
+
+// watch has each event that may change the plan reconcile the one request. Those of
+// UpdatePreflights are watched later, when the API server serves them.
+func watch(m manager.Manager, c *controller) (runtimecontroller.Controller, error) {
 	// All metadata but the annotations about drains is trimmed.
 	drains := predicate.TypedAnnotationChangedPredicate[*metav1.PartialObjectMetadata]{}
 	phases := predicate.TypedLabelChangedPredicate[*metav1.PartialObjectMetadata]{}
@@ -116,7 +134,7 @@ func watch(m manager.Manager, c *controller) error {
 		WatchesRawSource(source.Kind(caches, nodes(), plan[*metav1.PartialObjectMetadata](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
 		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(c.conductor.ended))).
-		Complete(c)
+		Build(c)
 }
 
 // request is the one request: everything is planned together.

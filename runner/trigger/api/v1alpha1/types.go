@@ -1,0 +1,301 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// UpdatePreflight is the preflight of one update of this cluster.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target.version`
+// +kubebuilder:printcolumn:name="Decision",type=string,JSONPath=`.status.decision`
+// +kubebuilder:printcolumn:name="Blocking",type=string,JSONPath=`.status.blocking`
+// +kubebuilder:printcolumn:name="Valid Until",type=string,JSONPath=`.status.validUntil`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name has at most 63 characters"
+type UpdatePreflight struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec UpdatePreflightSpec `json:"spec"`
+	// +optional
+	Status UpdatePreflightStatus `json:"status,omitempty"`
+}
+
+// UpdatePreflightList is a list of UpdatePreflights.
+//
+// +kubebuilder:object:root=true
+type UpdatePreflightList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []UpdatePreflight `json:"items"`
+}
+
+// UpdatePreflightSpec is the request of a preflight.
+type UpdatePreflightSpec struct {
+	// target selects the release. It is immutable: another release is another object.
+	//
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the target is immutable: create another UpdatePreflight"
+	Target Target `json:"target"`
+	// when is the time of the preflight. Without it, the preflight runs at once.
+	//
+	// +optional
+	When *When `json:"when,omitempty"`
+	// acceptedFindings are the names of the findings that do not block this update. A name
+	// begins with a capital letter, and has only letters, digits, dots and dashes. Gates and
+	// findings about the trust in the release cannot be accepted.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9.-]*$`
+	AcceptedFindings []string `json:"acceptedFindings,omitempty"`
+	// images is how thoroughly the images of the release are checked: check reads their
+	// manifests, check-blobs their layers too; pull has nodes pull the images of the checks,
+	// pull-all all images; off checks none.
+	//
+	// +optional
+	// +default="check"
+	// +kubebuilder:validation:Enum=check;check-blobs;pull;pull-all;off
+	Images string `json:"images,omitempty"`
+}
+
+// Target selects a release. Exactly one field is set.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.version), has(self.image), has(self.latest)].exists_one(set, set)",message="set exactly one of version, image and latest"
+type Target struct {
+	// version is that of an available or a conditional update of ClusterVersion.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
+	Version string `json:"version,omitempty"`
+	// image is a pull spec by digest.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9.:/_-]*@sha256:[0-9a-f]{64}$`
+	Image string `json:"image,omitempty"`
+	// latest selects the newest available update at each time; it is true where it is set.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self",message="latest is true where it is set"
+	Latest bool `json:"latest,omitempty"`
+}
+
+// When is the time of a preflight.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.at), has(self.window)].exists_one(set, set)",message="set exactly one of at and window"
+type When struct {
+	// at is the time from which the preflight runs.
+	//
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
+	// window is the time in which the preflight starts.
+	//
+	// +optional
+	Window *Window `json:"window,omitempty"`
+}
+
+// WindowMode is how long a window without an end is open.
+type WindowMode string
+
+// The modes of a window are the two readings of upgradeAt of the managed upgrade operator.
+const (
+	// Document is the reading of its documentation: the window is open for 30 minutes.
+	Document WindowMode = "Document"
+	// Operator is the reading of its code: the window has no end.
+	Operator WindowMode = "Operator"
+)
+
+// Window is a time in which a preflight starts. A run that has started in it may end later.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.end) || self.end > self.start",message="end must be after start"
+// +kubebuilder:validation:XValidation:rule="!has(self.end) || self.mode == 'Document'",message="a window of mode Operator has no end"
+type Window struct {
+	// +required
+	Start metav1.Time `json:"start"`
+	// end excludes itself. Without it, the mode decides.
+	//
+	// +optional
+	End *metav1.Time `json:"end,omitempty"`
+	// mode is how long a window without an end is open: Document for 30 minutes, Operator
+	// without limit.
+	//
+	// +optional
+	// +default="Document"
+	// +kubebuilder:validation:Enum=Document;Operator
+	Mode WindowMode `json:"mode,omitempty"`
+}
+
+// Phase is the progress of an UpdatePreflight.
+type Phase string
+
+// The phases.
+const (
+	// New means that the target is not known yet.
+	New Phase = "New"
+	// Pending means that the preflight has not started.
+	Pending Phase = "Pending"
+	// Checking means that a run is in progress.
+	Checking Phase = "Checking"
+	// Ready, Blocked and Undecided are the decisions of a valid verdict.
+	Ready     Phase = "Ready"
+	Blocked   Phase = "Blocked"
+	Undecided Phase = "Undecided"
+	// Expired means that the verdict is no longer valid, or that the window has closed
+	// without one.
+	Expired Phase = "Expired"
+)
+
+// The types of the conditions. Reconciling and Stalled are those of kstatus, by which
+// GitOps tools show progress and health.
+const (
+	// ConditionReady is True exactly while a valid verdict is Ready, False while it is
+	// Blocked or Undecided, and Unknown without a valid verdict.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True in the phases New, Pending and Checking.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True in the phases Blocked, Undecided and Expired: the verdict
+	// does not become Ready without a change.
+	ConditionStalled = "Stalled"
+)
+
+// The limits of a status.
+const (
+	// MaxNames bounds each list of names.
+	MaxNames = 16
+	// MaxHistory bounds the history.
+	MaxHistory = 10
+)
+
+// UpdatePreflightStatus is a projection of the recorded runs.
+type UpdatePreflightStatus struct {
+	// observedGeneration is metadata.generation of the spec that the status is of.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// +optional
+	// +kubebuilder:validation:Enum=New;Pending;Checking;Ready;Blocked;Undecided;Expired
+	Phase Phase `json:"phase,omitempty"`
+	// target is the release that spec.target selects.
+	//
+	// +optional
+	Target *Release `json:"target,omitempty"`
+	// run is the ID of the run in progress, or else of the run with the valid verdict.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Run string `json:"run,omitempty"`
+	// decision is that of the valid verdict; empty without one.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=Ready;Blocked;Undecided
+	Decision string `json:"decision,omitempty"`
+	// blocking names the findings that block, sorted. blockingOmitted is how many more
+	// there are.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	Blocking []string `json:"blocking,omitempty"`
+	// +optional
+	BlockingOmitted int32 `json:"blockingOmitted,omitempty"`
+	// undecided names the findings that are inconclusive, sorted. undecidedOmitted is how
+	// many more there are.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	Undecided []string `json:"undecided,omitempty"`
+	// +optional
+	UndecidedOmitted int32 `json:"undecidedOmitted,omitempty"`
+	// accepted names the findings that were accepted, sorted. acceptedOmitted is how many
+	// more there are.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	Accepted []string `json:"accepted,omitempty"`
+	// +optional
+	AcceptedOmitted int32 `json:"acceptedOmitted,omitempty"`
+	// validUntil is the end of the validity of the verdict, unless the cluster changes
+	// before.
+	//
+	// +optional
+	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
+	// conditions are Ready, Reconciling and Stalled.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// history has the last verdict of each release that the target has selected, the
+	// newest first.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=image
+	// +kubebuilder:validation:MaxItems=10
+	History []Verdict `json:"history,omitempty"`
+}
+
+// Release is a release image.
+type Release struct {
+	// version is empty where only the image is known.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Version string `json:"version,omitempty"`
+	// image is the pull spec by digest.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
+	Image string `json:"image"`
+}
+
+// Verdict is the verdict of a run that has ended.
+type Verdict struct {
+	Release `json:",inline"`
+
+	// run is the ID of the run.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Run string `json:"run"`
+	// +required
+	// +kubebuilder:validation:Enum=Ready;Blocked;Undecided
+	Decision string `json:"decision"`
+	// completionTime is the end of the run.
+	//
+	// +required
+	CompletionTime metav1.Time `json:"completionTime"`
+}
+
+// Requester is the role that creates an UpdatePreflight.
+type Requester string
+
+// LabelRequester is the label with the Requester. An object without it, or with another
+// value, is that of an administrator.
+const LabelRequester = Group + "/requester"
+
+// The requesters by which the controller labels its own objects, which it deletes when
+// their release is neither selected nor offered.
+const (
+	BySelection Requester = "selected"
+	Ahead       Requester = "ahead"
+)
+
+// Owned reports whether the controller creates and deletes the object.
+func (p *UpdatePreflight) Owned() bool {
+	requester := Requester(p.Labels[LabelRequester])
+	return requester == BySelection || requester == Ahead
+}

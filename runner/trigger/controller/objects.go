@@ -1,0 +1,202 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/projection"
+)
+
+// definition is the name of the CustomResourceDefinition of UpdatePreflights.
+const definition = v1alpha1.Resource + "." + v1alpha1.Group
+
+// listTimeout bounds the first list of the UpdatePreflights, which fails while the API
+// server does not serve them.
+const listTimeout = 10 * time.Second
+
+// objects are the UpdatePreflights. Only Reconcile uses them, which is not called
+// concurrently.
+type objects struct {
+	cache    cache.Cache
+	writer   client.Client
+	recorder events.EventRecorder
+	logger   *slog.Logger
+	// watch has each event of a source reconcile.
+	watch func(source.Source) error
+	// watched is true while the objects are watched, and missing while it is known that
+	// the CustomResourceDefinition does not exist.
+	watched, missing bool
+	// last are the objects of the last list.
+	last []v1alpha1.UpdatePreflight
+}
+
+// list returns the objects that are not being deleted, or those of the last list with an
+// error. It returns none where the CustomResourceDefinition does not exist: its creation
+// reconciles.
+func (o *objects) list(ctx context.Context) ([]v1alpha1.UpdatePreflight, error) {
+	defined := definitions()
+	err := o.cache.Get(ctx, client.ObjectKey{Name: definition}, defined)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !defined.DeletionTimestamp.IsZero():
+		return nil, o.unwatch(ctx)
+	case err != nil:
+		return o.last, fmt.Errorf("could not read CustomResourceDefinition %q: %w", definition, err)
+	}
+	if err := o.read(ctx); err != nil {
+		return o.last, err
+	}
+	return o.last, o.startWatch()
+}
+
+// read sets last.
+func (o *objects) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var all v1alpha1.UpdatePreflightList
+	if err := o.cache.List(ctx, &all); err != nil {
+		return fmt.Errorf("could not list the UpdatePreflights: %w", err)
+	}
+	o.last = slices.DeleteFunc(all.Items, func(object v1alpha1.UpdatePreflight) bool { return !object.DeletionTimestamp.IsZero() })
+	if len(o.last) > MaxObjects {
+		o.logger.Warn("there are too many UpdatePreflights: the newest have no status", "number", len(o.last), "limit", MaxObjects)
+	}
+	return nil
+}
+
+// startWatch has each change of a spec or a label reconcile.
+func (o *objects) startWatch() error {
+	if o.watched {
+		return nil
+	}
+	changed := predicate.Or(
+		predicate.TypedGenerationChangedPredicate[*v1alpha1.UpdatePreflight]{}, predicate.TypedLabelChangedPredicate[*v1alpha1.UpdatePreflight]{})
+	if err := o.watch(source.Kind(o.cache, &v1alpha1.UpdatePreflight{}, plan[*v1alpha1.UpdatePreflight](), changed)); err != nil {
+		return fmt.Errorf("could not watch the UpdatePreflights: %w", err)
+	}
+	o.watched, o.missing = true, false
+	o.logger.Info("watching the UpdatePreflights")
+	return nil
+}
+
+// unwatch ends the watch of objects that no longer exist.
+func (o *objects) unwatch(ctx context.Context) error {
+	if !o.missing {
+		o.logger.Warn("CustomResourceDefinition does not exist: the controller runs without UpdatePreflights until it is created", "name", definition)
+	}
+	o.missing = true
+	if !o.watched {
+		return nil
+	}
+	o.watched, o.last = false, nil
+	return o.cache.RemoveInformer(ctx, &v1alpha1.UpdatePreflight{})
+}
+
+// change makes the controller's own objects those of its targets.
+func (o *objects) change(ctx context.Context, changes Changes) error {
+	var failed []error
+	for i := range changes.Create {
+		object := &changes.Create[i]
+		if err := o.writer.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			failed = append(failed, fmt.Errorf("could not create UpdatePreflight %q: %w", object.Name, err))
+		}
+	}
+	for i := range changes.Relabel {
+		object := &changes.Relabel[i]
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, v1alpha1.LabelRequester, object.Labels[v1alpha1.LabelRequester])
+		if err := o.writer.Patch(ctx, object, client.RawPatch("application/merge-patch+json", patch)); client.IgnoreNotFound(err) != nil {
+			failed = append(failed, fmt.Errorf("could not label UpdatePreflight %q: %w", object.Name, err))
+		}
+	}
+	for i := range changes.Delete {
+		object := &changes.Delete[i]
+		if err := o.writer.Delete(ctx, object, client.Preconditions{UID: &object.UID}); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			failed = append(failed, fmt.Errorf("could not delete UpdatePreflight %q: %w", object.Name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// project writes the status of each subject that differs, and an event for each change of
+// its decision. It returns when a status changes by itself; zero for never.
+func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts) (time.Time, error) {
+	var next Plan
+	var failed []error
+	for _, subject := range subjects {
+		status := projection.Status(subject.Object, observation(subject, state, decided))
+		next.wait(projection.Next(subject.Object, status, state.Now))
+		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
+			continue
+		}
+		changed := subject.Object.DeepCopy()
+		changed.Status = status
+		err := o.writer.Status().Patch(ctx, changed, client.MergeFrom(subject.Object))
+		switch {
+		case err == nil:
+			o.announce(subject.Object, status)
+		case !apierrors.IsNotFound(err):
+			failed = append(failed, fmt.Errorf("could not write the status of UpdatePreflight %q: %w", changed.Name, err))
+		}
+	}
+	return next.Next, errors.Join(failed...)
+}
+
+// observation is what the status of a subject depends on.
+func observation(subject Subject, state State, decided verdicts) projection.Observation {
+	o := projection.Observation{Now: state.Now, Target: subject.Target.Release, Unknown: subject.Unknown, Waiting: subject.Waiting}
+	if subject.Unknown != "" {
+		return o
+	}
+	of := subject.Target.covered()
+	for _, run := range state.Runs {
+		if run.inProgress() && run.covered() == of && (o.Running == nil || o.Running.ID == "") {
+			o.Running = &projection.Run{ID: run.ID}
+		}
+	}
+	if last, found := decided[of]; found {
+		o.Verdict = &last
+	}
+	return o
+}
+
+// announce records an event for a status with another decision than before.
+func (o *objects) announce(before *v1alpha1.UpdatePreflight, status v1alpha1.UpdatePreflightStatus) {
+	if before.Status.Decision == status.Decision {
+		return
+	}
+	kind, reason := corev1.EventTypeWarning, status.Decision
+	switch status.Decision {
+	case string(v1alpha1.Ready):
+		kind = corev1.EventTypeNormal
+	case "":
+		reason = "VerdictEnded"
+	}
+	message := ""
+	for _, condition := range status.Conditions {
+		if condition.Type == v1alpha1.ConditionReady {
+			message = condition.Message
+		}
+	}
+	o.recorder.Eventf(about(before), nil, kind, reason, "Preflight", "%s", message)
+}
+
+// about is the object with its kind, which cached objects lack.
+func about(object *v1alpha1.UpdatePreflight) *v1alpha1.UpdatePreflight {
+	named := &v1alpha1.UpdatePreflight{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}
+	named.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
+	return named
+}

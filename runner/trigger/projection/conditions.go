@@ -1,0 +1,135 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+)
+
+// The reasons of the conditions, beside the phases.
+const (
+	reasonTargetUnknown = "TargetUnknown"
+	reasonNotStarted    = "NotStarted"
+	reasonWaiting       = "Waiting"
+	reasonTooEarly      = "TooEarly"
+	reasonNoVerdict     = "NoVerdict"
+)
+
+const (
+	maxCauses  = 5
+	maxMessage = 1024
+)
+
+// conditions are those of a status whose phase and verdict are set. They keep the times of
+// the previous ones that have the same status.
+func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Condition {
+	conditions := slices.Clone(p.object.Status.Conditions)
+	conditions = slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
+		return c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled
+	})
+	reason, message := p.words(status)
+	for _, condition := range []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: ready(status)},
+		{Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking)},
+		{Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired)},
+	} {
+		condition.Reason, condition.Message = reason, message
+		condition.ObservedGeneration = p.object.Generation
+		condition.LastTransitionTime = metav1.Time{Time: p.Now.Truncate(1e9)}
+		meta.SetStatusCondition(&conditions, condition)
+	}
+	return conditions
+}
+
+// ready is the status of the condition Ready: before the time of the request, no verdict
+// counts.
+func ready(status v1alpha1.UpdatePreflightStatus) metav1.ConditionStatus {
+	switch status.Decision {
+	case "":
+		return metav1.ConditionUnknown
+	case string(verdict.Ready):
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+func truth(phase v1alpha1.Phase, phases ...v1alpha1.Phase) metav1.ConditionStatus {
+	if slices.Contains(phases, phase) {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// words are the reason and the message of a status.
+func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message string) {
+	reason, message = string(status.Phase), ""
+	switch status.Phase {
+	case v1alpha1.New:
+		reason, message = reasonTargetUnknown, p.Unknown
+	case v1alpha1.Pending:
+		reason, message = p.pending()
+	case v1alpha1.Checking:
+		message = "a run is in progress"
+		if status.Decision != "" {
+			message += "; the last verdict is " + status.Decision
+		}
+	case v1alpha1.Ready, v1alpha1.Blocked, v1alpha1.Undecided:
+		message = verdictMessage(status)
+	case v1alpha1.Expired:
+		message = p.ended
+		if message == "" {
+			reason, message = reasonNoVerdict, "the window has closed, and no run has a verdict"
+		}
+	}
+	return reason, words.Line(message, maxMessage)
+}
+
+func (p projected) pending() (reason, message string) {
+	switch {
+	case p.Now.Before(p.opens):
+		return reasonTooEarly, "the preflight does not start before " + p.opens.UTC().Format("2006-01-02T15:04:05Z")
+	case p.Waiting != "":
+		return reasonWaiting, p.Waiting
+	case p.ended != "":
+		return reasonNotStarted, p.ended + "; another run follows"
+	}
+	return reasonNotStarted, "no run has a verdict yet"
+}
+
+// verdictMessage describes a valid verdict.
+func verdictMessage(status v1alpha1.UpdatePreflightStatus) string {
+	command := "See: oc preflight status " + status.Run
+	switch status.Phase {
+	case v1alpha1.Blocked:
+		return fmt.Sprintf("%s. %s", listed("blocked by", status.Blocking, status.BlockingOmitted), command)
+	case v1alpha1.Undecided:
+		return fmt.Sprintf("%s. %s", listed("inconclusive:", status.Undecided, status.UndecidedOmitted), command)
+	case v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking, v1alpha1.Ready, v1alpha1.Expired:
+	}
+	if len(status.Accepted) > 0 {
+		return listed("no finding blocks; accepted:", status.Accepted, status.AcceptedOmitted)
+	}
+	return "no finding blocks"
+}
+
+func listed(what string, names []string, omitted int32) string {
+	if len(names) == 0 {
+		return what + " missing results" // fewer checks reported than were expected
+	}
+	return what + " " + words.ListOf(names[:min(len(names), maxCauses)], len(names)+int(omitted))
+}
+
+// bounded returns the first names in order, and how many it omits.
+func bounded(names []string) (kept []string, omitted int32) {
+	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, name := range sorted[:min(len(sorted), v1alpha1.MaxNames)] {
+		kept = append(kept, words.Cut(name, maxName))
+	}
+	return kept, int32(len(sorted) - len(kept)) //nolint:gosec // a report has far fewer names
+}

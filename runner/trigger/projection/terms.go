@@ -1,0 +1,44 @@
+package projection
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+)
+
+// Answers reports whether a verdict is what a run with the accepted findings of the object
+// decides. A forced verdict answers no object.
+func Answers(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
+	return terms(decided, object) == ""
+}
+
+// terms is why a verdict does not answer the object; empty where it does. An object of the
+// controller accepts what its runs and those of the command line accepted.
+func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
+	if decided.Verdict.Forced {
+		return "its verdict was forced"
+	}
+	if object.Owned() {
+		return ""
+	}
+	for _, found := range decided.Findings {
+		accepted := slices.Contains(object.Spec.AcceptedFindings, found.Name)
+		switch {
+		case acceptedElsewhere(found) && !accepted:
+			return fmt.Sprintf("its verdict accepts %s, which spec.acceptedFindings does not", found.Name)
+		case accepted && found.Open() && found.Source.Acceptable():
+			return fmt.Sprintf("its verdict does not accept %s, which spec.acceptedFindings does", found.Name)
+		}
+	}
+	return ""
+}
+
+// acceptedElsewhere reports whether a finding was accepted by the request of a run:
+// acceptances of ClusterVersion are those of every run.
+func acceptedElsewhere(found finding.Finding) bool {
+	return found.Bypass != nil && found.Bypass.By == finding.ByAcceptedRisk && found.Bypass.Detail != acceptance.Origin
+}
