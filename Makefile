@@ -5,6 +5,10 @@ BIN         := bin
 CLUSTER_DIR ?= .cluster
 # The vulnerability database of the Go project, or a copy of it: file:///DIRECTORY.
 VULNDB      ?= https://vuln.go.dev
+# The switches that "make controller-demo" also shows: cluster-operator,admission-deny.
+SWITCHES    :=
+# Where "make image" pushes to.
+REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
 GET         :=
 
@@ -61,6 +65,14 @@ build: ## build oc-preflight
 .PHONY: demo
 demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready (KEEP=dir keeps the cluster, and its Prometheus until Ctrl-C)
 	@$(BIN)/demo --keep "$(KEEP)"
+
+.PHONY: controller-demo
+controller-demo: demo-tools ## install the controller on a real cluster: an offered update is Blocked, its remedies, Ready
+	@$(BIN)/controller-demo --switches "$(SWITCHES)"
+
+.PHONY: image
+image: ## build the image of the controller and push it to REGISTRY (host:port), without a container engine
+	@go run ./test/build/image -registry "$(REGISTRY)"
 
 .PHONY: bench
 bench: tools ## measure time to verdict against kubectl, up to 5 000 checks; the cost of verifying and reading a release; the cost of 500 targets

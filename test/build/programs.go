@@ -51,8 +51,8 @@ func Demo(root string) ([]Step, error) {
 		Packages: []string{"github.com/prometheus/prometheus/cmd/prometheus"},
 		Tags:     []string{"remove_all_sd"},
 	}, {
-		Name: "oc-preflight and the demo", Dir: ".", About: 20 * time.Second,
-		Packages: []string{"./cmd/oc-preflight", "./test/cluster/pause", "./test/story/demo"},
+		Name: "oc-preflight and the demos", Dir: ".", About: 20 * time.Second,
+		Packages: []string{"./cmd/oc-preflight", "./test/cluster/pause", "./test/story/demo", "./test/story/controller-demo"},
 	}}, nil
 }
 

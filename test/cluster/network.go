@@ -100,6 +100,30 @@ table ip TABLE {
 }
 `
 
+// Expose has the pods and this machine reach a server on the loopback interface of this
+// machine, given as host:port, and returns the host:port of it for both. It ends with the
+// cluster. A cluster without a node, and one of another process, is an error.
+func (c *Cluster) Expose(ctx context.Context, server string) (string, error) {
+	address, err := netip.ParseAddrPort(server)
+	if err != nil || !address.Addr().IsLoopback() {
+		return "", fmt.Errorf("%q is not the address and port of a server on the loopback interface", server)
+	}
+	if c.claim == nil {
+		return "", fmt.Errorf("%q cannot be exposed: this process has started no node", server)
+	}
+	exposed := netip.AddrPortFrom(c.claim.subnets().gateway(), address.Port())
+	rules := strings.NewReplacer(
+		"TABLE", c.claim.name(), "BRIDGE", c.claim.bridge(), "GATEWAY", exposed.Addr().String(),
+		"PORT", portOf(server), "SERVER", server,
+	).Replace(exposing)
+	return exposed.String(), execute(ctx, rules, "nft", "-f", "-")
+}
+
+const exposing = `
+add rule ip TABLE pods iifname "BRIDGE" ip daddr GATEWAY tcp dport PORT dnat to SERVER
+add rule ip TABLE host ip daddr GATEWAY tcp dport PORT dnat to SERVER
+`
+
 // disconnect removes everything that connect and the CNI plugins have created.
 func disconnect(ctx context.Context, c *claim) error {
 	if err := removeLinks(ctx, c.bridge()); err != nil {

@@ -121,7 +121,8 @@ func readManifests(directory string) (map[string]string, error) {
 	return manifests, nil
 }
 
-// state returns the state of the cluster. The signature is in a store on disk.
+// state returns the state of the cluster. The signature is in the cluster, as in one that
+// is disconnected, and in a store on disk.
 func state(pullSpec string, signer *release.Signer, directory string) (openshift.State, error) {
 	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+To+"-x86_64")
 	if err != nil {
@@ -142,6 +143,7 @@ func state(pullSpec string, signer *release.Signer, directory string) (openshift
 		Available:  map[string]string{To: pullSpec},
 		Keys:       map[string][]byte{"verifier-public-key-story": key},
 		Stores:     map[string]string{"store-story": "file://" + signatures},
+		Signatures: store,
 		Gates:      map[string]string{Gate: gateText},
 		Acks:       map[string]string{},
 		Namespaces: namespaces(),

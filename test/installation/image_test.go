@@ -1,0 +1,22 @@
+package installation_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/test/installation"
+)
+
+// The image of the tests has the program where the Dockerfile has it.
+func TestImageIsThatOfTheDockerfile(t *testing.T) {
+	text, err := os.ReadFile(root + "/Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`ENTRYPOINT ["` + installation.Program + `"]`, "USER 65532", "./cmd/preflight-controller\n", "CGO_ENABLED=0 go build -trimpath -ldflags='-s -w'"} {
+		if !strings.Contains(string(text), line) {
+			t.Errorf("the Dockerfile does not have %q", line)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package installation_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/installation"
+	"github.com/openshift/update-preflight/test/zoo"
+)
+
+// patience is more than any step of a test takes.
+const patience = 3 * time.Minute
+
+// The API server accepts every object, restricted pod security admits the pod, and the one
+// command of the uninstallation leaves nothing, of the switches either.
+func TestInstallAndUninstall(t *testing.T) {
+	house.Offer(t, map[string]string{}) // the namespaces of OpenShift
+	for name, tc := range map[string]struct {
+		reason, directory, uninstall string
+		switches                     []*guard.Switch
+	}{
+		"OpenShift": {
+			reason: "all objects", directory: "manifests", uninstall: "manifests/uninstall.yaml", switches: switches(t),
+		},
+		"Kubernetes": {
+			reason: "without monitoring", directory: "manifests/kubernetes", uninstall: "manifests/kubernetes/uninstall.yaml", switches: switches(t)[1:],
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := inventory(t)
+			applied := house.Kubectl(t, "apply", "-k", filepath.Join(root, tc.directory))
+			if strings.Contains(applied, "Warning") {
+				t.Errorf("%s: the API server warns:\n%s", tc.reason, applied)
+			}
+			house.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=60s")
+			for _, each := range tc.switches {
+				if err := each.Apply(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			house.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))
+			if diff := cmp.Diff(before, inventory(t)); diff != "" {
+				t.Errorf("%s: objects (-before, +after):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// switches are all switches, that of the alerts first.
+func switches(t *testing.T) []*guard.Switch {
+	t.Helper()
+	client, err := dynamic.NewForConfig(local.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admission, err := guard.Admission(client, guard.Deny, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*guard.Switch{guard.Alert(client), guard.ClusterOperator(client, "0.0.1", time.Now), admission}
+}
+
+// inventory names all objects of the cluster but those that come and go by themselves.
+func inventory(t *testing.T) []string {
+	t.Helper()
+	found, err := discovery.NewDiscoveryClientForConfigOrDie(local.Config).ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(local.Config)
+	config.WarningHandlerWithContext = rest.NoWarnings{} // about Endpoints
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, list := range found {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			passing := slices.Contains([]string{"events", "leases", "componentstatuses"}, resource.Name)
+			if passing || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
+				continue
+			}
+			objects, err := client.Resource(group.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("list %s: %v", resource.Name, err)
+			}
+			for _, object := range objects.Items {
+				all = append(all, strings.Join([]string{group.Group, resource.Name, object.Namespace, object.Name}, "/"))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The controller runs a release ahead in its pod, with its ServiceAccount and no other
+// permission. After the uninstallation its records remain, and the further commands of the
+// README delete them.
+func TestControllerInPod(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	image, err := house.Push(ctx, zoo.To, map[string]zoo.Animal{"pass": {Ending: "pass"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := installation.ConnectRegistry(ctx, local); err != nil {
+		t.Fatal(err)
+	}
+	controller, err := installation.PushImage(ctx, &house.Binaries, local.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	overlay := installation.Overlay{Image: controller, Args: []string{"--ahead-delay=0s", "--prometheus=" + monitoring}}
+	if err := overlay.Write(root, directory); err != nil {
+		t.Fatal(err)
+	}
+	house.Offer(t, map[string]string{zoo.To: image}, zoo.Namespace)
+	before := inventory(t)
+	house.Kubectl(t, "apply", "-k", directory)
+	house.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=2m")
+	run, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead)
+	log := house.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	if run.Decision != guard.Ready {
+		t.Errorf("the decision is %s, want %s", run.Decision, guard.Ready)
+	}
+	if strings.Contains(log, "forbidden") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("the log of the controller has errors:\n%s", log)
+	}
+	house.ExpectNothingLeft(t)
+	house.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, "manifests/kubernetes/uninstall.yaml"))
+	if _, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead); err != nil {
+		t.Errorf("the record is deleted with the controller: %v", err)
+	}
+	house.Kubectl(t, "delete", "configmaps,leases", "-n", record.Namespace, "-l", record.Label)
+	house.Kubectl(t, "delete", "secret", "-n", record.Namespace, record.KeySecret)
+	if diff := cmp.Diff(before, inventory(t)); diff != "" {
+		t.Errorf("objects (-before, +after):\n%s", diff)
+	}
+}
+
+// The demo is what an administrator tries first.
+func TestControllerDemo(t *testing.T) {
+	demo := exec.CommandContext(t.Context(), "go", "run", "./test/story/controller-demo")
+	demo.Dir, demo.Env = root, os.Environ()
+	out, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"Verdict: Blocked", "kubectl apply -k", "Verdict: Ready", "kubectl delete --ignore-not-found -f"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the demo does not show %q:\n%s", want, out)
+		}
+	}
+}

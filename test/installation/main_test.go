@@ -1,0 +1,64 @@
+package installation_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/test/cluster"
+	"github.com/openshift/update-preflight/test/prometheus"
+	"github.com/openshift/update-preflight/test/zoo"
+)
+
+const (
+	root      = "../.."
+	namespace = "openshift-update-preflight"
+)
+
+// house makes the releases for the cluster of the tests, and monitoring is the URL of its
+// Prometheus for pods.
+var (
+	local      *cluster.Cluster
+	house      *zoo.Zoo
+	monitoring string
+)
+
+func TestMain(m *testing.M) {
+	cluster.Main(m, func(c *cluster.Cluster) {
+		local, house = c, zoo.At(c)
+		if err := prepare(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}, cluster.CRDs("testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"))
+}
+
+// prepare starts a Prometheus, and creates what every OpenShift cluster has.
+func prepare(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(local.Config)
+	if err != nil {
+		return err
+	}
+	_, err = client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "openshift-user-critical"}, Value: 1_000_000_000,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	files, err := os.MkdirTemp(local.Dir, "prometheus-")
+	if err != nil {
+		return err
+	}
+	started, err := prometheus.Start(ctx, files)
+	if err != nil {
+		return err
+	}
+	exposed, err := local.Expose(ctx, strings.TrimPrefix(started.URL, "http://"))
+	monitoring = "http://" + exposed
+	return err
+}
