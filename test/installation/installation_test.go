@@ -50,7 +50,7 @@ func TestInstallAndUninstall(t *testing.T) {
 			}
 			house.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=60s")
 			for _, each := range tc.switches {
-				if err := each.Apply(t.Context(), nil); err != nil {
+				if err := each.Apply(t.Context(), guard.State{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,10 +9,11 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
-// needs are the permissions of the program: those of the controller, and those to hold the
-// Lease of the leader and to report who does as Events.
+// needs are the permissions of the program: those of the controller and of every switch, and
+// those to hold the Lease of the leader and to report who does as Events.
 func needs() access.Needs {
 	lease := access.Request{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace}
 	named := lease
@@ -22,7 +23,8 @@ func needs() access.Needs {
 		event := access.Request{Group: group, Resource: "events", Namespace: namespace}
 		leader.Required = append(leader.Required, access.Verbs(event, "create", "patch")...)
 	}
-	return controller.Needs().And(leader)
+	everySwitch := guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny}
+	return controller.Needs().And(guard.Choice{}.Needs()).And(everySwitch.Needs()).And(leader)
 }
 
 func TestRBACIsCurrent(t *testing.T) {
