@@ -5,8 +5,8 @@ BIN         := bin
 CLUSTER_DIR ?= .cluster
 # The vulnerability database of the Go project, or a copy of it: file:///DIRECTORY.
 VULNDB      ?= https://vuln.go.dev
-# The switches that "make controller-demo" also shows: cluster-operator,admission-deny.
-SWITCHES    :=
+# The switches that "make controller-demo" shows; none with SWITCHES=.
+SWITCHES    := cluster-operator,admission-deny
 # Where "make image" pushes to.
 REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.

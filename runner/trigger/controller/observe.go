@@ -17,6 +17,14 @@ import (
 // verdicts are the reports of the last complete runs. They are of authentic records only.
 type verdicts map[covered]report.Report
 
+// add adds a verdict. Of two runs that ended in the same second, one that is not Ready
+// counts.
+func (v verdicts) add(of covered, decided report.Report) {
+	if known, exists := v[of]; !exists || decisionOf(known) == verdict.Ready {
+		v[of] = decided
+	}
+}
+
 // targets are the selected target and those to run ahead.
 func targets(clusterVersion *configv1.ClusterVersion, ahead int) []Target {
 	all := Offered(clusterVersion, ahead)
@@ -51,10 +59,7 @@ func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdict
 			if err != nil {
 				return nil, nil, err
 			}
-			// Of two that ended in the same second, one that is not Ready counts.
-			if known, exists := decided[run.covered()]; !exists || decisionOf(known) == verdict.Ready {
-				decided[run.covered()] = stored
-			}
+			decided.add(run.covered(), stored)
 		}
 		runs = append(runs, run)
 	}

@@ -149,7 +149,11 @@ func (d *demo) offered(ctx context.Context) error {
 	if err := d.await(ctx, record.Ahead); err != nil {
 		return err
 	}
-	if err := d.runAll(ctx, []string{"oc-preflight", "history"}); err != nil {
+	if err := d.runAll(ctx,
+		[]string{"kubectl", "wait", "updatepreflight/" + story.To, "--for=condition=Ready=False", "--timeout=1m"},
+		[]string{"kubectl", "get", "updatepreflights"},
+		[]string{"oc-preflight", "history"},
+	); err != nil {
 		return err
 	}
 	return d.Run(ctx, terminal.Blocked, "oc-preflight", "status")
@@ -239,7 +243,10 @@ func (d *demo) choose(ctx context.Context) error {
 	if err := d.await(ctx, record.BySelection); err != nil {
 		return err
 	}
-	return d.runAll(ctx, []string{"oc-preflight", "history"}, []string{"oc-preflight", "status"})
+	return d.runAll(ctx,
+		[]string{"kubectl", "wait", "updatepreflight/" + story.To, "--for=condition=Ready", "--timeout=1m"},
+		[]string{"oc-preflight", "history"}, []string{"oc-preflight", "status"},
+	)
 }
 
 func (d *demo) uninstall(ctx context.Context) error {
