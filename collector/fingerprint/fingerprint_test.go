@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/fingerprint"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 )
 
 func node(name, kubelet string) *corev1.Node {
@@ -34,13 +35,15 @@ func operator(name, version string) *configv1.ClusterOperator {
 }
 
 // definition is a CustomResourceDefinition, whose generation the API server sets.
+// definition is that of a resource, with the name PLURAL.GROUP.
 func definition(name string) *unstructured.Unstructured {
+	plural, group, _ := strings.Cut(name, ".")
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": name + ".example.com"},
+		"metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"group": "example.com", "scope": "Cluster",
-			"names": map[string]any{"plural": name, "singular": strings.TrimSuffix(name, "s"), "kind": "Widget", "listKind": "WidgetList"},
+			"group": group, "scope": "Cluster",
+			"names": map[string]any{"plural": plural, "singular": strings.TrimSuffix(plural, "s"), "kind": "Widget", "listKind": "WidgetList"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
@@ -77,9 +80,13 @@ func TestChanges(t *testing.T) {
 			before: []runtime.Object{operator("etcd", "5.0.3")},
 			after:  []runtime.Object{operator("etcd", "5.0.3"), operator("update-preflight", "1.0.0")},
 		},
+		"OwnDefinition": {
+			reason: "the controller is installed after a verdict, and does not end it",
+			after:  []runtime.Object{definition(ownsignal.Definition)},
+		},
 		"Definition": {
 			reason: "the target may drop a new API",
-			after:  []runtime.Object{definition("widgets")},
+			after:  []runtime.Object{definition("widgets.example.com")},
 			want:   []string{"CustomResourceDefinition widgets.example.com is new"},
 		},
 	} {
@@ -125,8 +132,8 @@ func awaitRemoval(t *testing.T, objects []runtime.Object) {
 
 // A definition that is deleted and created again is a change.
 func TestARecreatedDefinitionIsAChange(t *testing.T) {
-	before := read(t, []runtime.Object{definition("gadgets")})
-	after := read(t, []runtime.Object{definition("gadgets")})
+	before := read(t, []runtime.Object{definition("gadgets.example.com")})
+	after := read(t, []runtime.Object{definition("gadgets.example.com")})
 	want := []string{"CustomResourceDefinition gadgets.example.com has changed"}
 	if diff := cmp.Diff(want, before.Changes(after)); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)

@@ -21,6 +21,8 @@ const (
 	Namespace = "openshift-update-preflight"
 	// ClusterOperator is the name of the preflight's ClusterOperator.
 	ClusterOperator = "update-preflight"
+	// Definition is the name of the CustomResourceDefinition of the controller's API.
+	Definition = "updatepreflights.preflight.openshift.io"
 	// OperatorRisk is CVO's name for the risk of that ClusterOperator.
 	OperatorRisk = "ClusterOperatorUpgradeable-" + ClusterOperator
 	// NotReady is the reason of Upgradeable=False of that ClusterOperator.

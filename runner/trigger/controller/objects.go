@@ -18,12 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
 )
 
 // definition is the name of the CustomResourceDefinition of UpdatePreflights.
-const definition = v1alpha1.Resource + "." + v1alpha1.Group
+const definition = ownsignal.Definition
 
 // listTimeout bounds the first list of the UpdatePreflights, which fails while the API
 // server does not serve them.

@@ -86,7 +86,7 @@ func operatorContent(version string, conditions []configv1.ClusterOperatorStatus
 		RelatedObjects: []configv1.ObjectReference{
 			{Resource: "namespaces", Name: ownsignal.Namespace},
 			{Resource: "configmaps", Namespace: record.Namespace},
-			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "updatepreflights.preflight.openshift.io"},
+			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: ownsignal.Definition},
 			{Group: "preflight.openshift.io", Resource: "updatepreflights"},
 		},
 	}
