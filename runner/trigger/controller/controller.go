@@ -52,6 +52,7 @@ type controller struct {
 	metrics   *metrics
 	signaler  *signaler
 	objects   *objects
+	upgrades  *upgradeConfigs
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
 	// called concurrently.
 	starts map[string]time.Time
@@ -82,6 +83,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c.objects = &objects{
 		cache: m.GetCache(), writer: m.GetClient(), recorder: m.GetEventRecorder(recorderName), logger: options.Logger, watch: built.Watch,
 	}
+	c.upgrades = &upgradeConfigs{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
 	return nil
 }
 
@@ -136,11 +138,13 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.warn(&version)
 	listed, listErr := c.objects.list(ctx)
 	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
-	wanted := targets(&version, c.options.Ahead)
+	scheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
+	wanted := targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
+	seen.state.Scheduled = scheduled
 	c.publish(err, wanted, seen.decided)
 	if err != nil {
-		return reconcile.Result{}, errors.Join(err, listErr)
+		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
 	}
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)
@@ -148,12 +152,12 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
 	if listErr == nil && c.objects.watched {
 		changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
-		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided)
+		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
 		plan.wait(next)
 		listErr = errors.Join(changed, projected)
 	}
-	if plan.Next.IsZero() || listErr != nil {
-		return reconcile.Result{}, listErr
+	if failed := errors.Join(listErr, scheduleErr); plan.Next.IsZero() || failed != nil {
+		return reconcile.Result{}, failed
 	}
 	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
 }

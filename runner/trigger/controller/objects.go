@@ -134,11 +134,11 @@ func (o *objects) change(ctx context.Context, changes Changes) error {
 
 // project writes the status of each subject that differs, and an event for each change of
 // its decision. It returns when a status changes by itself; zero for never.
-func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts) (time.Time, error) {
+func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts, timeout time.Duration) (time.Time, error) {
 	var next Plan
 	var failed []error
 	for _, subject := range subjects {
-		status := projection.Status(subject.Object, observation(subject, state, decided))
+		status := projection.Status(subject.Object, observation(subject, state, decided, timeout))
 		next.wait(projection.Next(subject.Object, status, state.Now))
 		if equality.Semantic.DeepEqual(status, subject.Object.Status) {
 			continue
@@ -157,11 +157,12 @@ func (o *objects) project(ctx context.Context, subjects []Subject, state State, 
 }
 
 // observation is what the status of a subject depends on.
-func observation(subject Subject, state State, decided verdicts) projection.Observation {
+func observation(subject Subject, state State, decided verdicts, timeout time.Duration) projection.Observation {
 	o := projection.Observation{Now: state.Now, Target: subject.Target.Release, Unknown: subject.Unknown, Waiting: subject.Waiting}
 	if subject.Unknown != "" {
 		return o
 	}
+	o.Outlook = state.outlook(subject.Target, timeout)
 	of := subject.Target.covered()
 	for _, run := range state.Runs {
 		if run.inProgress() && run.covered() == of && (o.Running == nil || o.Running.ID == "") {

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
 // verdicts are the reports of the last complete runs. They are of authentic records only.
@@ -25,14 +26,22 @@ func (v verdicts) add(of covered, decided report.Report) {
 	}
 }
 
-// targets are the selected target and those to run ahead.
-func targets(clusterVersion *configv1.ClusterVersion, ahead int) []Target {
+// targets are the selected target, the scheduled one, and those to run ahead.
+func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []Target {
 	all := Offered(clusterVersion, ahead)
+	if target, ok := scheduledTarget(scheduled, clusterVersion); ok {
+		all = first(target, all)
+	}
 	if selected, ok := Selected(clusterVersion); ok {
-		all = slices.DeleteFunc(all, func(offered Target) bool { return offered.Digest() == selected.Digest() })
-		all = append([]Target{selected}, all...)
+		all = first(selected, all)
 	}
 	return all
+}
+
+// first are the targets with one before all others.
+func first(target Target, others []Target) []Target {
+	others = slices.DeleteFunc(others, func(other Target) bool { return other.Digest() == target.Digest() })
+	return append([]Target{target}, others...)
 }
 
 // runs reads the recorded runs that cover what the controller or a request runs, and the
@@ -69,7 +78,7 @@ func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdict
 // runOf is a run without what only its report has.
 func (c *controller) runOf(recorded record.Record) Run {
 	run := Run{
-		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation,
+		ID: recorded.ID, Target: recorded.Target, Requester: recorded.Requester, Generation: recorded.Generation, Began: recorded.StartTime,
 		Selection: recorded.Selection, Ended: recorded.CompletionTime,
 	}
 	if run.Selection == c.selection {

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
 const (
@@ -35,6 +36,8 @@ type State struct {
 	Requests []Request
 	// Runs are the runs that cover what the controller would run, in any order.
 	Runs []Run
+	// Scheduled is the update that the managed-upgrade-operator (MUO) starts; nil for none.
+	Scheduled *schedule.Scheduled
 }
 
 // Request is a preflight that an administrator requests.
@@ -57,6 +60,8 @@ type Run struct {
 	Selection string
 	// Generation is that of the ClusterVersion that the run has read.
 	Generation int64
+	// Began is zero where it is unknown.
+	Began time.Time
 	// Ended is zero while the run is in progress.
 	Ended time.Time
 	// Decision and ValidUntil are those of its verdict; zero without a verdict that is
@@ -94,8 +99,9 @@ type Plan struct {
 // Decide plans. It is pure: the same state has the same plan.
 //
 // A selected target runs at once, and again when the spec of ClusterVersion or the
-// cluster changes, when its verdict ends, and while it is not Ready. The requests of
-// administrators follow, by the same rules, each at its time. Otherwise the offered
+// cluster changes, when its verdict ends, and while it is not Ready. The update that is
+// scheduled for MUO follows, before its time, and then the requests of administrators, by
+// the rules of a selected target, each at its time. Otherwise the offered
 // targets run one after the other; none starts while the cluster is updating, while a
 // node is drained, while the offers are unknown, or within an hour of the last run of the
 // target. A run in progress for a release that is neither selected, accepted, offered nor
@@ -118,6 +124,7 @@ func Decide(s State) Plan {
 	switch {
 	case continued != nil:
 		plan.Run = continued
+	case !isSelected && s.planScheduled(&plan):
 	case s.planRequests(&plan):
 	case isSelected || progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
 	default:
@@ -207,7 +214,7 @@ func (s State) needed(run Run, selected Target) bool {
 	switch {
 	case selected.Digest() != "":
 		return digest == selected.Digest()
-	case digest == acceptedDigest(s.ClusterVersion):
+	case digest == acceptedDigest(s.ClusterVersion) || s.Scheduled != nil && digest == s.Scheduled.Release.Digest():
 		return true
 	case run.Requester == record.BySelection || progressing(s.ClusterVersion):
 		return false

@@ -101,7 +101,7 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(objectNeeds()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
+	return watched.And(objectNeeds()).And(upgradeConfigNeeds()).And(runner.RunNeeds(image.PullAll)).And(runner.CancelNeeds())
 }
 
 // objectNeeds are the permissions for UpdatePreflights, and for their events, which are

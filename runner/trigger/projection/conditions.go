@@ -3,6 +3,7 @@ package projection
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,8 @@ const (
 func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Condition {
 	conditions := slices.Clone(p.object.Status.Conditions)
 	conditions = slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
-		return c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled
+		return c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled &&
+			(c.Type != v1alpha1.ConditionScheduledUpdate || p.Outlook == nil)
 	})
 	reason, message := p.words(status)
 	for _, condition := range []metav1.Condition{
@@ -41,7 +43,12 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 	} {
 		condition.Reason, condition.Message = reason, message
 		condition.ObservedGeneration = p.object.Generation
-		condition.LastTransitionTime = metav1.Time{Time: p.Now.Truncate(1e9)}
+		condition.LastTransitionTime = metav1.Time{Time: p.Now.Truncate(time.Second)}
+		meta.SetStatusCondition(&conditions, condition)
+	}
+	if p.Outlook != nil {
+		condition := p.Outlook.condition()
+		condition.ObservedGeneration, condition.LastTransitionTime = p.object.Generation, metav1.Time{Time: p.Now.Truncate(time.Second)}
 		meta.SetStatusCondition(&conditions, condition)
 	}
 	return conditions

@@ -29,6 +29,8 @@ type Observation struct {
 	// Unknown states why.
 	Target  update.Release
 	Unknown string
+	// Outlook is set for the update that is scheduled for the managed-upgrade-operator.
+	Outlook *Outlook
 	// Running is the run in progress of the target; nil for none.
 	Running *Run
 	// Verdict is the report of the last complete run of the target that covers the object,

@@ -163,6 +163,10 @@ const (
 	// ConditionStalled is True in the phases Blocked, Undecided and Expired: the verdict
 	// does not become Ready without a change.
 	ConditionStalled = "Stalled"
+	// ConditionScheduledUpdate is set for an update that an UpgradeConfig schedules for the
+	// managed-upgrade-operator: True if a valid verdict is Ready, False if it is not or will
+	// not be there when the update starts, and Unknown before.
+	ConditionScheduledUpdate = "ScheduledUpdate"
 )
 
 // The limits of a status.

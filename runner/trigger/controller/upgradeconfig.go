@@ -1,0 +1,186 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/projection"
+	"github.com/openshift/update-preflight/runner/trigger/schedule"
+)
+
+const upgradeConfigResource = "upgradeconfigs"
+
+// upgradeConfigGroup is that of the managed-upgrade-operator (MUO).
+func upgradeConfigGroup() schema.GroupVersion {
+	return schema.GroupVersion{Group: "upgrade.managed.openshift.io", Version: "v1alpha1"}
+}
+
+func upgradeConfig() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(upgradeConfigGroup().WithKind("UpgradeConfig"))
+	return object
+}
+
+func upgradeConfigNeeds() access.Needs {
+	object := access.Request{Group: upgradeConfigGroup().Group, Resource: upgradeConfigResource}
+	return access.Needs{Required: access.Verbs(object, "list", "watch")}
+}
+
+// upgradeConfigs are the UpgradeConfigs, where MUO is installed. Only Reconcile uses them,
+// which is not called concurrently.
+type upgradeConfigs struct {
+	cache  cache.Cache
+	logger *slog.Logger
+	// watch has each event of a source reconcile.
+	watch   func(source.Source) error
+	watched bool
+	// logged is the last violation that was logged.
+	logged string
+}
+
+// scheduled is the update that MUO starts; nil for none, and where its release is unknown.
+func (u *upgradeConfigs) scheduled(ctx context.Context, clusterVersion *configv1.ClusterVersion) (*schedule.Scheduled, error) {
+	defined := definitions()
+	err := u.cache.Get(ctx, client.ObjectKey{Name: upgradeConfigResource + "." + upgradeConfigGroup().Group}, defined)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !defined.DeletionTimestamp.IsZero():
+		return nil, u.unwatch(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("could not read the CustomResourceDefinition of UpgradeConfigs: %w", err)
+	}
+	configured, err := u.read(ctx)
+	if err != nil || configured == nil {
+		return nil, err
+	}
+	found, err := schedule.Resolve(*configured, clusterVersion)
+	if invalid, ok := errors.AsType[*schedule.Invalid](err); ok {
+		u.log(invalid)
+		return nil, nil
+	}
+	u.logged = ""
+	return &found, err
+}
+
+// log logs a violation once.
+func (u *upgradeConfigs) log(invalid *schedule.Invalid) {
+	if text := invalid.Error(); text != u.logged {
+		u.logged = text
+		u.logger.Warn("the UpgradeConfig schedules no update that can be checked before", "name", schedule.Name, "reason", invalid.Reason, "cause", text)
+	}
+}
+
+// read is the spec of the UpgradeConfig that MUO processes; nil if there is none.
+func (u *upgradeConfigs) read(ctx context.Context) (*schedule.Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var all unstructured.UnstructuredList
+	all.SetGroupVersionKind(upgradeConfigGroup().WithKind("UpgradeConfigList"))
+	if err := u.cache.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("could not list the UpgradeConfigs: %w", err)
+	}
+	if !u.watched {
+		changed := predicate.TypedGenerationChangedPredicate[*unstructured.Unstructured]{}
+		if err := u.watch(source.Kind(u.cache, upgradeConfig(), plan[*unstructured.Unstructured](), changed)); err != nil {
+			return nil, fmt.Errorf("could not watch the UpgradeConfigs: %w", err)
+		}
+		u.watched = true
+	}
+	slices.SortFunc(all.Items, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetNamespace(), b.GetNamespace()) })
+	i := slices.IndexFunc(all.Items, func(object unstructured.Unstructured) bool { return object.GetName() == schedule.Name })
+	if i < 0 {
+		return nil, nil
+	}
+	var object struct {
+		Spec schedule.Config `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all.Items[i].Object, &object); err != nil {
+		return nil, fmt.Errorf("could not decode UpgradeConfig %q: %w", schedule.Name, err)
+	}
+	return &object.Spec, nil
+}
+
+func (u *upgradeConfigs) unwatch(ctx context.Context) error {
+	if !u.watched {
+		return nil
+	}
+	u.watched = false
+	return u.cache.RemoveInformer(ctx, upgradeConfig())
+}
+
+// scheduledTarget is the target of an update that MUO starts. It is none while that update
+// is selected, or in progress.
+func scheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.ClusterVersion) (Target, bool) {
+	if scheduled == nil || scheduled.Release.Digest() == acceptedDigest(clusterVersion) || progressing(clusterVersion) {
+		return Target{}, false
+	}
+	return Target{Release: scheduled.Release, Requester: record.Ahead}, true
+}
+
+// planScheduled plans the preflight of the scheduled update, or when it is due. It returns
+// false where it is not due.
+func (s State) planScheduled(plan *Plan) bool {
+	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
+	if !exists || s.Draining {
+		return false
+	}
+	due := s.scheduledDue(target)
+	if due.IsZero() || due.After(s.Now) {
+		plan.wait(due)
+		return false
+	}
+	plan.Run = &target
+	return true
+}
+
+// scheduledDue is when the scheduled update is to run next; zero for never.
+func (s State) scheduledDue(target Target) time.Time {
+	var ends []time.Time
+	for _, run := range s.ended(target) {
+		ends = append(ends, run.Ended)
+	}
+	return s.Scheduled.Due(ends, s.Now)
+}
+
+// outlook is whether the verdict on a target is there when MUO starts its update; nil for
+// another target.
+func (s State) outlook(of Target, expected time.Duration) *projection.Outlook {
+	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
+	if !exists || target.covered() != of.covered() {
+		return nil
+	}
+	last := schedule.Verdict{}
+	if ended := s.ended(target); len(ended) > 0 && !ended[0].Changed && ended[0].Decision != "" {
+		last = schedule.Verdict{Decision: string(ended[0].Decision), ValidUntil: ended[0].ValidUntil}
+	}
+	start := s.scheduledDue(target)
+	for _, run := range s.Runs {
+		took := run.Ended.Sub(run.Began)
+		switch {
+		case run.inProgress() && run.covered() == target.covered():
+			start = run.Began
+			if start.IsZero() { // it is this process's, and has no record yet
+				start = s.Now
+			}
+		case !run.inProgress() && !run.Began.IsZero() && run.Decision != "":
+			expected = min(expected, max(took, time.Minute))
+		}
+	}
+	return &projection.Outlook{At: s.Scheduled.At, State: s.Scheduled.Outlook(last, start, expected, s.Now)}
+}

@@ -1,0 +1,130 @@
+package controller_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/schedule"
+)
+
+func TestDecideScheduled(t *testing.T) {
+	t.Parallel()
+	const scheduled, other = "4.19.1", "4.18.9"
+	runs := planned{Run: scheduled, Requester: record.Ahead}
+	for name, tc := range map[string]struct {
+		reason   string
+		version  *configv1.ClusterVersion
+		in       time.Duration
+		runs     []controller.Run
+		draining bool
+		want     planned
+	}{
+		"Early":     {reason: "the first run is two hours before", version: clusterVersion(), in: 5 * time.Hour, want: planned{Next: 3 * time.Hour}},
+		"First":     {reason: "it is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
+		"Second":    {reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour, runs: []controller.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute}},
+		"SecondDue": {reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs},
+		"Done":      {reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 15*time.Minute)}},
+		"Over":      {reason: "MUO has started the update", version: clusterVersion(), in: -time.Minute},
+		"Running":   {reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour, runs: []controller.Run{progress(scheduled, record.Ahead)}, want: runs},
+		"Selected":  {reason: "a selected target comes first", version: clusterVersion(available(other), desired(configv1.Update{Version: other})), in: time.Hour, want: planned{Run: other, Requester: record.BySelection}},
+		"Offered":   {reason: "it comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour, want: runs},
+		"Updating":  {reason: "nothing runs during an update", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), in: time.Hour},
+		"Draining":  {reason: "no check starts on a node that is drained", version: clusterVersion(), in: time.Hour, draining: true},
+		"Accepted":  {reason: "CVO has accepted it", version: clusterVersion(accepted(scheduled)), in: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := controller.Decide(controller.State{
+				Now: noon, ClusterVersion: tc.version, Draining: tc.draining, Ahead: 3, Runs: tc.runs,
+				Scheduled: &schedule.Scheduled{Release: update.Release{Version: scheduled, Image: image(scheduled)}, At: noon.Add(tc.in)},
+			})
+			if diff := cmp.Diff(tc.want, plannedOf(plan)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// The managed-upgrade-operator is installed while the controller runs, and schedules an
+// update: its UpdatePreflight states whether the verdict is there in time.
+func TestScheduledUpdate(t *testing.T) {
+	w := newWorld(t)
+	w.install()
+	w.setVersion(available(minor))
+	w.start()
+	w.awaitStatus(minor, "Pending", phase(v1alpha1.Pending))
+	w.installUpgradeConfigs()
+	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"type": "OSD", "PDBForceDrainTimeout": int64(60), "upgradeAt": time.Now().Add(5 * time.Hour).Format(time.RFC3339),
+		"desired": map[string]any{"version": minor, "channel": ""},
+	}}}
+	config.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
+	config.SetKind("UpgradeConfig")
+	config.SetNamespace(record.Namespace)
+	config.SetName(schedule.Name)
+	w.create(config)
+	w.awaitOutlook(minor, metav1.ConditionUnknown, schedule.Pending)
+	w.run(minor, blocks("Check"))
+	w.awaitOutlook(minor, metav1.ConditionFalse, schedule.Blocked)
+
+	violation := config.DeepCopy()
+	if err := unstructured.SetNestedField(violation.Object, "tomorrow", "spec", "upgradeAt"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.Patch(t.Context(), violation, client.MergeFrom(config)); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitStatus(minor, "not scheduled", func(status v1alpha1.UpdatePreflightStatus) bool {
+		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionScheduledUpdate) == nil
+	})
+	w.await("the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
+}
+
+func (w *world) awaitOutlook(name string, status metav1.ConditionStatus, reason schedule.Outlook) {
+	w.t.Helper()
+	w.awaitStatus(name, string(reason), func(s v1alpha1.UpdatePreflightStatus) bool {
+		found := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScheduledUpdate)
+		return found != nil && found.Status == status && found.Reason == string(reason)
+	})
+}
+
+func (w *world) installUpgradeConfigs() {
+	w.t.Helper()
+	text, err := os.ReadFile("../../../collector/health/testdata/upgradeconfigs.crd.yaml")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(text, crd); err != nil {
+		w.t.Fatal(err)
+	}
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: record.Namespace}})
+	w.create(crd)
+	w.t.Cleanup(func() {
+		if err := w.client.Delete(context.WithoutCancel(w.t.Context()), crd); client.IgnoreNotFound(err) != nil {
+			w.t.Error(err)
+		}
+	})
+	w.await("UpgradeConfigs are served", func(ctx context.Context) bool {
+		found := &apiextensionsv1.CustomResourceDefinition{}
+		return w.client.Get(ctx, client.ObjectKeyFromObject(crd), found) == nil && len(found.Status.AcceptedNames.Kind) > 0
+	})
+}
