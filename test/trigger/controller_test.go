@@ -134,3 +134,51 @@ func TestLeaderEnds(t *testing.T) {
 	}
 	house.ExpectNothingLeft(t)
 }
+
+// The API server is killed while a check runs. The controller stays the leader, or becomes
+// it again, and finishes the run.
+func TestAPIServerIsKilled(t *testing.T) {
+	w := newWorld(t, map[string][]string{minor: {"pass", "slow"}})
+	w.offer(minor)
+	p := w.start("--ahead=0", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
+	w.choose(minor)
+	w.awaitPods(1)
+	begun := w.awaitRuns(minor + " selected Running")
+	if err := local.Crash(t.Context(), "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	if err := local.Revive(t.Context(), "kube-apiserver"); err != nil {
+		t.Fatal(err)
+	}
+	finished := w.awaitRuns(minor + " selected Complete Ready")
+	if finished[0].ID != begun[0].ID {
+		t.Errorf("run %s finished, want %s", finished[0].ID, begun[0].ID)
+	}
+	p.awaitMetric("update_preflight_up 1")
+	house.ExpectNothingLeft(t)
+}
+
+// ClusterVersion is deleted and comes back: the controller waits for it.
+func TestNoClusterVersion(t *testing.T) {
+	w := newWorld(t, map[string][]string{minor: {"pass"}})
+	house.Kubectl(t, "delete", "clusterversion", "version")
+	p := w.start()
+	p.awaitMetric("update_preflight_up 1")
+	w.awaitRuns()
+	w.offer(minor)
+	w.awaitRuns(minor + " ahead Complete Ready")
+}
+
+// A verdict whose record is deleted is not Ready any more.
+func TestRecordIsDeleted(t *testing.T) {
+	w := newWorld(t, map[string][]string{minor: {"pass"}})
+	w.offer(minor)
+	p := w.start("--ahead=0")
+	w.choose(minor)
+	digest := strings.SplitAfter(w.images[minor], "@")[1]
+	ready := `update_preflight_verdict{decision="Ready",digest="` + digest + `",guard="true",target="` + minor + `"} `
+	w.awaitRuns(minor + " selected Complete Ready")
+	p.awaitMetric(ready + "1")
+	w.forget()
+	p.awaitMetric(ready + "0")
+}

@@ -58,13 +58,19 @@ func newWorld(t *testing.T, releases map[string][]string) *world {
 		}
 		w.images[version] = image
 	}
-	recorded := metav1.ListOptions{LabelSelector: record.Label}
 	w.World = house.Offer(t, maps.Clone(w.images), zoo.Namespace)
 	w.offer()
-	if err := w.client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
-		t.Fatal(err)
-	}
+	w.forget()
 	return w
+}
+
+// forget deletes all records.
+func (w *world) forget() {
+	w.t.Helper()
+	recorded := metav1.ListOptions{LabelSelector: record.Label}
+	if err := w.client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // offer has the cluster offer these versions and nothing else.
