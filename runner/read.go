@@ -58,6 +58,8 @@ type contents interface {
 	// and the contents without the manifests of the Jobs: there can be thousands,
 	// and the draft has them.
 	draft(from string) (launch.Draft, contents)
+	// definitions are the CustomResourceDefinitions of the release.
+	definitions() []payload.Definition
 	// foresee are the built-in checks that compare the release with the cluster.
 	foresee() []check.Check
 }
@@ -69,6 +71,7 @@ func (unread) readable() bool                        { return false }
 func (unread) version() string                       { return "" }
 func (unread) images() map[string]string             { return nil }
 func (unread) draft(string) (launch.Draft, contents) { return launch.Draft{}, unread{} }
+func (unread) definitions() []payload.Definition     { return nil }
 func (unread) foresee() []check.Check                { return nil }
 
 // released is the contents of a release that was read.
@@ -77,6 +80,10 @@ type released struct{ payload *payload.Release }
 func (r released) readable() bool            { return true }
 func (r released) version() string           { return r.payload.Version }
 func (r released) images() map[string]string { return r.payload.Images }
+func (r released) definitions() []payload.Definition {
+	return r.payload.Definitions
+}
+
 func (r released) foresee() []check.Check {
 	return []check.Check{gate.AdminAckAhead(r.payload.AdminGates)}
 }
