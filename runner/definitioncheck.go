@@ -1,21 +1,17 @@
 package runner
 
 import (
-	"github.com/openshift/update-preflight/collector"
+	"k8s.io/client-go/dynamic"
+
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/runner/definition"
 )
 
-// definitionCheck is the check of the release's CustomResourceDefinitions; none for a
-// release without any, or one that may not be read.
-func (e execution) definitionCheck() []collector.Source {
-	definitions := e.contents.definitions()
-	if len(definitions) == 0 {
+// definitionChecks is the check of the release's CustomResourceDefinitions; none for a
+// release without any.
+func (r released) definitionChecks(client dynamic.Interface) []check.Check {
+	if len(r.payload.Definitions) == 0 {
 		return nil
 	}
-	subject, err := e.subject(e.target.Version)
-	if err != nil {
-		return nil // builtin reports it
-	}
-	return collector.Bind(subject, []check.Check{definition.Check(e.cluster.Dynamic, definitions)})
+	return []check.Check{definition.Check(client, r.payload.Definitions)}
 }

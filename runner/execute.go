@@ -52,7 +52,6 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 	sources = append(sources, e.builtin(e.target.Version)...)
 	sources = append(sources, e.componentPolicies()...)
 	sources = append(sources, e.foresee()...)
-	sources = append(sources, e.definitionCheck()...)
 	collected := collection{Collection: collector.Collect(ctx, sources, e.reported), phase: report.PhaseComplete}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		collected.phase = report.PhaseInterrupted
@@ -95,7 +94,7 @@ func (e execution) foresee() []collector.Source {
 	if err != nil {
 		return nil // builtin reports it
 	}
-	return collector.Bind(subject, e.contents.foresee())
+	return collector.Bind(subject, e.contents.foresee(e.cluster.Dynamic))
 }
 
 // start validates and launches the checks of the release, and returns a source

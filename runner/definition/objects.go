@@ -31,7 +31,7 @@ const (
 )
 
 // errBudget is returned for objects beyond the limits.
-var errBudget = errors.New("not read: the objects of the preflight exceed 50 000 objects or 512 MiB") //nolint:gochecknoglobals // a sentinel
+var errBudget = errors.New("not read: the objects of the preflight exceed 50 000 objects or 512 MiB")
 
 // budget is what may still be read.
 type budget struct{ objects, bytes int }
