@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,7 +66,7 @@ func (s *survey) stored(ctx context.Context, c change) error {
 	}
 	t.gone = gone
 	resource := schema.GroupVersionResource{Group: c.present.Spec.Group, Version: version, Resource: c.present.Spec.Names.Plural}
-	err = s.each(ctx, resource, func(object *unstructured.Unstructured) { t.add(ctx, object) })
+	err = s.each(ctx, resource, func(page []unstructured.Unstructured) error { return t.addPage(ctx, page) })
 	s.objects += t.count
 	s.found = append(s.found, t.findings(c)...)
 	return err
@@ -91,7 +93,7 @@ func (c change) tally(version, under string) (*tally, error) {
 }
 
 // each reads all objects of a resource in pages of a bounded size.
-func (s *survey) each(ctx context.Context, resource schema.GroupVersionResource, do func(*unstructured.Unstructured)) error {
+func (s *survey) each(ctx context.Context, resource schema.GroupVersionResource, do func(page []unstructured.Unstructured) error) error {
 	options := metav1.ListOptions{Limit: firstPage}
 	for {
 		page, err := s.client.Resource(resource).List(ctx, options)
@@ -101,9 +103,11 @@ func (s *survey) each(ctx context.Context, resource schema.GroupVersionResource,
 		bytes := 0
 		for i := range page.Items {
 			bytes += sizeOf(page.Items[i].Object)
-			do(&page.Items[i])
 		}
 		if err := s.budget.take(len(page.Items), bytes); err != nil {
+			return err
+		}
+		if err := do(page.Items); err != nil {
 			return err
 		}
 		options.Continue = page.GetContinue()
@@ -172,19 +176,47 @@ func (i *invalid) add(object *unstructured.Unstructured, text string) {
 	}
 }
 
-// add validates one object, which it changes.
-func (t *tally) add(ctx context.Context, object *unstructured.Unstructured) {
+// addPage validates objects, which it changes, as many at a time as there are
+// processors.
+func (t *tally) addPage(ctx context.Context, page []unstructured.Unstructured) error {
+	judged := make([]judgement, len(page))
+	if t.rules != nil {
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i := range page {
+			group.Go(func() (err error) {
+				judged[i], err = t.rules.safely(ctx, &page[i])
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	for i := range page {
+		t.add(&page[i], judged[i])
+	}
+	return ctx.Err()
+}
+
+// safely is judge, with an error where the validation panics: a panic of another
+// goroutine would end the process.
+func (r *rules) safely(ctx context.Context, object *unstructured.Unstructured) (judged judgement, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the validation of %s panicked: %v", objectName(object), cause)
+		}
+	}()
+	return r.judge(ctx, object), nil
+}
+
+// add counts one object.
+func (t *tally) add(object *unstructured.Unstructured, judged judgement) {
 	t.count++
 	t.addManagers(object)
-	if t.rules == nil {
-		return
-	}
-	read := finding.Object{APIVersion: object.GetAPIVersion()}
-	judged := t.rules.judge(ctx, object)
 	if len(judged.errs) == 0 {
 		return
 	}
-	object.SetAPIVersion(read.APIVersion)
 	text := fmt.Sprintf("%s: %s", objectName(object), words.Line(judged.errs[0].Error(), maxCause))
 	if more := len(judged.errs) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

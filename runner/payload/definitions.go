@@ -17,8 +17,8 @@ import (
 
 const (
 	// maxDefinitionBytes bounds the manifests of all CustomResourceDefinitions of a
-	// release: six times as many as OpenShift has, for all feature sets together.
-	maxDefinitionBytes = 64 << 20
+	// release: several times those of OpenShift.
+	maxDefinitionBytes = 48 << 20
 	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema
 	// with a pod template.
 	maxDefinitionDepth = 200
