@@ -95,7 +95,7 @@ func compare(t *testing.T, trials []*trial) {
 	for _, row := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&table, "%s %d\n", row, counts[row])
 	}
-	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "foretold", "happened", table.String())
+	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "predicted", "happened", table.String())
 	if faults < 40 || len(trials)-faults < 40 || correct*100 < len(trials)*99 {
 		t.Errorf("%d of %d changes predicted, %d of them faults; want 99 %% of at least 40 faults and 40 clean changes", correct, len(trials), faults)
 	}
