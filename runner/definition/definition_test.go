@@ -161,6 +161,7 @@ func scenes(t *testing.T) map[string]scene {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	endpoints(t)
 	for name, tc := range scenes(t) {
 		t.Run(name, func(t *testing.T) {
