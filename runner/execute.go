@@ -94,7 +94,7 @@ func (e execution) foresee() []collector.Source {
 	if err != nil {
 		return nil // builtin reports it
 	}
-	return collector.Bind(subject, e.contents.foresee())
+	return collector.Bind(subject, e.contents.foresee(e.cluster.Dynamic))
 }
 
 // start validates and launches the checks of the release, and returns a source

@@ -6,6 +6,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -72,7 +73,7 @@ func registryNeeds() access.Needs {
 
 // readingNeeds are the permissions of a run before it writes, for every release.
 func (o Options) readingNeeds() access.Needs {
-	needs := ChecksNeeds().And(builtinNeeds())
+	needs := ChecksNeeds().And(builtinNeeds()).And(definition.Needs())
 	if o.NoJobs {
 		return needs
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"k8s.io/client-go/dynamic"
+
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -59,17 +61,17 @@ type contents interface {
 	// and the draft has them.
 	draft(from string) (launch.Draft, contents)
 	// foresee are the built-in checks that compare the release with the cluster.
-	foresee() []check.Check
+	foresee(client dynamic.Interface) []check.Check
 }
 
 // unread has no contents.
 type unread struct{}
 
-func (unread) readable() bool                        { return false }
-func (unread) version() string                       { return "" }
-func (unread) images() map[string]string             { return nil }
-func (unread) draft(string) (launch.Draft, contents) { return launch.Draft{}, unread{} }
-func (unread) foresee() []check.Check                { return nil }
+func (unread) readable() bool                          { return false }
+func (unread) version() string                         { return "" }
+func (unread) images() map[string]string               { return nil }
+func (unread) draft(string) (launch.Draft, contents)   { return launch.Draft{}, unread{} }
+func (unread) foresee(dynamic.Interface) []check.Check { return nil }
 
 // released is the contents of a release that was read.
 type released struct{ payload *payload.Release }
@@ -77,8 +79,8 @@ type released struct{ payload *payload.Release }
 func (r released) readable() bool            { return true }
 func (r released) version() string           { return r.payload.Version }
 func (r released) images() map[string]string { return r.payload.Images }
-func (r released) foresee() []check.Check {
-	return []check.Check{gate.AdminAckAhead(r.payload.AdminGates)}
+func (r released) foresee(client dynamic.Interface) []check.Check {
+	return append(r.definitionChecks(client), gate.AdminAckAhead(r.payload.AdminGates))
 }
 
 func (r released) draft(from string) (launch.Draft, contents) {

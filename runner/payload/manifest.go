@@ -39,6 +39,7 @@ type manifests struct {
 	found      []located[Object]
 	problems   []located[finding.Finding]
 	gates      adminGates
+	crds       definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }
@@ -93,6 +94,9 @@ func (m *manifests) addDocument(file string, content []byte, doc document) bool 
 		return true
 	}
 	m.gates.add(file, doc.place, root)
+	if m.cluster != nil {
+		m.crds.add(*m.cluster, file, doc, root)
+	}
 	line := mention(root)
 	if line == 0 {
 		m.report(file, doc.place, incomplete(root))
@@ -178,6 +182,9 @@ func (m *manifests) gather(release *Release) error {
 	gates, violation := m.gates.merged()
 	m.report(m.gates.over, place{}, violation)
 	release.AdminGates = gates
+	crds, violation := m.crds.merged()
+	m.report(m.crds.over, place{}, violation)
+	release.Definitions = crds
 	sortLocated(m.problems)
 	for _, each := range m.problems {
 		if each.value.Blocks && release.Version != "" {

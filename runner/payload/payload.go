@@ -11,8 +11,9 @@
 // All input from a registry or release is bounded: the manifests of the
 // image (4 MiB), the layer (64 MiB), its decompressed size (512 MiB), each file in
 // it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
-// tokens), all annotated objects (8 MiB, and 48 MiB decoded) and the number of
-// problems (1 000). The total time is at most four minutes. The layer
+// tokens), all annotated objects (8 MiB, and 48 MiB decoded), all
+// CustomResourceDefinitions (48 MiB, and 200 levels each) and the number of problems
+// (1 000). The total time is at most four minutes. The layer
 // is held in memory, and written only to the cache, if there is one; beyond it,
 // at most one file is held in memory.
 //
@@ -68,6 +69,10 @@ type Release struct {
 	// AdminGates are the descriptions of the admin gates of the release, by key: a
 	// cluster that runs it must acknowledge them before it leaves a minor version.
 	AdminGates map[string]string
+	// Definitions are the CustomResourceDefinitions that the cluster-version operator
+	// would apply to the cluster or delete from it, or for which that is unknown,
+	// sorted by file; for each name the last one.
+	Definitions []Definition
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting

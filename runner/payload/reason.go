@@ -417,3 +417,11 @@ const ReasonCapabilityNotKnown finding.Reason = "CapabilityNotKnown"
 //
 // Remedy: none is needed.
 const ReasonOverridden finding.Reason = "Overridden"
+
+// ReasonTooManyDefinitions is reported when the CustomResourceDefinitions of a
+// release exceed the limit.
+//
+// Cause: the release is malformed.
+//
+// Remedy: read the CustomResourceDefinitions in the release: oc adm release extract.
+const ReasonTooManyDefinitions finding.Reason = "TooManyDefinitions"

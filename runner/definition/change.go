@@ -1,0 +1,226 @@
+package definition
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// injectAnnotation has the service-ca operator manage the caBundle of a conversion
+// webhook, which the cluster-version operator then keeps (lib/resourcemerge/apiext.go).
+const injectAnnotation = "service.beta.openshift.io/inject-cabundle"
+
+// change is the update of one definition by the cluster-version operator.
+type change struct {
+	// present is the definition of the cluster, target the one that would replace it.
+	present, target *apiextensionsv1.CustomResourceDefinition
+	// from and to are the same in the form that is validated.
+	from, to *apiextensions.CustomResourceDefinition
+}
+
+// newChange makes the object that the operator would write: the present one with the
+// spec of the manifest, and with the status that the API server sets.
+func newChange(present, manifest *apiextensionsv1.CustomResourceDefinition) (change, error) {
+	target := present.DeepCopy()
+	bundle := bundleOf(present)
+	target.Spec = *manifest.Spec.DeepCopy()
+	if webhook := webhookOf(target); webhook != nil && manifest.Annotations[injectAnnotation] == "true" {
+		webhook.CABundle = bundle
+	}
+	for key, value := range manifest.Annotations {
+		if target.Annotations == nil {
+			target.Annotations = map[string]string{}
+		}
+		target.Annotations[key] = value
+	}
+	present = present.DeepCopy()
+	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{present, target} {
+		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	}
+	if storage := storageVersion(target); storage != "" && !slices.Contains(target.Status.StoredVersions, storage) {
+		target.Status.StoredVersions = append(target.Status.StoredVersions, storage)
+	}
+	c := change{present: present, target: target, from: &apiextensions.CustomResourceDefinition{}, to: &apiextensions.CustomResourceDefinition{}}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(present.DeepCopy(), c.from, nil); err != nil {
+		return change{}, err
+	}
+	return c, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(target.DeepCopy(), c.to, nil)
+}
+
+// none is true when the spec does not change.
+func (c change) none() bool { return equality.Semantic.DeepEqual(c.from.Spec, c.to.Spec) }
+
+// violations are the rules of the API server that the update of the definition
+// violates: one finding for each condition.
+func (c change) violations(ctx context.Context) []finding.Finding {
+	groups := map[finding.Reason]field.ErrorList{}
+	for _, err := range validation.ValidateCustomResourceDefinitionUpdate(ctx, c.to, c.from) {
+		reason := reasonOf(err)
+		groups[reason] = append(groups[reason], err)
+	}
+	var found []finding.Finding
+	if len(groups[ReasonStoredVersionMissing]) > 0 {
+		found = append(found, c.storedVersions())
+	}
+	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
+	if errs := groups[ReasonIdentityChanged]; len(errs) > 0 {
+		found = append(found, c.refused(ReasonIdentityChanged, errs).
+			Remedy("Save the objects, delete the CustomResourceDefinition before the update, and create the objects again after it."))
+	}
+	for _, reason := range []finding.Reason{ReasonPreserveUnknownFields, ReasonDefinitionInvalid} {
+		if errs := groups[reason]; len(errs) > 0 {
+			found = append(found, c.refused(reason, errs).Remedy(authors))
+		}
+	}
+	if errs := groups[ReasonRuleCostEstimate]; len(errs) > 0 {
+		found = append(found, finding.Warn(ReasonRuleCostEstimate,
+			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target), texts(errs)).
+			Named(nameUpdate).About(object(c.target)).
+			Remedy("Check that the cluster accepts the definition.").Do(finding.Run("oc replace --dry-run=server -f FILE")))
+	}
+	return found
+}
+
+// reasonOf classifies an error of the validation by its field.
+func reasonOf(err *field.Error) finding.Reason {
+	switch {
+	case strings.HasPrefix(err.Field, "status.storedVersions"):
+		return ReasonStoredVersionMissing
+	case slices.Contains([]string{"spec.scope", "spec.group", "spec.names.kind", "spec.names.plural"}, err.Field):
+		return ReasonIdentityChanged
+	case err.Field == "spec.preserveUnknownFields":
+		return ReasonPreserveUnknownFields
+	case strings.Contains(err.Detail, "estimated rule cost"):
+		return ReasonRuleCostEstimate // estimates differ between versions of Kubernetes
+	}
+	return ReasonDefinitionInvalid
+}
+
+func (c change) refused(reason finding.Reason, errs field.ErrorList) finding.Finding {
+	return finding.Fail(reason, "the API server rejects %s of the target: %s", describe(c.target), texts(errs)).
+		Named(nameUpdate).About(object(c.target)).
+		Do(finding.Run("oc get crd %s -o yaml", c.target.Name))
+}
+
+// storedVersions reports stored versions that the target lacks, with the commands of
+// the migration. A migration rewrites objects in the present storage version.
+func (c change) storedVersions() finding.Finding {
+	var kept, missing []string
+	for _, version := range c.present.Status.StoredVersions {
+		if hasVersion(c.target, version) {
+			kept = append(kept, version)
+		} else {
+			missing = append(missing, version)
+		}
+	}
+	storage := storageVersion(c.present)
+	f := finding.Fail(ReasonStoredVersionMissing,
+		"the API server rejects %s of the target: status.storedVersions has %s, which spec.versions of the target lacks (%s)",
+		describe(c.target), words.List(missing, mostNamed), words.List(versionNames(c.target), mostNamed)).
+		Named(nameStoredVersions).About(object(c.target)).
+		Observed(map[string]string{"storedVersions": strings.Join(c.present.Status.StoredVersions, ","), "missing": strings.Join(missing, ",")})
+	if !hasVersion(c.target, storage) {
+		return f.Remedy("Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster still stores %s.", storage).
+			Do(finding.Run("oc get crd %s -o jsonpath={.spec.versions[*].name}", c.target.Name))
+	}
+	if !slices.Contains(kept, storage) {
+		kept = append(kept, storage)
+	}
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"storedVersions": kept}})
+	if err != nil {
+		patch = nil // strings always encode
+	}
+	return f.Remedy("Rewrite all objects, which stores them as %s, then remove the other versions from the status.", storage).
+		Do(finding.Run("oc get %s -A -o json | oc replace -f -", c.target.Name),
+			finding.Run("oc patch crd %s --subresource=status --type=merge -p '%s'", c.target.Name, patch))
+}
+
+// texts are the first errors in words.
+func texts(errs field.ErrorList) string {
+	clauses := make([]string, 0, len(errs))
+	for _, err := range errs {
+		clauses = append(clauses, words.Line(err.Error(), maxCause))
+	}
+	return words.Clauses(clauses, mostNamed)
+}
+
+// storageVersion is the version in which a definition stores objects; empty when the
+// definition has none.
+func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			return version.Name
+		}
+	}
+	return ""
+}
+
+// servedVersion is the version to read objects in: the storage version if it is
+// served and wanted, else the first one that is.
+func servedVersion(crd *apiextensionsv1.CustomResourceDefinition, wanted func(string) bool) string {
+	first := ""
+	for _, version := range crd.Spec.Versions {
+		switch {
+		case !version.Served || !wanted(version.Name):
+		case version.Storage:
+			return version.Name
+		case first == "":
+			first = version.Name
+		}
+	}
+	return first
+}
+
+// gone are the versions that the cluster serves and the target does not.
+func (c change) gone() []string {
+	var gone []string
+	for _, version := range c.present.Spec.Versions {
+		if version.Served && !servesVersion(c.target, version.Name) {
+			gone = append(gone, version.Name)
+		}
+	}
+	return gone
+}
+
+func versionNames(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var names []string
+	for _, version := range crd.Spec.Versions {
+		names = append(names, version.Name)
+	}
+	return names
+}
+
+func hasVersion(crd *apiextensionsv1.CustomResourceDefinition, name string) bool {
+	return slices.Contains(versionNames(crd), name)
+}
+
+func servesVersion(crd *apiextensionsv1.CustomResourceDefinition, name string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return v.Served && v.Name == name
+	})
+}
+
+// schemaChanged is true when objects of a version may be validated otherwise under the
+// target.
+func (c change) schemaChanged(version string) (bool, error) {
+	before, err := apiextensions.GetSchemaForVersion(c.from, version)
+	if err != nil {
+		return false, fmt.Errorf("the present schema of version %s cannot be read: %w", version, err)
+	}
+	after, err := apiextensions.GetSchemaForVersion(c.to, version)
+	if err != nil {
+		return false, fmt.Errorf("the schema of version %s of the target cannot be read: %w", version, err)
+	}
+	return !equality.Semantic.DeepEqual(before, after), nil
+}

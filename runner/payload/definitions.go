@@ -1,0 +1,172 @@
+package payload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+const (
+	// maxDefinitionBytes bounds the manifests of all CustomResourceDefinitions of a
+	// release: several times those of OpenShift.
+	maxDefinitionBytes = 48 << 20
+	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema
+	// with a pod template.
+	maxDefinitionDepth = 200
+)
+
+// Definition is the manifest of a CustomResourceDefinition that the cluster-version
+// operator would apply to the cluster, or delete from it.
+type Definition struct {
+	// File is the sanitized name of the manifest's file.
+	File string
+	// Name is that of the CustomResourceDefinition, as its author wrote it.
+	Name string
+	// Deleted is true when the operator would delete the CustomResourceDefinition.
+	Deleted bool
+	// Cause is why it is unknown whether the operator would apply the manifest, or why
+	// the manifest cannot be decoded; empty for a manifest that it would apply.
+	Cause string
+	// Manifest is the document, as YAML or JSON.
+	Manifest []byte
+}
+
+// Decode returns the CustomResourceDefinition, without defaults. Unknown fields are
+// ignored, as the API server does.
+func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) {
+	if d.Cause != "" {
+		return nil, errors.New(d.Cause)
+	}
+	decoded := &apiextensionsv1.CustomResourceDefinition{}
+	if err := kyaml.Unmarshal(d.Manifest, decoded); err != nil {
+		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, oneLine(err.Error()))
+	}
+	return decoded, nil
+}
+
+// definitions are the CustomResourceDefinitions of a release, by manifest.
+type definitions struct {
+	found []located[Definition]
+	bytes int
+	// over is the file that exceeded the limit.
+	over string
+}
+
+// add collects the document if it is a CustomResourceDefinition that the
+// cluster-version operator would not skip on the cluster.
+func (d *definitions) add(cluster Cluster, file string, doc document, root *yaml.Node) {
+	version, found := strings.CutPrefix(text(root, "apiVersion"), apiextensionsv1.GroupName+"/")
+	if !found || text(root, "kind") != "CustomResourceDefinition" {
+		return
+	}
+	object := metadataOf(root)
+	cause, applies := cluster.define(object)
+	if !applies {
+		return
+	}
+	if cause == "" {
+		cause = undecodable(version, root)
+	}
+	if d.bytes += len(doc.raw); d.bytes > maxDefinitionBytes {
+		if d.over == "" {
+			d.over = file
+		}
+		return
+	}
+	d.found = append(d.found, located[Definition]{file: file, place: doc.place, value: Definition{
+		File: oneLine(file), Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
+		Manifest: bytes.Clone(doc.plain()),
+	}})
+}
+
+// metadataOf returns what the filters need of an object. Annotations that are not
+// scalars are not returned.
+func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: text(root, "apiVersion"), Kind: text(root, "kind")}}
+	metadata := child(root, "metadata")
+	object.Name, object.Annotations = text(metadata, "name"), map[string]string{}
+	if annotations := child(metadata, "annotations"); annotations != nil && annotations.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(annotations.Content); i += 2 {
+			if value := target(annotations.Content[i+1]); value.Kind == yaml.ScalarNode {
+				object.Annotations[annotations.Content[i].Value] = value.Value
+			}
+		}
+	}
+	return object
+}
+
+// define applies the filters to a CustomResourceDefinition. Unlike a Job of a
+// preflight, it needs the annotation of the cluster's profile. The cause is why the
+// filters are inconclusive.
+func (c Cluster) define(object *metav1.PartialObjectMetadata) (cause string, applies bool) {
+	if _, ok := object.Annotations[majorVersionAnnotation]; ok {
+		delete(object.Annotations, majorVersionAnnotation) // the rule of the filter is for Jobs
+		cause = "the annotation " + majorVersionAnnotation + " is not evaluated"
+	}
+	if violated := c.filter(object); violated != nil {
+		return violated.message, violated.outcome != preflight.Skipped
+	}
+	included, _ := c.include(object)
+	return cause, included != ""
+}
+
+// undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
+func undecodable(version string, root *yaml.Node) string {
+	if version != "v1" {
+		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", apiextensionsv1.GroupName, oneLine(version))
+	}
+	if what, line := irregular(root); what != "" {
+		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)
+	}
+	if deeper(root, maxDefinitionDepth) {
+		return fmt.Sprintf("the manifest is nested more than %d levels deep", maxDefinitionDepth)
+	}
+	return ""
+}
+
+// deeper reports whether the tree has more levels than limit.
+func deeper(node *yaml.Node, limit int) bool {
+	if limit == 0 {
+		return true
+	}
+	for _, inner := range node.Content {
+		if deeper(inner, limit-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// merged are the definitions in the order of their manifests, without those that a
+// later manifest of the same name replaces. Above the limit, none is returned
+// rather than some.
+func (d *definitions) merged() ([]Definition, *violation) {
+	if d.over != "" {
+		return nil, &violation{
+			outcome: preflight.Unknown, reason: ReasonTooManyDefinitions,
+			message:     fmt.Sprintf("the CustomResourceDefinitions of the release have more than %d bytes, so none is checked", maxDefinitionBytes),
+			remediation: "Read the CustomResourceDefinitions in the release.", actions: []finding.Action{finding.Run("oc adm release extract")},
+		}
+	}
+	sortLocated(d.found)
+	last := map[string]int{}
+	for i, each := range d.found {
+		last[each.value.Name] = i
+	}
+	var all []Definition
+	for i, each := range d.found {
+		if last[each.value.Name] == i {
+			all = append(all, each.value)
+		}
+	}
+	return all, nil
+}
