@@ -46,34 +46,34 @@ type Scheduled struct {
 	At      time.Time
 }
 
-// Reason is why MUO, or a preflight, cannot process an UpgradeConfig.
-type Reason string
+// Cause is why MUO, or a preflight, cannot process an UpgradeConfig.
+type Cause string
 
 // The reasons of an Invalid, in the order of validation.
 const (
-	InvalidUpgradeAt Reason = "InvalidUpgradeAt"
-	InvalidImage     Reason = "InvalidImage"
-	NoVersion        Reason = "NoVersion"
-	InvalidVersion   Reason = "InvalidVersion"
+	InvalidUpgradeAt Cause = "InvalidUpgradeAt"
+	InvalidImage     Cause = "InvalidImage"
+	NoVersion        Cause = "NoVersion"
+	InvalidVersion   Cause = "InvalidVersion"
 	// NotNewer is the present version, or an older one.
-	NotNewer Reason = "NotNewer"
+	NotNewer Cause = "NotNewer"
 	// OtherChannel is an update in another channel than the cluster's: its image is known
 	// when MUO has changed the channel.
-	OtherChannel Reason = "OtherChannel"
-	NotAvailable Reason = "NotAvailable"
+	OtherChannel Cause = "OtherChannel"
+	NotAvailable Cause = "NotAvailable"
 )
 
 // Invalid is the error of an UpgradeConfig that schedules no update, or none that can be
 // checked before.
 type Invalid struct {
-	Reason  Reason
+	Reason  Cause
 	message string
 }
 
 // Error implements error.
 func (i *Invalid) Error() string { return i.message }
 
-func invalid(reason Reason, format string, args ...any) error {
+func invalid(reason Cause, format string, args ...any) error {
 	return &Invalid{Reason: reason, message: fmt.Sprintf(format, args...)}
 }
 

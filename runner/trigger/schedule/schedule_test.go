@@ -45,7 +45,7 @@ func TestResolve(t *testing.T) {
 		upgradeAt                        string
 		version, channel, image, present string
 		want                             update.Release
-		invalid                          schedule.Reason
+		invalid                          schedule.Cause
 	}{
 		"Available":         {reason: "an available update of the channel", version: "4.19.1", channel: "stable-4.19", want: update.Release{Version: "4.19.1", Image: available}},
 		"Conditional":       {reason: "MUO ignores whether an update is recommended", version: "4.19.2", channel: "stable-4.19", want: update.Release{Version: "4.19.2", Image: conditional}},
@@ -77,7 +77,7 @@ func TestResolve(t *testing.T) {
 				cluster.Status.Desired.Version = tc.present
 			}
 			got, err := schedule.Resolve(config, cluster)
-			var violated schedule.Reason
+			var violated schedule.Cause
 			if found, ok := errors.AsType[*schedule.Invalid](err); ok {
 				violated = found.Reason
 			}
