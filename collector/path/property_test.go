@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/graph"
@@ -126,55 +125,6 @@ func openOf(g *graph.Graph, releases []int) int {
 		}
 	}
 	return count
-}
-
-// A path of recommended updates is what oc-mirror finds: breadth first, the newest first.
-func TestRecommendedPathsEqualOCMirror(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(5, 6))
-	compared := 0
-	for _, name := range []string{"eus-4.12", "eus-4.14", "eus-4.16", "eus-4.18", "eus-4.20", "eus-4.22"} {
-		g := union(t, name)
-		finder := path.NewFinder(g, func(graph.Risk) bool { return true })
-		for range 150 {
-			from, to := random.IntN(len(g.Releases)), random.IntN(len(g.Releases))
-			found, err := finder.Find(g.Releases[from].Version, g.Releases[to].Version)
-			if err != nil || found.Best.Open() > 0 {
-				continue
-			}
-			compared++
-			if want := breadthFirst(g, from, to); !slices.Equal(found.Best.Versions(), want) {
-				t.Errorf("%s: got %s, oc-mirror finds %s", name, strings.Join(found.Best.Versions(), " "), strings.Join(want, " "))
-			}
-		}
-	}
-	if compared < 100 {
-		t.Errorf("only %d paths were compared", compared)
-	}
-}
-
-func breadthFirst(g *graph.Graph, from, to int) []string {
-	next := map[int][]int{}
-	for _, update := range slices.Backward(g.Updates) {
-		if len(update.Risks) == 0 {
-			next[update.From] = append(next[update.From], update.To)
-		}
-	}
-	before := map[int]int{from: -1}
-	for queue := []int{from}; len(queue) > 0 && queue[0] != to; queue = queue[1:] {
-		for _, release := range next[queue[0]] {
-			if _, seen := before[release]; !seen {
-				before[release] = queue[0]
-				queue = append(queue, release)
-			}
-		}
-	}
-	var versions []string
-	for release := to; release >= 0; release = before[release] {
-		versions = append(versions, g.Releases[release].Version)
-	}
-	slices.Reverse(versions)
-	return versions
 }
 
 func BenchmarkFind(b *testing.B) {
