@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
 // The times of leader election with which OpenShift's components tolerate 60 seconds
@@ -28,7 +30,9 @@ type flags struct {
 	cacheDirectory, prometheus          string
 	healthAddress                       string
 	metricsAddress, metricsCertificates string
-	leaderElect                         bool
+	metricsClientCA, metricsClient      string
+	signals                             []string
+	leaderElect, uninstall              bool
 	lease, renew, retry                 time.Duration
 	verbosity                           int
 }
@@ -48,6 +52,10 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.healthAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "Address of /metrics over HTTPS; 0 for none.")
 	set.StringVar(&f.metricsCertificates, "metrics-cert-dir", "", "Directory with tls.crt and tls.key of /metrics. Default: a certificate that is signed by itself.")
+	set.StringVar(&f.metricsClientCA, "metrics-client-ca-file", "", "File with the CAs that sign client certificates: /metrics then requires one with the name of --metrics-client. It is read again when it changes. Default: /metrics requires no client certificate.")
+	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
+	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
+	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals and the ClusterOperator, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", renewDeadline, "How long the leader tries to renew the Lease before it ends.")
@@ -70,8 +78,15 @@ func (f flags) validate() error {
 		return fmt.Errorf("--ahead-delay is %s; it must not be negative", f.delay)
 	case f.timeout <= 0:
 		return fmt.Errorf("--timeout is %s; it must be positive", f.timeout)
+	case f.metricsClientCA != "" && f.metricsClient == "":
+		return errors.New("--metrics-client-ca-file needs a --metrics-client")
+	case f.uninstall && len(f.signals) > 0:
+		return errors.New("--uninstall removes all signals, and --signal must not be given")
 	case f.leaderElect && f.namespace == "":
 		return errors.New("--leader-elect needs a --namespace")
+	}
+	if _, err := guard.Choose(f.signals...); err != nil {
+		return fmt.Errorf("--signal: %w", err)
 	}
 	return nil
 }

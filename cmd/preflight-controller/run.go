@@ -30,6 +30,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
 const (
@@ -40,16 +41,17 @@ const (
 	readyTimeout = time.Second
 )
 
-// run runs the controller until ctx is done, and logs to out.
-func run(ctx context.Context, args []string, out io.Writer) error {
-	f, err := parse(args, out)
+// run runs the controller until ctx is done, or uninstalls it. It logs to log; out has
+// what was uninstalled.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	f, err := parse(args, log)
 	if errors.Is(err, pflag.ErrHelp) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.Level(-f.verbosity)}))
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.Level(-f.verbosity)}))
 	program.LogTo(logger, f.verbosity)
 	runtimelog.SetLogger(logr.FromSlogHandler(logger.Handler()))
 	config, err := f.config()
@@ -60,10 +62,22 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := controller.Needs().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if f.uninstall {
+		return uninstall(ctx, reached, out)
+	}
+	return f.serve(ctx, config, reached, logger)
+}
+
+// serve runs the controller until ctx is done.
+func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.Cluster, logger *slog.Logger) error {
+	chosen, err := guard.Choose(f.signals...)
+	if err != nil {
+		return fmt.Errorf("--signal: %w", err)
+	}
+	if err := controller.Needs().And(chosen.Needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
-	options, err := f.options(reached, logger)
+	options, err := f.options(reached, logger, chosen)
 	if err != nil {
 		return err
 	}
@@ -89,7 +103,7 @@ func (f flags) config() (*rest.Config, error) {
 }
 
 // options are those of the controller.
-func (f flags) options(reached *cluster.Cluster, logger *slog.Logger) (controller.Options, error) {
+func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen guard.Choice) (controller.Options, error) {
 	run := runner.Options{Timeout: f.timeout, Logger: logger, ToolVersion: program.Version()}
 	if f.cacheDirectory != "" {
 		opened, err := cache.Open(f.cacheDirectory, cache.DefaultLimit)
@@ -98,16 +112,16 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger) (controlle
 		}
 		run.Cache = opened
 	}
-	if f.prometheus != "" {
-		located := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
-		find, err := located.At(f.prometheus)
-		if err != nil {
-			return controller.Options{}, fmt.Errorf("--prometheus: %w", err)
-		}
-		run.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	if err != nil {
+		return controller.Options{}, fmt.Errorf("--prometheus: %w", err)
+	}
+	signals, err := guard.NewSet(reached.Dynamic, chosen, program.Version(), reached.Now)
+	if err != nil {
+		return controller.Options{}, err
 	}
 	return controller.Options{
-		Ahead: f.ahead, Run: run, Logger: logger, Registry: metrics.Registry,
+		Ahead: f.ahead, Run: run, Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
 }
@@ -122,12 +136,15 @@ func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	secured, err := f.tlsOptions()
+	if err != nil {
+		return nil, err
+	}
 	m, err := manager.New(config, manager.Options{
 		Scheme: scheme, Cache: caches,
 		HealthProbeBindAddress: f.healthAddress,
 		Metrics: server.Options{
-			BindAddress: f.metricsAddress, SecureServing: true, CertDir: f.metricsCertificates,
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
+			BindAddress: f.metricsAddress, SecureServing: true, CertDir: f.metricsCertificates, TLSOpts: secured,
 		},
 		LeaderElection: f.leaderElect, LeaderElectionID: "update-preflight", LeaderElectionNamespace: f.namespace,
 		LeaderElectionReleaseOnCancel: true, // the program ends right after the manager
@@ -146,4 +163,17 @@ func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 		return nil
 	}
 	return m, errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("cache", synced))
+}
+
+// tlsOptions configure the server of /metrics.
+func (f flags) tlsOptions() ([]func(*tls.Config), error) {
+	options := []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
+	if f.metricsClientCA == "" {
+		return options, nil
+	}
+	clients, err := newMetricsClients(f.metricsClientCA, f.metricsClient)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-client-ca-file: %w", err)
+	}
+	return append(options, clients.require), nil
 }

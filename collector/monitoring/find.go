@@ -73,6 +73,14 @@ func (c Cluster) Find(ctx context.Context) (*rest.Config, error) {
 	return c.throughRoute(ctx, "https://"+hosts[0])
 }
 
+// Locate is [Cluster.At] for an address and, without one, [Cluster.Find].
+func (c Cluster) Locate(address string) (Finder, error) {
+	if address == "" {
+		return c.Find, nil
+	}
+	return c.At(address)
+}
+
 // At finds a Prometheus by its URL. Requests have no credentials except those in
 // the URL; only a Prometheus behind a Route of the cluster's own monitoring
 // receives the user's token.

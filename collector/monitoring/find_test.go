@@ -187,3 +187,32 @@ func TestInvalidURL(t *testing.T) {
 		}
 	}
 }
+
+// The cluster's own monitoring is found without an address only.
+func TestLocate(t *testing.T) {
+	cluster := user(t, "", nil)
+	for name, tc := range map[string]struct {
+		reason, address string
+		want            finding.Reason
+	}{
+		"Address": {"the address is that of the Prometheus", "http://prometheus.example.com", ""},
+		"None":    {"the cluster of this user has no monitoring", "", monitoring.ReasonNoMonitoring},
+	} {
+		t.Run(name, func(t *testing.T) {
+			find, err := cluster.Locate(tc.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := find(t.Context())
+			if tc.want == "" && (err != nil || found.Host != tc.address) {
+				t.Errorf("%s: found %v, %v", tc.reason, found, err)
+			}
+			if cause, ok := errors.AsType[*monitoring.Error](err); tc.want != "" && (!ok || cause.Reason != tc.want) {
+				t.Errorf("%s: want %s, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+	if _, err := cluster.Locate("prometheus.example.com"); err == nil {
+		t.Error("an address that is not a URL was accepted")
+	}
+}

@@ -53,9 +53,24 @@ type Report struct {
 	// Standing is nil in the report that a run returns, and set when it is shown again
 	// later.
 	Standing *Standing `json:"standing,omitempty"`
+	// Switches are those by which the controller has CVO honor its verdicts, at the time
+	// when the report is shown again; the report that a run returns has none.
+	Switches []Switch `json:"switches,omitempty"`
 	// Actions are next steps for the findings together. A run returns none: the
 	// program that shows the report adds those of its own command line.
 	Actions []finding.Action `json:"actions,omitempty"`
+}
+
+// Switch is a switch that is on in the cluster.
+type Switch struct {
+	// Name is alert, clusterOperator or admission.
+	Name string `json:"name"`
+	// Mode is Warn or Deny; empty for a switch without modes.
+	Mode string `json:"mode,omitempty"`
+	// Limit is what the switch does and what it does not.
+	Limit string `json:"limit"`
+	// WithoutController is what happens while the controller does not run.
+	WithoutController string `json:"withoutController"`
 }
 
 // Removal is what became of the objects of the run. Where Left is empty, a final

@@ -136,6 +136,16 @@ func current() report.Report {
 	return doc
 }
 
+// guarded is doc on a cluster with switches that are on.
+func guarded() report.Report {
+	doc := current()
+	doc.Switches = []report.Switch{
+		{Name: "admission", Mode: "Deny", Limit: "denies the selection of each target", WithoutController: "the last verdicts stay"},
+		{Name: "alert", Limit: "advice only", WithoutController: "another alert fires"},
+	}
+	return doc
+}
+
 // left is a run in progress that no process holds.
 func left() report.Report {
 	doc := begun()
@@ -147,13 +157,16 @@ func left() report.Report {
 func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
-		"outdated": outdated(), "current": current(), "left": left(),
+		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": left(),
 	} {
 		for _, format := range []string{"text", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				golden(t, name+"."+format, encoded(t, format, doc))
 			})
 		}
+	}
+	for name, doc := range map[string]report.Report{"blocked": blocked(), "ready": ready(), "running": running(), "outdated": outdated()} {
+		t.Run(name+".junit", func(t *testing.T) { golden(t, name+".junit", encoded(t, "junit", doc)) })
 	}
 	// YAML is made from the same values; one file shows its form.
 	t.Run("blocked.yaml", func(t *testing.T) {

@@ -58,6 +58,8 @@ func (r Report) writeHead(p *page.Page) {
 	}
 	if r.Run.Phase == PhaseRunning {
 		r.writeProgress(p)
+		r.writeSwitches(p)
+		p.Line("")
 		return
 	}
 	p.Row("Signature", signature(r.Target))
@@ -72,7 +74,16 @@ func (r Report) writeHead(p *page.Page) {
 		p.Row("", "the results of the release's checks are those of run "+r.Run.ChecksFrom)
 	}
 	r.writeValidity(p)
+	r.writeSwitches(p)
 	p.Line("")
+}
+
+// writeSwitches writes a line for each switch that is on.
+func (r Report) writeSwitches(p *page.Page) {
+	for _, each := range r.Switches {
+		name := strings.TrimSuffix(each.Name+"="+each.Mode, "=")
+		p.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", name, each.Limit, each.WithoutController))
+	}
 }
 
 // writeValidity writes until when the verdict holds, or why it no longer does.
@@ -98,7 +109,6 @@ func (r Report) writeProgress(p *page.Page) {
 	if r.Standing != nil {
 		p.Row("Held by", cmp.Or(r.Standing.Holder, "no process: the run continues when a process attaches to it"))
 	}
-	p.Line("")
 }
 
 // limited are the first most names, and how many more there are.

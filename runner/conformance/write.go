@@ -3,12 +3,11 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -60,80 +59,22 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// The parts of the JUnit format that CI systems read: a suite for each check, a
-// case for each requirement. Unknown is an error, and
-// Warn a pass with output.
-type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Suites  []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string     `xml:"classname,attr"`
-	Name    string     `xml:"name,attr"`
-	Failure *junitText `xml:"failure"`
-	Error   *junitText `xml:"error"`
-	Skipped *junitText `xml:"skipped"`
-	Output  string     `xml:"system-out,omitempty"`
-}
-
-type junitText struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr,omitempty"`
-	Text    string `xml:",chardata"`
-}
-
-// WriteJUnit writes the results as test cases.
+// WriteJUnit writes a test case for each requirement, and one for the outcome, so that a
+// report without results does not pass.
 func (r Report) WriteJUnit(w io.Writer) error {
-	var suites junitSuites
+	var cases []junit.Case
 	for _, result := range r.Results {
-		i := slices.IndexFunc(suites.Suites, func(suite junitSuite) bool { return suite.Name == result.Check })
-		if i < 0 {
-			i = len(suites.Suites)
-			suites.Suites = append(suites.Suites, junitSuite{Name: result.Check})
+		text := strings.TrimSpace(result.Message + "\n" + result.Remediation)
+		if result.Outcome == preflight.Warn {
+			text = "warning: " + text
 		}
-		suites.Suites[i].add(result)
+		cases = append(cases, junit.Case{
+			Suite: result.Check, Class: result.Check, Name: result.Requirement, Outcome: result.Outcome, Type: string(result.Reason),
+			Message: result.Message, Text: text,
+		})
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	encoder := xml.NewEncoder(w)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(suites); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-func (s *junitSuite) add(result Result) {
-	entry := junitCase{Class: result.Check, Name: result.Requirement}
-	text := &junitText{Message: result.Message, Type: string(result.Reason), Text: result.Remediation}
-	s.Tests++
-	switch result.Outcome {
-	case preflight.Fail:
-		s.Failures++
-		entry.Failure = text
-	case preflight.Unknown:
-		s.Errors++
-		entry.Error = text
-	case preflight.Skipped:
-		s.Skipped++
-		text.Type = "" // the format has no type here
-		entry.Skipped = text
-	case preflight.Pass:
-		entry.Output = result.Message
-	case preflight.Warn:
-		entry.Output = strings.TrimSpace("warning: " + result.Message + "\n" + result.Remediation)
-	}
-	s.Cases = append(s.Cases, entry)
+	outcome := r.Outcome()
+	return junit.Write(w, "", nil, append(cases, junit.Case{
+		Suite: "conformance", Class: "conformance", Name: "Outcome", Outcome: outcome, Type: string(outcome), Message: r.headline(), Text: r.headline(),
+	}))
 }

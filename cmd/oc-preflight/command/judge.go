@@ -43,14 +43,9 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 		}
 		accepted = append(accepted, read...)
 	}
-	located := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}
-	find := located.Find
-	if f.prometheus != "" {
-		at, err := located.At(f.prometheus)
-		if err != nil {
-			return runner.Options{}, usageError(fmt.Errorf("--prometheus: %w", err))
-		}
-		find = at
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	if err != nil {
+		return runner.Options{}, usageError(fmt.Errorf("--prometheus: %w", err))
 	}
 	return runner.Options{
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),

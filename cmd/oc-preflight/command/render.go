@@ -36,6 +36,9 @@ that enhancement; do not build on it yet.
   oc preflight run --to-latest -o json > report.json
   oc preflight render report.json
 
+  # For a CI system: a test case for each finding, and one for the verdict
+  oc preflight render report.json -o junit > junit_preflight.xml
+
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),

@@ -3,13 +3,16 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
 func newStatus(client *client) *cobra.Command {
@@ -29,6 +32,9 @@ cannot be authenticated, has no verdict, and the exit code is 4.
 For a run in progress, these are the findings so far, the checks that have not reported
 and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
 otherwise 4.
+
+The report names the switches by which the controller has CVO honor its verdicts, as far
+as you may read them, with the limits of each.
 ` + exitHelp,
 		Example: `  # The run in progress or the newest run
   oc preflight status
@@ -64,6 +70,9 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 		return err
 	}
 	stored, err := store.standing(c.Context(), run)
+	if err == nil {
+		stored.Switches, err = store.switches(c.Context(), client.streams.ErrOut)
+	}
 	done()
 	if err != nil {
 		return err
@@ -103,5 +112,21 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 	return stored, nil
 }
 
+// switches are those that are on in the cluster. Those that cannot be read are reported on
+// w; the error is that of ctx.
+func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, error) {
+	effects, err := guard.Active(ctx, s.Dynamic)
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(w, "unknown whether all switches of the controller are shown: %s\n", words.Line(err.Error(), maxLine))
+	}
+	var switches []report.Switch
+	for _, each := range effects {
+		switches = append(switches, report.Switch{Name: each.Name, Mode: string(each.Mode), Limit: each.Limit, WithoutController: each.WithoutController})
+	}
+	return switches, ctx.Err()
+}
+
 // statusNeeds are the permissions that "status" needs.
-func statusNeeds() access.Needs { return recordNeeds().And(standing.Needs()) }
+func statusNeeds() access.Needs {
+	return recordNeeds().And(standing.Needs()).And(guard.ReadNeeds())
+}

@@ -30,6 +30,9 @@ type Page struct{ buffer bytes.Buffer }
 // WriteTo implements io.WriterTo.
 func (p *Page) WriteTo(w io.Writer) (int64, error) { return p.buffer.WriteTo(w) }
 
+// String implements fmt.Stringer.
+func (p *Page) String() string { return p.buffer.String() }
+
 // Line writes one line.
 func (p *Page) Line(format string, args ...any) {
 	fmt.Fprintf(&p.buffer, "%s\n", words.Printable(fmt.Sprintf(format, args...)))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -25,9 +26,14 @@ type Options struct {
 	Ahead int
 	// Delay returns by how long to delay a new run ahead.
 	Delay func() time.Duration
-	// Run are the options of each run; Requester and OnInterrupt are the controller's.
-	Run    runner.Options
-	Logger *slog.Logger
+	// Run are the options of each run; Requester, OnInterrupt and Monitoring are the
+	// controller's.
+	Run runner.Options
+	// Monitoring finds the metrics and alerts, which each run reads anew.
+	Monitoring monitoring.Finder
+	// Signals state the verdicts.
+	Signals Signals
+	Logger  *slog.Logger
 	// Registry gets the metrics.
 	Registry prometheus.Registerer
 }
@@ -41,6 +47,7 @@ type controller struct {
 	selection string
 	conductor *conductor
 	metrics   *metrics
+	signaler  *signaler
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
 	// called concurrently.
 	starts map[string]time.Time
@@ -52,8 +59,9 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: record.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
 		selection: options.Run.Selection(), metrics: newMetrics(), starts: map[string]time.Time{},
+		signaler: newSignaler(options.Signals, cluster.Now),
 	}
-	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run}, cluster.Now, options.Logger)
+	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
 	if err := options.Registry.Register(c.metrics); err != nil {
 		return fmt.Errorf("could not register the metrics: %w", err)
 	}
@@ -63,22 +71,34 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := watch(m, c); err != nil {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
+	if err := c.signaler.watch(m); err != nil {
+		return fmt.Errorf("could not add the signals: %w", err)
+	}
 	return nil
 }
 
-// announce reconciles after each run, until ctx is done.
-func (c *controller) announce(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-c.conductor.ended:
-				queue.Add(request())
+// announce reconciles after each value, until ctx is done.
+func announce(values <-chan struct{}) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-values:
+					queue.Add(request())
+				}
 			}
-		}
-	}()
-	return nil
+		}()
+		return nil
+	}
+}
+
+// publish has the metrics and the signals state the verdicts, or that they could not be
+// read.
+func (c *controller) publish(err error, wanted []Target, decided verdicts) {
+	c.metrics.set(err == nil, wanted, decided)
+	c.signaler.set(err, wanted, decided)
 }
 
 // Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
@@ -89,7 +109,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if apierrors.IsNotFound(err) {
 		c.options.Logger.Warn("this cluster has no ClusterVersion \"version\": no preflight runs")
 		c.conductor.follow(round, order{})
-		c.metrics.set(true, nil, nil)
+		c.publish(nil, nil, nil)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -98,7 +118,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.warn(&version)
 	wanted := targets(&version, c.options.Ahead)
 	state, decided, err := c.observe(ctx, &version, wanted)
-	c.metrics.set(err == nil, wanted, decided)
+	c.publish(err, wanted, decided)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

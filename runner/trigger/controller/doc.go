@@ -7,5 +7,8 @@
 //
 // The controller has no state but the records of the runs. A run in progress whose
 // process was killed is continued by the next leader, with its results so far. It writes
-// neither ClusterVersion nor any other object beside those of its runs.
+// no object beside those of its runs and its signals, and never ClusterVersion.
+//
+// The signals state the verdicts in the cluster ([Signals]). They are applied after each
+// reconciliation and when a verdict expires, by the leader only, and apart from the runs.
 package controller

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
@@ -12,14 +13,16 @@ import (
 
 // onCluster runs preflights on a cluster.
 type onCluster struct {
-	cluster *cluster.Cluster
-	options runner.Options
+	cluster    *cluster.Cluster
+	options    runner.Options
+	monitoring monitoring.Finder
 }
 
 // run implements preflights.
 func (p onCluster) run(ctx context.Context, target Target) (report.Report, error) {
 	options := p.options
 	options.Requester = target.Requester
+	options.Monitoring = monitoring.New(p.monitoring, monitoring.DefaultTimeout) // it reads everything once
 	options.OnInterrupt = func(string) runner.Interruption {
 		if errors.Is(context.Cause(ctx), errNotNeeded) {
 			return runner.CleanUp

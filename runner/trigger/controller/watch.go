@@ -115,7 +115,7 @@ func watch(m manager.Manager, c *controller) error {
 		WatchesRawSource(source.Kind(caches, records(), plan[*metav1.PartialObjectMetadata](), phases)).
 		WatchesRawSource(source.Kind(caches, nodes(), plan[*metav1.PartialObjectMetadata](), drains)).
 		WatchesRawSource(source.Kind(caches, definitions(), plan[*metav1.PartialObjectMetadata](), schemas)).
-		WatchesRawSource(source.TypedFunc[reconcile.Request](c.announce)).
+		WatchesRawSource(source.TypedFunc[reconcile.Request](announce(c.conductor.ended))).
 		Complete(c)
 }
 

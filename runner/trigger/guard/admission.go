@@ -46,8 +46,8 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 		return nil, fmt.Errorf("the mode %q of the admission policy is neither %s nor %s", mode, Warn, Deny)
 	}
 	return &Switch{
-		name: "admission", client: client, now: now, objects: admissionObjects(),
-		build: func(verdicts []Verdict, _ []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
+		name: nameAdmission, client: client, now: now, objects: admissionObjects(),
+		build: func(state State, _ []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
 			contents, err := parse(strings.Split(admissionManifests, "\n---\n")...)
 			if err != nil {
 				return nil, err
@@ -60,7 +60,7 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 				return nil, err
 			}
 			err = unstructured.SetNestedStringSlice(binding.Object, []string{string(mode)}, "spec", "validationActions")
-			return []*unstructured.Unstructured{parameters(verdicts, now), policy, binding}, err
+			return []*unstructured.Unstructured{parameters(state.Verdicts, now), policy, binding}, err
 		},
 	}, nil
 }
@@ -69,7 +69,7 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 func parameters(verdicts []Verdict, now time.Time) *unstructured.Unstructured {
 	data := map[string]any{}
 	for _, verdict := range verdicts {
-		if verdict.Decision != "" && now.Before(verdict.ValidUntil) {
+		if verdict.Digest != "" && verdict.Decision != "" && now.Before(verdict.ValidUntil) {
 			data[strings.Replace(verdict.Digest, ":", "-", 1)] = verdict.Decision
 		}
 	}

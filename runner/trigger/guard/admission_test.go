@@ -201,7 +201,7 @@ func TestAdmissionWithoutTheController(t *testing.T) {
 				}
 			}
 			// The next one that applies the switch restores the guard.
-			if err := made.Apply(t.Context(), []guard.Verdict{verdict("5", "4.18.5", "Blocked")}); err != nil {
+			if err := made.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{verdict("5", "4.18.5", "Blocked")}}); err != nil {
 				t.Fatal(err)
 			}
 			await(t, "the API server uses the restored verdicts", func(ctx context.Context) bool {
@@ -215,7 +215,7 @@ func TestAdmissionWithoutTheController(t *testing.T) {
 func TestAdmissionOfAnExpiredVerdict(t *testing.T) {
 	admitting(t, guard.Deny)
 	later := admission(t, guard.Deny, start.Add(24*time.Hour))
-	if err := later.Apply(t.Context(), []guard.Verdict{verdict("4", "4.18.4", "Ready")}); err != nil {
+	if err := later.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{verdict("4", "4.18.4", "Ready")}}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the target is denied", func(ctx context.Context) bool { return request(ctx, t, readyRequest).denied != "" })
@@ -237,7 +237,7 @@ func TestAdmissionRemoved(t *testing.T) {
 		t.Errorf("objects: %v (-want +got):\n%s", err, diff)
 	}
 	for range 2 { // it may be repeated
-		if err := made.Remove(t.Context()); err != nil {
+		if _, err := made.Remove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,13 +22,19 @@ func prometheusRule() object {
 	}
 }
 
+// Service is the name of the Service of the metrics in the namespace of the objects. The
+// job of its ServiceMonitor is that name, by which the alerts select the metrics, so the
+// ServiceMonitor must not have a jobLabel.
+const Service = "update-preflight"
+
 // Alert is the switch of the alerts. They rest on the metrics of the controller, so the
 // verdicts do not change them. The cluster's Prometheus uses them only if the namespace
-// has the label openshift.io/cluster-monitoring=true.
+// has the label openshift.io/cluster-monitoring=true, and the metrics have the job of
+// [Service].
 func Alert(client dynamic.Interface) *Switch {
 	return &Switch{
-		name: "alert", client: client, now: time.Now, objects: []object{prometheusRule()},
-		build: func([]Verdict, []*unstructured.Unstructured, time.Time) ([]*unstructured.Unstructured, error) {
+		name: nameAlert, client: client, now: time.Now, objects: []object{prometheusRule()},
+		build: func(State, []*unstructured.Unstructured, time.Time) ([]*unstructured.Unstructured, error) {
 			return parse(alertManifest)
 		},
 	}

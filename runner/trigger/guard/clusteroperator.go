@@ -11,6 +11,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+const (
+	asExpected = "AsExpected"
+	// maxMessage bounds the message of a condition, in bytes.
+	maxMessage = 1024
 )
 
 func clusterOperator() object {
@@ -20,32 +28,67 @@ func clusterOperator() object {
 	}
 }
 
-// ClusterOperator is the switch of the ClusterOperator: Upgradeable is False exactly
-// while the chosen target has no verdict that is Ready, and True without a chosen target.
-// The version is that of the controller.
+// ClusterOperator is the switch of the ClusterOperator: that of [Operator], with the
+// condition Upgradeable, which is False exactly while the chosen target has no verdict
+// that is Ready, and True without a chosen target.
 func ClusterOperator(client dynamic.Interface, version string, now func() time.Time) *Switch {
+	made := Operator(client, version, now)
+	made.optional = false
+	made.build = operatorBuilder(version, func(state State, now time.Time) []configv1.ClusterOperatorStatusCondition {
+		return append(health(state), upgradeable(state.Verdicts, now))
+	})
+	return made
+}
+
+// Operator is the ClusterOperator while the switch is off: it has no effect on updates, and
+// is not applied where the API is not served. The version is that of the controller.
+//
+// Available is True once it was applied, and stays True when the controller ends.
+// Degraded is True while [State.Degraded] has a cause. Progressing is False: the
+// controller has nothing to roll out.
+func Operator(client dynamic.Interface, version string, now func() time.Time) *Switch {
 	return &Switch{
-		name: "clusterOperator", client: client, now: now, objects: []object{clusterOperator()},
-		build: func(verdicts []Verdict, present []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
-			var before configv1.ClusterOperator
-			if present[0] != nil {
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(present[0].Object, &before); err != nil {
-					return nil, fmt.Errorf("could not read the conditions of %s: %w", clusterOperator().describe(), err)
-				}
-			}
-			content, err := operatorContent(version, conditions(verdicts, before.Status.Conditions, now))
-			return []*unstructured.Unstructured{content}, err
-		},
+		name: nameOperator, client: client, now: now, objects: []object{clusterOperator()}, optional: true,
+		build: operatorBuilder(version, func(state State, _ time.Time) []configv1.ClusterOperatorStatusCondition { return health(state) }),
 	}
 }
 
+// operatorBuilder makes the content of the ClusterOperator with these conditions.
+func operatorBuilder(version string, conditions func(State, time.Time) []configv1.ClusterOperatorStatusCondition) builder {
+	return func(state State, present []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error) {
+		before, err := readOperator(present[0])
+		if err != nil {
+			return nil, err
+		}
+		content, err := operatorContent(version, dated(conditions(state, now), before.Status.Conditions, now))
+		return []*unstructured.Unstructured{content}, err
+	}
+}
+
+// readOperator is the content of the ClusterOperator; empty where it does not exist.
+func readOperator(present *unstructured.Unstructured) (configv1.ClusterOperator, error) {
+	var read configv1.ClusterOperator
+	if present == nil {
+		return read, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(present.Object, &read); err != nil {
+		return read, fmt.Errorf("could not read the conditions of %s: %w", clusterOperator().describe(), err)
+	}
+	return read, nil
+}
+
 // operatorContent is the ClusterOperator. Its related objects are those that must-gather
-// and "oc adm inspect" collect.
+// and "oc adm inspect" collect; without a name, all of the resource.
 func operatorContent(version string, conditions []configv1.ClusterOperatorStatusCondition) (*unstructured.Unstructured, error) {
 	status := configv1.ClusterOperatorStatus{
-		Conditions:     conditions,
-		Versions:       []configv1.OperandVersion{{Name: "operator", Version: version}},
-		RelatedObjects: []configv1.ObjectReference{{Resource: "namespaces", Name: ownsignal.Namespace}},
+		Conditions: conditions,
+		Versions:   []configv1.OperandVersion{{Name: "operator", Version: version}},
+		RelatedObjects: []configv1.ObjectReference{
+			{Resource: "namespaces", Name: ownsignal.Namespace},
+			{Resource: "configmaps", Namespace: record.Namespace},
+			{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "updatepreflights.preflight.openshift.io"},
+			{Group: "preflight.openshift.io", Resource: "updatepreflights"},
+		},
 	}
 	for _, related := range append([]object{prometheusRule()}, admissionObjects()...) {
 		status.RelatedObjects = append(status.RelatedObjects, configv1.ObjectReference{
@@ -62,24 +105,31 @@ func operatorContent(version string, conditions []configv1.ClusterOperatorStatus
 	}}, nil
 }
 
-// conditions are those of the ClusterOperator. A condition keeps the time of its last
-// transition while its status stays.
-func conditions(verdicts []Verdict, before []configv1.ClusterOperatorStatusCondition, now time.Time) []configv1.ClusterOperatorStatusCondition {
-	present := []configv1.ClusterOperatorStatusCondition{
-		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: "AsExpected", Message: "The verdict on the chosen target is reported as the condition Upgradeable."},
-		{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: "AsExpected"},
-		{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: "AsExpected"},
-		upgradeable(verdicts, now),
+// health are the conditions that every ClusterOperator has.
+func health(state State) []configv1.ClusterOperatorStatusCondition {
+	degraded := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, Reason: asExpected}
+	if state.Degraded != "" {
+		degraded.Status, degraded.Reason, degraded.Message = configv1.ConditionTrue, "VerdictsNotCurrent", words.Line(state.Degraded, maxMessage)
 	}
-	for i := range present {
-		present[i].LastTransitionTime = metav1.NewTime(now)
+	return []configv1.ClusterOperatorStatusCondition{
+		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected, Message: "The verdicts on the selected and the offered targets are recorded. Show the newest: oc preflight status"},
+		{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: asExpected},
+		degraded,
+	}
+}
+
+// dated has the time of the last transition of each condition: that of the condition
+// before while its status stays, and otherwise now.
+func dated(conditions, before []configv1.ClusterOperatorStatusCondition, now time.Time) []configv1.ClusterOperatorStatusCondition {
+	for i := range conditions {
+		conditions[i].LastTransitionTime = metav1.NewTime(now)
 		for _, former := range before {
-			if former.Type == present[i].Type && former.Status == present[i].Status {
-				present[i].LastTransitionTime = former.LastTransitionTime
+			if former.Type == conditions[i].Type && former.Status == conditions[i].Status {
+				conditions[i].LastTransitionTime = former.LastTransitionTime
 			}
 		}
 	}
-	return present
+	return conditions
 }
 
 // upgradeable is the condition for the verdict on the chosen target. Its message has no
@@ -92,10 +142,10 @@ func upgradeable(verdicts []Verdict, now time.Time) configv1.ClusterOperatorStat
 		switch {
 		case !verdict.Chosen:
 		case verdict.isReady(now):
-			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready.", verdict.Version)
+			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready.", verdict.target())
 		default:
 			condition.Status, condition.Reason = configv1.ConditionFalse, ownsignal.NotReady
-			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status", verdict.Version, verdict.standing(now)))
+			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status", verdict.target(), verdict.standing(now)))
 		}
 	}
 	return condition
@@ -104,10 +154,12 @@ func upgradeable(verdicts []Verdict, now time.Time) configv1.ClusterOperatorStat
 // standing describes a verdict that is not Ready.
 func (v Verdict) standing(now time.Time) string {
 	switch {
+	case v.Digest == "":
+		return "has no verdict, since the image has no digest"
 	case v.Decision == "":
 		return "has no verdict"
 	case !now.Before(v.ValidUntil):
-		return "has a verdict that has expired"
+		return "has a verdict that is no longer valid"
 	}
 	return "is " + v.Decision
 }

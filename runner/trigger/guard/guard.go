@@ -12,7 +12,12 @@
 //   - [Admission] warns of, or denies, the selection of a target that is not Ready, patch
 //     updates included, before CVO starts. It needs Kubernetes 1.30.
 //
-// Force bypasses each of them. None outlasts [Switch.Remove].
+// Force bypasses each of them. None outlasts [Switch.Remove]. A [Set] is all of them as
+// they were chosen, and the ClusterOperator, which must-gather and "oc adm inspect" follow;
+// it exists also while its switch is off, without Upgradeable.
+//
+// The alerts select metrics with the job "update-preflight": the Service of the metrics
+// must have that name ([Service]), and its ServiceMonitor no jobLabel.
 //
 // Without the controller, which applies the switches again when a verdict changes or
 // expires, the objects stay as they are: the second alert fires; Upgradeable stays what
@@ -22,11 +27,17 @@
 // warned of or denied: the policy could only deny everything then, forced updates
 // included.
 //
+// An API server stops watching ConfigMaps for policies when the last policy with such
+// parameters is deleted, and may not start again (k8s.io/apiserver v0.36, policy_source.go
+// starts a shared informer with the context of the policy): when the policy is applied
+// again, it may use the verdicts of that time until it restarts.
+//
 // A user with write access to the ConfigMap of the verdicts can open the policy; its
 // namespace is the controller's own.
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -37,14 +48,23 @@ import (
 // Ready is the decision that allows an update. Any other decision, and none, does not.
 const Ready = "Ready"
 
-// maxVerdicts bounds the verdicts of one [Switch.Apply].
-const maxVerdicts = 500
+// MaxVerdicts bounds the verdicts of one [Switch.Apply].
+const MaxVerdicts = 500
+
+// State is what the objects state.
+type State struct {
+	// Verdicts are those on the targets, at most MaxVerdicts.
+	Verdicts []Verdict
+	// Degraded is why the verdicts may not be current; empty while they are.
+	Degraded string
+}
 
 // Verdict is the newest verdict on one target.
 type Verdict struct {
-	// Digest is that of the release image, "sha256:" and 64 hex digits.
+	// Digest is that of the release image, "sha256:" and 64 hex digits; empty for an image
+	// without one, which is never Ready.
 	Digest string
-	// Version is the semantic version of the release.
+	// Version is the semantic version of the release; empty where it is unknown.
 	Version string
 	// Decision is that of the report; empty while there is none.
 	Decision string
@@ -55,33 +75,38 @@ type Verdict struct {
 	Chosen bool
 }
 
+// target names the target of the verdict in a message.
+func (v Verdict) target() string { return cmp.Or(v.Version, v.Digest, "an image without a digest") }
+
 // isReady reports whether the verdict allows the update at that time.
-func (v Verdict) isReady(now time.Time) bool { return v.Decision == Ready && now.Before(v.ValidUntil) }
+func (v Verdict) isReady(now time.Time) bool {
+	return v.Digest != "" && v.Decision == Ready && now.Before(v.ValidUntil)
+}
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // check returns an error for verdicts that no object can express.
 func check(verdicts []Verdict) error {
-	if len(verdicts) > maxVerdicts {
-		return fmt.Errorf("%d verdicts are more than the %d that a switch can have", len(verdicts), maxVerdicts)
+	if len(verdicts) > MaxVerdicts {
+		return fmt.Errorf("%d verdicts are more than the %d that a switch can have", len(verdicts), MaxVerdicts)
 	}
 	digests, chosen := map[string]bool{}, ""
 	for _, verdict := range verdicts {
-		if !digestPattern.MatchString(verdict.Digest) {
+		if verdict.Digest != "" && !digestPattern.MatchString(verdict.Digest) {
 			return fmt.Errorf("the digest %q of a verdict is not sha256: and 64 hex digits", verdict.Digest)
 		}
-		if _, err := semver.Parse(verdict.Version); err != nil {
+		if _, err := semver.Parse(verdict.Version); err != nil && verdict.Version != "" {
 			return fmt.Errorf("the version %q of the verdict on %s is no semantic version: %w", verdict.Version, verdict.Digest, err)
 		}
 		if digests[verdict.Digest] {
 			return fmt.Errorf("two verdicts are on %s", verdict.Digest)
 		}
 		if verdict.Chosen && chosen != "" {
-			return fmt.Errorf("both %s and %s are chosen", chosen, verdict.Version)
+			return fmt.Errorf("both %s and %s are chosen", chosen, verdict.target())
 		}
 		digests[verdict.Digest] = true
 		if verdict.Chosen {
-			chosen = verdict.Version
+			chosen = verdict.target()
 		}
 	}
 	return nil

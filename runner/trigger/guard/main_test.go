@@ -58,19 +58,25 @@ func chosen(v guard.Verdict) guard.Verdict {
 	return v
 }
 
-// apply applies a switch, and removes it at the end of the test.
-func apply(t *testing.T, s *guard.Switch, verdicts ...guard.Verdict) {
+// createNamespace creates the namespace of the objects.
+func createNamespace(t *testing.T) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ownsignal.Namespace}}
 	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	if err := s.Apply(t.Context(), verdicts); err != nil {
+}
+
+// apply applies a switch, and removes it at the end of the test.
+func apply(t *testing.T, s *guard.Switch, verdicts ...guard.Verdict) {
+	t.Helper()
+	createNamespace(t)
+	if err := s.Apply(t.Context(), guard.State{Verdicts: verdicts}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Remove(context.WithoutCancel(t.Context())); err != nil {
+		if _, err := s.Remove(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
@@ -81,10 +87,10 @@ func await(t *testing.T, what string, met func(context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), awaiting)
 	defer cancel()
-	for !met(ctx) {
-		if ctx.Err() != nil {
-			t.Fatalf("not within %s: %s", awaiting, what)
-		}
+	for !met(ctx) && ctx.Err() == nil { // what is met only after the end of ctx is not met
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("not within %s: %s", awaiting, what)
 	}
 }
 

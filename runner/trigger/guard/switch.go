@@ -31,10 +31,14 @@ type Switch struct {
 	now    func() time.Time
 	// objects are in the order in which they are applied; they are removed in reverse.
 	objects []object
-	// build makes the content of the objects for valid verdicts. The present content is
-	// nil where the object does not exist.
-	build func(verdicts []Verdict, present []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error)
+	// optional is true when nothing is applied where the API of an object is not served.
+	optional bool
+	build    builder
 }
+
+// builder makes the content of the objects for a state that is valid. The present content
+// is nil where the object does not exist.
+type builder func(state State, present []*unstructured.Unstructured, now time.Time) ([]*unstructured.Unstructured, error)
 
 // object names an object of a switch.
 type object struct {
@@ -60,39 +64,44 @@ func (o object) describe() string {
 // Name is "alert", "clusterOperator" or "admission".
 func (s *Switch) Name() string { return s.name }
 
-// Apply makes the objects, or changes them to these verdicts, by server-side apply. The
-// same verdicts change nothing. Verdicts that have expired are left out; call Apply again
-// when one expires. Verdicts that are not valid are an error, and so is an object with
-// the name of one of the switch that does not have its label; it is not changed. The
+// Apply makes the objects, or changes them to this state, by server-side apply. The same
+// state changes nothing. Verdicts that have expired are left out; call Apply again when
+// one expires. Verdicts that are not valid are an error, and so is an object with the
+// name of one of the switch that does not have its label; it is not changed. The
 // namespace of the objects must exist.
-func (s *Switch) Apply(ctx context.Context, verdicts []Verdict) error {
-	if err := check(verdicts); err != nil {
+func (s *Switch) Apply(ctx context.Context, state State) error {
+	if err := check(state.Verdicts); err != nil {
 		return err
 	}
 	present, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
-	contents, err := s.build(verdicts, present, s.now())
+	contents, err := s.build(state, present, s.now())
 	if err != nil {
 		return err
 	}
 	for i, content := range contents {
-		if err := s.apply(ctx, s.objects[i], content); err != nil {
+		err := s.apply(ctx, s.objects[i], content)
+		if s.optional && apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("could not apply %s: %w", s.objects[i].describe(), err)
 		}
 	}
 	return nil
 }
 
-// Remove deletes the objects, those that guard first, and is complete when it returns
-// nil. It may be repeated. An object without the label of the switch is an error; it is
-// not deleted, and neither is any other.
-func (s *Switch) Remove(ctx context.Context) error {
+// Remove deletes the objects, those that guard first, and returns those that it has
+// deleted. It is complete when the error is nil, and may be repeated. An object without
+// the label of the switch is an error; it is not deleted, and neither is any other.
+func (s *Switch) Remove(ctx context.Context) ([]preflight.Object, error) {
 	present, err := s.read(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var deleted []preflight.Object
 	for i, object := range slices.Backward(s.objects) {
 		if present[i] == nil {
 			continue
@@ -100,10 +109,11 @@ func (s *Switch) Remove(ctx context.Context) error {
 		uid := present[i].GetUID()
 		err := s.resource(object).Delete(ctx, object.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("could not delete %s: %w", object.describe(), err)
+			return deleted, fmt.Errorf("could not delete %s: %w", object.describe(), err)
 		}
+		deleted = append(deleted, object.named())
 	}
-	return nil
+	return deleted, nil
 }
 
 // List returns the objects of the switch that exist, in the order in which they are

@@ -78,10 +78,13 @@ func TestSwitches(t *testing.T) {
 					t.Errorf("%v was changed by the same verdicts (-first, +second):\n%s", object, diff)
 				}
 			}
-			for range 2 {
-				if err := each.Remove(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+			deleted, err := each.Remove(t.Context())
+			slices.Reverse(deleted)
+			if diff := cmp.Diff(listed, deleted); err != nil || diff != "" {
+				t.Errorf("deleted (-want, +got): %v\n%s", err, diff)
+			}
+			if deleted, err := each.Remove(t.Context()); err != nil || len(deleted) > 0 {
+				t.Errorf("deleted again: %v, %v", deleted, err)
 			}
 			if found, err := each.List(t.Context()); err != nil || len(found) > 0 {
 				t.Errorf("left: %v, %v", found, err)
@@ -115,7 +118,8 @@ func TestForeignObject(t *testing.T) {
 	})
 	made := guard.ClusterOperator(client(), "v1.0.0", at(start))
 	_, listed := made.List(t.Context())
-	for name, err := range map[string]error{"Apply": made.Apply(t.Context(), nil), "Remove": made.Remove(t.Context()), "List": listed} {
+	_, removed := made.Remove(t.Context())
+	for name, err := range map[string]error{"Apply": made.Apply(t.Context(), guard.State{}), "Remove": removed, "List": listed} {
 		if err == nil || !strings.Contains(err.Error(), `ClusterOperator "update-preflight" is not of the preflight`) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -144,7 +148,7 @@ func TestInvalidVerdicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, each := range switches(t) {
-				if err := each.Apply(t.Context(), tc.verdicts); err == nil || !strings.Contains(err.Error(), tc.want) {
+				if err := each.Apply(t.Context(), guard.State{Verdicts: tc.verdicts}); err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: %s: want an error with %q, got %v", each.Name(), tc.reason, tc.want, err)
 				}
 				if found, err := each.List(t.Context()); err != nil || len(found) > 0 {
@@ -158,6 +162,8 @@ func TestInvalidVerdicts(t *testing.T) {
 func TestUpgradeable(t *testing.T) {
 	expired := chosen(verdict("5", "4.19.1", "Ready"))
 	expired.ValidUntil = start
+	noDigest := chosen(verdict("5", "4.19.1", "Ready"))
+	noDigest.Digest = ""
 	for name, tc := range map[string]struct {
 		reason   string
 		verdicts []guard.Verdict
@@ -169,7 +175,9 @@ func TestUpgradeable(t *testing.T) {
 		"Blocked":   {"the target and the remedy are named", []guard.Verdict{chosen(verdict("5", "4.19.1", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Blocked. Follow its report: oc preflight status")},
 		"Undecided": {"Undecided is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", "Undecided"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Undecided. Follow its report: oc preflight status")},
 		"NoVerdict": {"no verdict is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", ""))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict. Follow its report: oc preflight status")},
-		"Expired":   {"a verdict that has expired is none", []guard.Verdict{expired}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has a verdict that has expired. Follow its report: oc preflight status")},
+		"NoVersion": {"the version of the target is unknown", []guard.Verdict{chosen(verdict("5", "", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of " + digest("5") + " is Blocked. Follow its report: oc preflight status")},
+		"NoDigest":  {"the image of the target has no digest", []guard.Verdict{noDigest}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict, since the image has no digest. Follow its report: oc preflight status")},
+		"Expired":   {"a verdict that has expired is none", []guard.Verdict{expired}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has a verdict that is no longer valid. Follow its report: oc preflight status")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, guard.ClusterOperator(client(), "v1.0.0", at(start)), tc.verdicts...)
@@ -233,6 +241,9 @@ func TestClusterOperatorStatus(t *testing.T) {
 	const namespace = "openshift-update-preflight"
 	want := []configv1.ObjectReference{
 		{Resource: "namespaces", Name: namespace},
+		{Resource: "configmaps", Namespace: "openshift-cluster-version"},
+		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "updatepreflights.preflight.openshift.io"},
+		{Group: "preflight.openshift.io", Resource: "updatepreflights"},
 		{Group: "monitoring.coreos.com", Resource: "prometheusrules", Namespace: namespace, Name: "update-preflight"},
 		{Resource: "configmaps", Namespace: namespace, Name: "verdicts"},
 		{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies", Name: "update-preflight"},

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/runner/trigger/guard"
+)
+
+// uninstall removes the signals and the ClusterOperator, and writes a line to out for each
+// object that it has deleted, also when others could not be.
+func uninstall(ctx context.Context, reached *cluster.Cluster, out io.Writer) error {
+	if err := guard.UninstallNeeds().Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+		return err
+	}
+	deleted, err := guard.Uninstall(ctx, reached.Dynamic)
+	for _, object := range deleted {
+		_, writeErr := fmt.Fprintf(out, "deleted %s %s\n", object.Kind, path.Join(object.Namespace, object.Name))
+		err = errors.Join(err, writeErr)
+	}
+	return err
+}

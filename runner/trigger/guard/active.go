@@ -1,0 +1,84 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// Effect is a switch that is on in a cluster.
+type Effect struct {
+	// Name is "alert", "clusterOperator" or "admission".
+	Name string
+	// Mode is that of the policy; empty for the others.
+	Mode Mode
+	// Limit is what the switch does, and what it does not.
+	Limit string
+	// WithoutController is what happens while no controller runs.
+	WithoutController string
+}
+
+// Active are the switches that are on in the cluster, by the objects by which they take
+// effect, in the order of their names. Those that can be read are returned with the error
+// for the others.
+func Active(ctx context.Context, client dynamic.Interface) ([]Effect, error) {
+	var active []Effect
+	var errs []error
+	for _, each := range all(client) {
+		each.objects = []object{each.effective()}
+		present, err := each.read(ctx)
+		errs = append(errs, err)
+		if err != nil || present[0] == nil {
+			continue
+		}
+		if effect, on := effectOf(each.name, present[0]); on {
+			active = append(active, effect)
+		}
+	}
+	slices.SortFunc(active, func(a, b Effect) int { return strings.Compare(a.Name, b.Name) })
+	return active, errors.Join(errs...)
+}
+
+// effective is the object by which a switch takes effect: the last one that is applied.
+func (s *Switch) effective() object { return s.objects[len(s.objects)-1] }
+
+// effectOf is that of a switch by its effective object; false while it has none.
+func effectOf(name string, effective *unstructured.Unstructured) (Effect, bool) {
+	switch name {
+	case nameAlert:
+		return Effect{
+			Name: name, Limit: "advice only: oc warns of every update, and CVO counts the alert as a risk where ClusterUpdateAcceptRisks is enabled",
+			WithoutController: "the alert UpdatePreflightUnknown fires",
+		}, true
+	case nameOperator:
+		read, err := readOperator(effective)
+		return Effect{
+			Name: name, Limit: "blocks minor and major updates to all targets, within 4 minutes; not patch updates; force bypasses it",
+			WithoutController: "Upgradeable keeps its last value",
+		}, err == nil && slices.ContainsFunc(read.Status.Conditions, isUpgradeable)
+	}
+	mode := modeOf(effective)
+	limit := "denies the selection of each target that is not Ready, patch updates included; force bypasses it"
+	if mode != Deny {
+		limit = "warns of the selection of each target that is not Ready, patch updates included; denies nothing"
+	}
+	return Effect{Name: name, Mode: mode, Limit: limit, WithoutController: "the last verdicts stay, also those that have expired"}, true
+}
+
+func isUpgradeable(condition configv1.ClusterOperatorStatusCondition) bool {
+	return condition.Type == configv1.OperatorUpgradeable
+}
+
+// modeOf is the mode of the binding of the policy.
+func modeOf(binding *unstructured.Unstructured) Mode {
+	actions, _, _ := unstructured.NestedStringSlice(binding.Object, "spec", "validationActions") // Warn where malformed
+	if slices.Contains(actions, string(Deny)) {
+		return Deny
+	}
+	return Warn
+}
