@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 // Hop is one update of a path.
@@ -94,13 +95,13 @@ type Finder struct {
 	from []int
 }
 
-// NewFinder makes a Finder. A risk is open if it applies to the cluster, or might, and is
-// not accepted.
-func NewFinder(g *graph.Graph, isOpen func(graph.Risk) bool) *Finder {
+// NewFinder makes a Finder. A risk of an update to a release is open if it applies to the
+// cluster, or might, and is not accepted for that release.
+func NewFinder(g *graph.Graph, isOpen func(to graph.Release, risk graph.Risk) bool) *Finder {
 	f := &Finder{graph: g, open: make([][]string, len(g.Updates)), from: make([]int, len(g.Releases)+1)}
 	for i, found := range g.Updates {
 		for _, risk := range found.Risks {
-			if isOpen(risk) {
+			if isOpen(g.Releases[found.To], risk) {
 				f.open[i] = append(f.open[i], risk.Name)
 			}
 		}
@@ -148,29 +149,69 @@ func (f *Finder) Find(from, to string) (Paths, error) {
 	return found, nil
 }
 
-// Newest is the newest release of the highest minor version that can be reached, and the
-// newest release of the graph, which may be another one. The error is an *Error.
-func (f *Finder) Newest(from string) (reachable, newest graph.Release, err error) {
+// Newest is the newest release of a minor version, such as "4.18", that can be reached, and
+// the newest of that minor version in the graph, which may be another one. Without a minor
+// version, it is that of the highest one. The error is an *Error.
+func (f *Finder) Newest(from, minor string) (reachable, newest graph.Release, err error) {
 	start := f.graph.Find(from)
 	if start < 0 {
 		return graph.Release{}, graph.Release{}, &Error{Reason: SourceNotInChannel, From: from}
 	}
-	isReachable := make([]bool, len(f.graph.Releases))
-	isReachable[start] = true
-	last := start
-	for release := start; release < len(f.graph.Releases); release++ {
-		if !isReachable[release] {
+	isReachable := f.reachable(start)
+	last, end := -1, -1
+	for i, release := range f.graph.Releases {
+		if minor != "" && update.Line(release.Parsed) != minor {
 			continue
 		}
-		last = release
-		for i := f.from[release]; i < f.from[release+1]; i++ {
-			isReachable[f.graph.Updates[i].To] = true
+		end = i
+		if isReachable[i] && i > start {
+			last = i
 		}
 	}
-	if last == start {
-		return graph.Release{}, graph.Release{}, &Error{Reason: NoPath, From: from}
+	switch {
+	case end < 0:
+		return graph.Release{}, graph.Release{}, &Error{Reason: TargetNotInChannel, From: from, To: minor}
+	case last < 0:
+		return graph.Release{}, graph.Release{}, &Error{Reason: NoPath, From: from, To: minor}
 	}
-	return f.graph.Releases[last], f.graph.Releases[len(f.graph.Releases)-1], nil
+	return f.graph.Releases[last], f.graph.Releases[end], nil
+}
+
+// reachable are the releases that can be reached, start included.
+func (f *Finder) reachable(start int) []bool {
+	found := make([]bool, len(f.graph.Releases))
+	found[start] = true
+	for release := start; release < len(found); release++ {
+		if !found[release] {
+			continue
+		}
+		for i := f.from[release]; i < f.from[release+1]; i++ {
+			found[f.graph.Updates[i].To] = true
+		}
+	}
+	return found
+}
+
+// Risks are the risks of all updates on any path between two versions, in the order of the
+// updates; none where a version is not in the graph.
+func Risks(g *graph.Graph, from, to string) []graph.Risk {
+	start, end := g.Find(from), g.Find(to)
+	if start < 0 || end < 0 {
+		return nil
+	}
+	fromStart := NewFinder(g, func(graph.Release, graph.Risk) bool { return false }).reachable(start)
+	toEnd := make([]bool, len(g.Releases))
+	toEnd[end] = true
+	for _, each := range slices.Backward(g.Updates) {
+		toEnd[each.From] = toEnd[each.From] || toEnd[each.To]
+	}
+	var risks []graph.Risk
+	for _, each := range g.Updates {
+		if fromStart[each.From] && toEnd[each.To] {
+			risks = append(risks, each.Risks...)
+		}
+	}
+	return risks
 }
 
 // cost is that of an update or a path; the first number weighs more.

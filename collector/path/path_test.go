@@ -35,11 +35,11 @@ type testCase struct {
 	} `json:"expect"`
 }
 
-func (c testCase) isOpen(risk graph.Risk) bool {
+func (c testCase) isOpen(_ graph.Release, risk graph.Risk) bool {
 	return c.Assume != "no risk applies" && !slices.Contains(c.Accept, risk.Name)
 }
 
-func all(graph.Risk) bool { return true }
+func all(graph.Release, graph.Risk) bool { return true }
 
 func readFile(tb testing.TB, name string) []byte {
 	tb.Helper()
@@ -256,7 +256,7 @@ func TestAcceptingMore(t *testing.T) {
 			continue
 		}
 		for name := range names {
-			after, err := path.NewFinder(g, func(risk graph.Risk) bool { return risk.Name != name }).Find(from, "4.14.16")
+			after, err := path.NewFinder(g, func(_ graph.Release, risk graph.Risk) bool { return risk.Name != name }).Find(from, "4.14.16")
 			if err != nil || after.Best.Open() > before.Best.Open() {
 				t.Errorf("%d risks are open from %s, and %d (%v) when %s is accepted", before.Best.Open(), from, after.Best.Open(), err, name)
 			}
@@ -279,20 +279,40 @@ func TestAlternatives(t *testing.T) {
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		reason, from, reachable, newest string
+		reason, from, minor, reachable, newest string
 		err                             path.Reason
 	}{
 		"Head":      {reason: "the newest of the channel is reachable", from: "4.16.27", reachable: "4.18.52", newest: "4.18.52"},
 		"Last":      {reason: "nothing is newer", from: "4.18.52", err: path.NoPath},
+		"OfMinor":   {reason: "the newest of the minor version is reachable", from: "4.16.27", minor: "4.17", reachable: "4.17.56", newest: "4.17.56"},
+		"NoSuch":    {reason: "the graph has no release of the minor version", from: "4.16.27", minor: "4.20", err: path.TargetNotInChannel},
+		"OldMinor":  {reason: "no newer release of the minor version", from: "4.18.17", minor: "4.17", err: path.NoPath},
 		"NotInside": {reason: "the channel head of eus-4.16 is not in eus-4.18", from: "4.16.68", err: path.SourceNotInChannel},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reachable, newest, err := path.NewFinder(union(t, "eus-4.18"), all).Newest(tc.from)
+			reachable, newest, err := path.NewFinder(union(t, "eus-4.18"), all).Newest(tc.from, tc.minor)
 			failed, _ := err.(*path.Error) //nolint:errorlint // it is documented
 			if tc.err != "" && (failed == nil || failed.Reason != tc.err) || reachable.Version != tc.reachable || newest.Version != tc.newest {
 				t.Errorf("%s: got %q, %q, %v", tc.reason, reachable.Version, newest.Version, err)
 			}
 		})
+	}
+}
+
+func TestRisks(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, risk := range path.Risks(union(t, "eus-4.18"), "4.17.33", "4.18.17") {
+		names = append(names, risk.Name)
+	}
+	slices.Sort(names)
+	for _, name := range []string{"OVNEgressIPFailure", "WhereaboutsControllerCreateContainerError"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("the risks of the paths lack %s: %q", name, slices.Compact(names))
+		}
+	}
+	if got := path.Risks(union(t, "eus-4.18"), "4.17.33", "4.99.0"); got != nil {
+		t.Errorf("a version that the graph lacks has no risks, got %v", got)
 	}
 }
