@@ -1,4 +1,4 @@
-package plan
+package updateplan
 
 import (
 	"encoding/json"

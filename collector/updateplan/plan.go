@@ -1,10 +1,10 @@
-// Package plan answers: how does this cluster get to a release, what does it cost, and
+// Package updateplan answers: how does this cluster get to a release, what does it cost, and
 // what blocks each update on the way?
 //
 // A plan is advice from an update graph: whether an update is safe is decided by a
 // preflight of its release. Only the first update can be evaluated as CVO will evaluate
 // it; what is about later ones is provisional, since the cluster will have changed.
-package plan
+package updateplan
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package plan
+package updateplan
 
 import (
 	"cmp"
@@ -92,7 +92,9 @@ func New(b Basis, paths path.Paths) (Plan, error) {
 		Alternatives: alternatives(paths), Missing: append([]string{}, b.Missing...), Notices: []string{},
 	}
 	for _, notice := range b.Graph.Notices {
-		made.Notices = append(made.Notices, notice.Message)
+		if !slices.Contains(made.Notices, notice.Message) {
+			made.Notices = append(made.Notices, notice.Message)
+		}
 	}
 	made.Updates = b.updates(paths.Best)
 	made.Decision = decide(made.Updates)

@@ -1,4 +1,4 @@
-package plan
+package updateplan
 
 import (
 	"bytes"
@@ -187,11 +187,25 @@ func through(versions []string) string {
 
 func (p Plan) writeDuration(text *page.Page) {
 	text.Row("Duration", "control plane "+p.Duration.ControlPlane.String())
-	text.Row("", "all nodes     "+p.Duration.Total.String()+", if every drain is quick")
+	if len(p.Pools) > 0 {
+		text.Row("", "all nodes     "+p.Duration.Total.String()+", if every drain is quick")
+	}
 	for _, basis := range p.Duration.Basis {
 		text.Line("%s", page.Fold(basis, strings.Repeat(" ", 11), width))
 	}
+	for _, pool := range p.Pools {
+		text.Row("Pool", pool.String())
+	}
 	text.Line("")
+}
+
+// String is the size of the pool, and how often its nodes are rebooted.
+func (p Pool) String() string {
+	state := ""
+	if p.Paused {
+		state = ", paused at present"
+	}
+	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", name(p.Name), count(p.Nodes, "node"), p.Parallel, count(p.Reboots, "reboot"), state)
 }
 
 // String is the range in hours and minutes.
@@ -214,8 +228,10 @@ func hours(minutes int) string {
 func (u Update) write(text *page.Page, number int) {
 	text.Line("Update %d: %s to %s%s", number, name(u.From), name(u.To), u.provisional())
 	text.Row("Image", strings.Replace(words.Line(u.Image, maxText), "@", "\n@", 1))
-	text.Row("Errata", words.Line(u.URL, maxText))
-	text.Row("Channels", strings.ReplaceAll(page.Fold(strings.Join(u.Channels, ", "), "", width-11), "\n", "\n"))
+	if u.URL != "" {
+		text.Row("Errata", words.Line(u.URL, maxText))
+	}
+	text.Row("Channels", page.Fold(strings.Join(u.Channels, ", "), "", width-11))
 	if len(u.Unpause) > 0 {
 		text.Row("Unpause", words.List(u.Unpause, 10)+" before this update")
 	}
