@@ -65,18 +65,18 @@ func PlanNeeds() access.Needs {
 // assumes.
 const defaultMasters = 3
 
-// PlanWithout plans without a cluster: no risk is evaluated, so each is open that is not
-// accepted, and the nodes are unknown. Errors are those of Plan.
+// PlanWithout plans without a cluster: each risk is open that is not accepted, and the
+// nodes are unknown. Errors are those of Plan.
 func PlanWithout(ctx context.Context, request PlanRequest, options Options) (updateplan.Plan, error) {
 	planner := planner{request: request, basis: updateplan.Basis{
 		From: request.From, Architecture: cmp.Or(request.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
-		Now: time.Now(), ToolVersion: options.ToolVersion, Assess: notAssessed(""),
+		Now: time.Now(), ToolVersion: options.ToolVersion, Assess: assessWithout,
 		Rollout: updateplan.Rollout{
 			Model: rollout.Documented(defaultMasters, ""),
 			Basis: []string{documented, fmt.Sprintf("The number of control plane nodes is assumed: %d.", defaultMasters)},
 		},
 		Missing: []string{
-			"whether a risk applies: no cluster was read, and each risk is open unless it is accepted",
+			"whether a risk applies that depends on the cluster: no cluster was read, and each risk is open unless it is accepted",
 			"pools, pauses and reboots: no cluster was read",
 			"admin acknowledgements, removed APIs and OLM operators: no cluster was read",
 		},
@@ -122,6 +122,14 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 		planner.basis.Rollout = v.rollout(ctx, planner.miss)
 		planner.basis.Findings = v.gatesOf(ctx, best, planner.miss)
 	})
+}
+
+// assessWithout is what is known of a risk without a cluster.
+func assessWithout(asked graph.Risk) updateplan.Assessment {
+	if len(asked.Rules) > 0 && asked.Rules[0] == (graph.Rule{Type: "Always"}) {
+		return updateplan.Assessment{Applies: updateplan.True}
+	}
+	return notAssessed("")(asked)
 }
 
 func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {

@@ -232,7 +232,7 @@ func (p *Plan) schedule(b Basis, best path.Path) {
 		switch {
 		case err != nil:
 			p.Missing = append(p.Missing, fmt.Sprintf("when to unpause the pool %s: %v", nodes.Name, err))
-		case crosses && len(at) < len(best):
+		case crosses && (len(at) < len(best) || nodes.Paused):
 			pool.at, pool.Reboots = at, len(at)
 			for _, i := range at {
 				pool.Unpause = append(pool.Unpause, versions[i].String())

@@ -146,8 +146,9 @@ type Pool struct {
 	Parallel int `json:"parallel"`
 	// Paused is whether the pool is paused at present.
 	Paused bool `json:"paused"`
-	// Unpause are the versions at which to unpause the pool, if it is paused before the
-	// first update; empty if pausing saves no reboot, or that is unknown.
+	// Unpause are the versions at which to unpause the pool until its nodes are updated, if
+	// it is paused otherwise; empty if it is not paused and pausing saves no reboot, or
+	// that is unknown.
 	Unpause []string `json:"unpause"`
 	// Reboots is how often each node is rebooted with that schedule, and
 	// RebootsUnpaused how often without.

@@ -113,12 +113,20 @@ func (p Plan) draw(text *page.Page) {
 	}
 	text.Line("  %s  %s%s\n", bars(paused, len(p.Updates), true), name(p.To), unpausing(last))
 	for i, pool := range paused {
-		text.Line("%s", page.Fold(fmt.Sprintf("Pause pool %s (column %d of #) before the first update: %s of each of its %d nodes instead of %d.",
-			name(pool.Name), i+1, count(pool.Reboots, "reboot"), pool.Nodes, pool.RebootsUnpaused), "", width))
+		text.Line("%s", page.Fold(pool.pausing(i+1), "", width))
 	}
 	if len(paused) > 0 {
 		text.Line("")
 	}
+}
+
+// pausing is what to do about a pool with a column in the drawing.
+func (p Pool) pausing(column int) string {
+	if p.Reboots < p.RebootsUnpaused {
+		return fmt.Sprintf("Pause pool %s (column %d of #) before the first update: %s of each of its %s instead of %d.",
+			name(p.Name), column, count(p.Reboots, "reboot"), count(p.Nodes, "node"), p.RebootsUnpaused)
+	}
+	return fmt.Sprintf("Pool %s (column %d of #) is paused. Unpause it where the drawing requires it.", name(p.Name), column)
 }
 
 // bars has a column for each pool: # where it is paused, at a version or after it.
