@@ -59,8 +59,8 @@ demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Re
 	@$(BIN)/demo --keep "$(KEEP)"
 
 .PHONY: bench
-bench: tools ## measure time to verdict against kubectl, up to 5 000 checks; the cost of verifying and reading a release; the cost of 500 targets
-	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./runner/payload ./test/e2e ./test/narrative
+bench: tools ## measure time to verdict against kubectl, up to 5 000 checks; the cost of verifying and reading a release; the cost of 500 targets; the search of a path
+	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./collector/path ./runner/payload ./test/e2e ./test/narrative
 	@go test -run '^$$' -bench Scale -benchtime 1x -timeout 2h ./test/e2e/scale
 
 ## What has to pass

@@ -15,8 +15,8 @@ import (
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
@@ -221,16 +221,9 @@ func (p *planner) readGraph(ctx context.Context, source graphSource) error {
 }
 
 func (p *planner) graphs(ctx context.Context, source graphSource) ([]*graph.Graph, error) {
-	var graphs []*graph.Graph
-	for _, file := range p.request.Files {
-		parsed, err := graph.Parse(file.Name, file.Content)
-		if err != nil {
-			return nil, &BadInputError{Err: err}
-		}
-		if len(parsed.Releases) == 0 {
-			return nil, badInput("the update graph %s has no release", file.Name)
-		}
-		graphs = append(graphs, parsed)
+	graphs, err := p.parseFiles()
+	if err != nil {
+		return nil, err
 	}
 	services := p.request.Services
 	if len(services) == 0 && len(graphs) == 0 {
@@ -250,6 +243,21 @@ func (p *planner) graphs(ctx context.Context, source graphSource) ([]*graph.Grap
 			}
 			graphs = append(graphs, requested)
 		}
+	}
+	return graphs, nil
+}
+
+func (p *planner) parseFiles() ([]*graph.Graph, error) {
+	var graphs []*graph.Graph
+	for _, file := range p.request.Files {
+		parsed, err := graph.Parse(file.Name, file.Content)
+		if err != nil {
+			return nil, &BadInputError{Err: err}
+		}
+		if len(parsed.Releases) == 0 {
+			return nil, badInput("the update graph %s has no release", file.Name)
+		}
+		graphs = append(graphs, parsed)
 	}
 	return graphs, nil
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )

@@ -280,7 +280,7 @@ func TestNewest(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, from, minor, reachable, newest string
-		err                             path.Reason
+		err                                    path.Reason
 	}{
 		"Head":      {reason: "the newest of the channel is reachable", from: "4.16.27", reachable: "4.18.52", newest: "4.18.52"},
 		"Last":      {reason: "nothing is newer", from: "4.18.52", err: path.NoPath},

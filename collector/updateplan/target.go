@@ -119,9 +119,9 @@ func (b Basis) Risks(to string) []graph.Risk {
 
 // Key identifies what is evaluated of a risk: its name and rules.
 func Key(risk graph.Risk) string {
-	key := risk.Name
+	parts := []string{risk.Name}
 	for _, rule := range risk.Rules {
-		key += "\x00" + rule.Type + "\x00" + rule.PromQL
+		parts = append(parts, rule.Type, rule.PromQL)
 	}
-	return key
+	return strings.Join(parts, "\x00")
 }

@@ -94,8 +94,8 @@ func (p Plan) writeComparison(text *page.Page) {
 func (p Plan) draw(text *page.Page) {
 	paused := slices.DeleteFunc(slices.Clone(p.Pools), func(pool Pool) bool { return len(pool.at) == 0 })
 	for i, each := range p.Updates {
-		text.Line("  %s  %s%s", bars(paused, i, true), name(each.From), unpausing(each.Unpause))
-		bar := bars(paused, i, false)
+		text.Line("  %s  %s%s", bars(paused, unpausedAt(i)), name(each.From), unpausing(each.Unpause))
+		bar := bars(paused, never)
 		text.Line("  %s   |  %s, channel %s, %s", bar, each.Kind, name(each.Channel), each.ControlPlane)
 		for _, risk := range each.Risks {
 			text.Line("  %s   |  %s %s", bar, risk.label(), name(risk.Name))
@@ -111,7 +111,7 @@ func (p Plan) draw(text *page.Page) {
 	for _, pool := range paused {
 		last = append(last, pool.Name)
 	}
-	text.Line("  %s  %s%s\n", bars(paused, len(p.Updates), true), name(p.To), unpausing(last))
+	text.Line("  %s  %s%s\n", bars(paused, unpausedAt(len(p.Updates))), name(p.To), unpausing(last))
 	for i, pool := range paused {
 		text.Line("%s", page.Fold(pool.pausing(i+1), "", width))
 	}
@@ -123,17 +123,24 @@ func (p Plan) draw(text *page.Page) {
 // pausing is what to do about a pool with a column in the drawing.
 func (p Pool) pausing(column int) string {
 	if p.Reboots < p.RebootsUnpaused {
-		return fmt.Sprintf("Pause pool %s (column %d of #) before the first update: %s of each of its %s instead of %d.",
-			name(p.Name), column, count(p.Reboots, "reboot"), count(p.Nodes, "node"), p.RebootsUnpaused)
+		return fmt.Sprintf("Pause pool %s (column %d of #) before the first update: %s per node instead of %d.",
+			name(p.Name), column, count(p.Reboots, "reboot"), p.RebootsUnpaused)
 	}
 	return fmt.Sprintf("Pool %s (column %d of #) is paused. Unpause it where the drawing requires it.", name(p.Name), column)
 }
 
-// bars has a column for each pool: # where it is paused, at a version or after it.
-func bars(pools []Pool, version int, at bool) string {
+// unpausedAt is true for a pool that is unpaused at a version.
+func unpausedAt(version int) func(Pool) bool {
+	return func(pool Pool) bool { return slices.Contains(pool.at, version) }
+}
+
+func never(Pool) bool { return false }
+
+// bars has a column for each pool: # unless it is unpaused.
+func bars(pools []Pool, unpaused func(Pool) bool) string {
 	columns := make([]byte, 0, len(pools))
 	for _, pool := range pools {
-		if at && slices.Contains(pool.at, version) {
+		if unpaused(pool) {
 			columns = append(columns, ' ')
 		} else {
 			columns = append(columns, '#')

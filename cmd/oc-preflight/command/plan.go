@@ -86,13 +86,12 @@ apply, 130 interrupted.`,
 	c.Flags().StringSliceVar(&flags.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
 	c.Flags().StringArrayVar(&flags.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
 	c.Flags().StringVar(&flags.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
-	flags.acceptedFlags.add(c)
+	flags.add(c)
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
 	flags.output = "text"
 	outputFlag(c, &flags.output, updateplan.Plan{})
-	c.MarkFlagsMutuallyExclusive("to", "to-minor", "to-latest", "follow")
 	return c
 }
 
@@ -109,16 +108,35 @@ func (f planFlags) validate() error {
 	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
 		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
 	}
-	for _, channel := range f.channels {
-		if !channelName.MatchString(channel) {
-			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
-		}
+	if f.targets() > 1 {
+		return errors.New("--to, --to-minor, --to-latest and --follow exclude each other")
 	}
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
 	}
 	if f.directory != "" && f.output != "imageset" {
 		return errors.New("--dir needs -o imageset")
+	}
+	return f.validateNames()
+}
+
+// targets is how many flags name a target.
+func (f planFlags) targets() int {
+	count := 0
+	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
+		if named {
+			count++
+		}
+	}
+	return count
+}
+
+// validateNames rejects channels and versions that are none.
+func (f planFlags) validateNames() error {
+	for _, channel := range f.channels {
+		if !channelName.MatchString(channel) {
+			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
+		}
 	}
 	if strings.Count(f.target.Minor, ".") > 1 || f.target.Minor != "" && !semverLike(f.target.Minor+".0") {
 		return fmt.Errorf("--to-minor: %q is not a minor version, such as 4.18", f.target.Minor)

@@ -176,16 +176,16 @@ func Wrap(names []string) string {
 	return text.String()
 }
 
-// Fold breaks text between words into lines of at most most characters, each after a
+// Fold breaks text between words into lines of that many characters at most, each after a
 // prefix. A longer word has a line of its own.
-func Fold(text, prefix string, most int) string {
+func Fold(text, prefix string, limit int) string {
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = prefix + word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most:
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > limit:
 			lines = append(lines, line)
 			line = prefix + word
 		default:
