@@ -53,7 +53,7 @@ type Update struct {
 
 // Notice is a part of a graph that is ignored, or a limitation that follows from it.
 type Notice struct {
-	Reason  Reason
+	Reason  Cause
 	Message string
 }
 

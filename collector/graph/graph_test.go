@@ -39,7 +39,7 @@ func TestRefusedGraphs(t *testing.T) {
 	versions := []string{"4.18.1", "4.18.2"}
 	for name, tc := range map[string]struct {
 		reason, content string
-		want            graph.Reason
+		want            graph.Cause
 	}{
 		"NotJSON":       {reason: "an error page of a proxy", content: "<html>", want: graph.Malformed},
 		"Cut":           {reason: "the connection ended", content: `{"nodes":[`, want: graph.Malformed},
@@ -72,7 +72,7 @@ func TestNotices(t *testing.T) {
 		reason, more string
 		// updates are the versions of those that are left.
 		updates string
-		want    graph.Reason
+		want    graph.Cause
 	}{
 		"Plain":          {reason: "an update", more: `,"edges":[[0,1],[1,2],[4,5]]`, updates: "4.18.1>4.18.2 4.18.2>4.19.1 4.22.0>5.0.0"},
 		"Conditional":    {reason: "conditional takes precedence", more: `,"edges":[[0,1]],"conditionalEdges":[` + conditional("Risk", "4.18.1 4.18.2") + `]`, updates: "4.18.1>4.18.2!Risk"},
@@ -93,7 +93,7 @@ func TestNotices(t *testing.T) {
 			if got := describe(parsed); got != tc.updates {
 				t.Errorf("%s: the updates are %q, want %q", tc.reason, got, tc.updates)
 			}
-			var reason graph.Reason
+			var reason graph.Cause
 			if len(parsed.Notices) > 0 {
 				reason = parsed.Notices[0].Reason
 			}

@@ -25,44 +25,44 @@ const (
 
 const maxNotices = 20
 
-// Reason is why a graph is refused, or what a Notice is about.
-type Reason string
+// Cause is why a graph is refused, or what a Notice is about.
+type Cause string
 
 // The reasons of an Error.
 const (
-	TooLarge         Reason = "TooLarge"
-	Malformed        Reason = "Malformed"
-	InvalidVersion   Reason = "InvalidVersion"
-	DuplicateVersion Reason = "DuplicateVersion"
-	InvalidEdge      Reason = "InvalidEdge"
+	TooLarge         Cause = "TooLarge"
+	Malformed        Cause = "Malformed"
+	InvalidVersion   Cause = "InvalidVersion"
+	DuplicateVersion Cause = "DuplicateVersion"
+	InvalidEdge      Cause = "InvalidEdge"
 	// Contradictory graphs have different images of one version.
-	Contradictory Reason = "Contradictory"
+	Contradictory Cause = "Contradictory"
 )
 
 // The reasons of a Notice.
 const (
 	// SelfEdge: an update from a release to itself.
-	SelfEdge Reason = "SelfEdge"
+	SelfEdge Cause = "SelfEdge"
 	// NotOneHop: an update to an older release, which makes a cycle possible, or one that
 	// skips a minor version.
-	NotOneHop Reason = "NotOneHop"
+	NotOneHop Cause = "NotOneHop"
 	// NoImage: a release without an image by digest.
-	NoImage Reason = "NoImage"
+	NoImage Cause = "NoImage"
 	// AmbiguousRisks: an update in two groups of conditional updates. CVO ignores it.
-	AmbiguousRisks Reason = "AmbiguousRisks"
+	AmbiguousRisks Cause = "AmbiguousRisks"
 	// UnknownRelease: a conditional update from or to a release that the graph lacks.
-	UnknownRelease Reason = "UnknownRelease"
+	UnknownRelease Cause = "UnknownRelease"
 	// NoRisks: conditional updates without a risk.
-	NoRisks Reason = "NoRisks"
+	NoRisks Cause = "NoRisks"
 	// InvalidRiskName: a risk whose name cannot be accepted.
-	InvalidRiskName Reason = "InvalidRiskName"
+	InvalidRiskName Cause = "InvalidRiskName"
 )
 
 // Error is the error of a graph that is refused.
 type Error struct {
 	// Source is the name of the graph.
 	Source  string
-	Reason  Reason
+	Reason  Cause
 	message string
 }
 
@@ -103,7 +103,7 @@ type riskGroup struct {
 // Parse reads a graph as an update service serves it. The source is its name, such as
 // the channel. The error is an *Error.
 func Parse(source string, content []byte) (*Graph, error) {
-	refuse := func(reason Reason, format string, args ...any) error {
+	refuse := func(reason Cause, format string, args ...any) error {
 		return &Error{Source: source, Reason: reason, message: fmt.Sprintf(format, args...)}
 	}
 	if len(content) > MaxBytes {
@@ -138,7 +138,7 @@ func (d document) updates() int {
 type builder struct {
 	graph  *Graph
 	source []string
-	refuse func(reason Reason, format string, args ...any) error
+	refuse func(reason Cause, format string, args ...any) error
 	// position is the index of each node in the sorted releases.
 	position []int
 	byName   map[string]int
@@ -286,7 +286,7 @@ func (b *builder) risks(group riskGroup) []Risk {
 	return risks
 }
 
-func (b *builder) note(reason Reason, format string, args ...any) {
+func (b *builder) note(reason Cause, format string, args ...any) {
 	if len(b.graph.Notices) < maxNotices {
 		b.graph.Notices = append(b.graph.Notices, Notice{Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}

@@ -51,21 +51,21 @@ func (p Path) Versions() []string {
 	return versions
 }
 
-// Reason is why there is no path.
-type Reason string
+// Cause is why there is no path.
+type Cause string
 
 // The reasons of an Error.
 const (
-	SourceNotInChannel Reason = "SourceNotInChannel"
-	TargetNotInChannel Reason = "TargetNotInChannel"
-	NoPath             Reason = "NoPath"
+	SourceNotInChannel Cause = "SourceNotInChannel"
+	TargetNotInChannel Cause = "TargetNotInChannel"
+	NoPath             Cause = "NoPath"
 	// TargetNotNewer is the release that the path starts from, or an older one.
-	TargetNotNewer Reason = "TargetNotNewer"
+	TargetNotNewer Cause = "TargetNotNewer"
 )
 
 // Error is the error of a search without a result.
 type Error struct {
-	Reason   Reason
+	Reason   Cause
 	From, To string
 }
 

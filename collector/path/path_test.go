@@ -143,7 +143,7 @@ func TestSolvedCases(t *testing.T) {
 }
 
 // The cases have one reason for what is newer or has no path.
-func reasonMatches(got path.Reason, want string) bool {
+func reasonMatches(got path.Cause, want string) bool {
 	return string(got) == want || got == path.TargetNotNewer && want == "NoPath"
 }
 
@@ -280,7 +280,7 @@ func TestNewest(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason, from, minor, reachable, newest string
-		err                                    path.Reason
+		err                                    path.Cause
 	}{
 		"Head":      {reason: "the newest of the channel is reachable", from: "4.16.27", reachable: "4.18.52", newest: "4.18.52"},
 		"Last":      {reason: "nothing is newer", from: "4.18.52", err: path.NoPath},

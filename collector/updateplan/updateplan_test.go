@@ -142,7 +142,7 @@ func TestUnreachable(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, from string
 		target       updateplan.Target
-		want         path.Reason
+		want         path.Cause
 		remedy       string
 	}{
 		"Source":   {reason: "the present release is in no channel", from: "4.16.68", target: updateplan.Target{Version: "4.18.17"}, want: path.SourceNotInChannel, remedy: "4.18.17 is in"},
