@@ -143,26 +143,6 @@ func unknownKubernetes(u update.Update) finding.Finding {
 		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
 }
 
-// supportedSkew is how many minor versions a kubelet may be older than the API
-// server of an OpenShift release: every second release of 4, and two of three of
-// 5, can be skipped without a reboot.
-func supportedSkew(release semver.Version) (minors uint64, known bool) {
-	switch release.Major {
-	case 4:
-		return 2 - release.Minor%2, true
-	case 5:
-		return 1 + release.Minor%3, true
-	}
-	return 0, false
-}
-
-// oldestKubelet is the oldest kubelet, 1.minor, that a release supports.
-func oldestKubelet(release semver.Version) (minor uint64, known bool) {
-	kubernetes, known := update.Kubernetes(release)
-	skew, policy := supportedSkew(release)
-	return kubernetes - skew, known && policy
-}
-
 // kubeletSkew judges kubelets by the limits of one update. All minors are those
 // of Kubernetes.
 type kubeletSkew struct {
@@ -177,8 +157,8 @@ type kubeletSkew struct {
 
 func newKubeletSkew(m measure) (kubeletSkew, bool) {
 	now, known := update.Kubernetes(m.update.From)
-	oldestNow, limitNow := oldestKubelet(m.update.From)
-	oldest, limit := oldestKubelet(m.update.To)
+	oldestNow, limitNow := update.OldestKubelet(m.update.From)
+	oldest, limit := update.OldestKubelet(m.update.To)
 	completed, _ := update.Kubernetes(m.completed)
 	desired, _ := update.Kubernetes(m.desired)
 	return kubeletSkew{measure: m, now: now, newest: max(completed, desired), oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
@@ -303,7 +283,7 @@ func (k kubeletSkew) skewOf(pool *poolKubelets) (finding.Finding, bool) {
 // the oldest kubelet that it supports; empty where no known release is.
 func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
 	for hop, known := update.Next(k.update.To); known; hop, known = update.Next(hop) {
-		if oldest, limit := oldestKubelet(hop); limit && minor < oldest {
+		if oldest, limit := update.OldestKubelet(hop); limit && minor < oldest {
 			return update.Line(hop), oldest
 		}
 	}

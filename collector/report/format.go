@@ -29,6 +29,8 @@ func formats() []format {
 		{name: "yaml", encodes: always, encode: encodeYAML},
 		{name: "junit", encodes: is[junitDocument], encode: encodeJUnit},
 		{name: preflightV1, encodes: is[preflightV1Document], encode: encodePreflightV1},
+		{name: "images", encodes: is[imagesDocument], encode: encodeImages},
+		{name: "imageset", encodes: is[imageSetDocument], encode: encodeImageSet},
 	}
 }
 
@@ -47,6 +49,16 @@ type preflightV1Document interface {
 	WritePreflightV1(w io.Writer) error
 }
 
+// imagesDocument has the images of releases.
+type imagesDocument interface {
+	WriteImages(w io.Writer) error
+}
+
+// imageSetDocument has configurations of oc-mirror.
+type imageSetDocument interface {
+	WriteImageSet(w io.Writer) error
+}
+
 func is[T any](document any) bool {
 	_, ok := document.(T)
 	return ok
@@ -57,7 +69,8 @@ func always(any) bool { return true }
 // Formats are the names of the formats that a document has. Every document is
 // JSON and YAML; it is text when it has a method WriteText(io.Writer) error, and
 // JUnit when it has WriteJUnit(io.Writer) error. One with WritePreflightV1(io.Writer)
-// error has preflight-v1-json, which is provisional.
+// error has preflight-v1-json, which is provisional. One with WriteImages(io.Writer)
+// error or WriteImageSet(io.Writer) error has images or imageset.
 func Formats(document any) []string {
 	var names []string
 	for _, format := range formats() {
@@ -113,6 +126,22 @@ func encodePreflightV1(w io.Writer, document any) error {
 		return fmt.Errorf("a %T is no result of a preflight", document)
 	}
 	return result.WritePreflightV1(w)
+}
+
+func encodeImages(w io.Writer, document any) error {
+	images, ok := document.(imagesDocument)
+	if !ok {
+		return fmt.Errorf("a %T has no images", document)
+	}
+	return images.WriteImages(w)
+}
+
+func encodeImageSet(w io.Writer, document any) error {
+	mirrored, ok := document.(imageSetDocument)
+	if !ok {
+		return fmt.Errorf("a %T has no configuration of oc-mirror", document)
+	}
+	return mirrored.WriteImageSet(w)
 }
 
 // encodeJSON writes one indented object. It is for files and scripts, so characters

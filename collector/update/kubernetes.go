@@ -55,6 +55,27 @@ func FirstWith(minor uint64) (release string, known bool) {
 	}
 }
 
+// supportedSkew is how many minor versions a kubelet may be older than the API
+// server of an OpenShift release: every second release of 4, and two of three of
+// 5, can be skipped without a reboot.
+func supportedSkew(release semver.Version) (minors uint64, known bool) {
+	switch release.Major {
+	case 4:
+		return 2 - release.Minor%2, true
+	case 5:
+		return 1 + release.Minor%3, true
+	}
+	return 0, false
+}
+
+// OldestKubelet is the oldest kubelet, 1.minor, that a release supports. It is false
+// when unknown.
+func OldestKubelet(release semver.Version) (minor uint64, known bool) {
+	kubernetes, known := Kubernetes(release)
+	skew, policy := supportedSkew(release)
+	return kubernetes - skew, known && policy
+}
+
 // Line is the minor version of a release: 4.18 for 4.18.3.
 func Line(release semver.Version) string {
 	return fmt.Sprintf("%d.%d", release.Major, release.Minor)

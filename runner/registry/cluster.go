@@ -222,3 +222,17 @@ func (r reading) pullSecret(ctx context.Context) {
 	global.cluster, global.helper, global.helpers = true, "", nil
 	r.access.credentials = append(r.access.credentials, global)
 }
+
+// Outbound sends requests without credentials through the proxy of the cluster, and trusts
+// its CAs. It requires "get" on proxies and on ConfigMap
+// openshift-config-managed/trusted-ca-bundle; what cannot be read is not used.
+func Outbound(ctx context.Context, cluster Cluster) http.RoundTripper {
+	a := &Access{bases: map[base]*http.Transport{}}
+	reading{cluster: cluster, access: a}.proxy(ctx)
+	return a.transport("", false)
+}
+
+// OwnOutbound sends requests without credentials as this machine does.
+func OwnOutbound() http.RoundTripper {
+	return (&Access{bases: map[base]*http.Transport{}}).transport("", false)
+}

@@ -27,6 +27,8 @@ type State struct {
 	Version, Image string
 	// Channel is where updates come from; empty means "stable".
 	Channel string
+	// Upstream is the URL of the update service; empty means the public one.
+	Upstream string
 	// Desired and Overrides are those of the spec of ClusterVersion.
 	Desired   *configv1.Update
 	Overrides []configv1.ComponentOverride

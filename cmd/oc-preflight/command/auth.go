@@ -88,6 +88,7 @@ func commandRoles(images image.Mode) []commandRole {
 			copiesGrant, jobsRunAs, createsSecrets,
 		}},
 		{"targets", runner.TargetsNeeds(), nil},
+		{"plan", runner.PlanNeeds(), nil},
 		{"checks", runner.ChecksNeeds(), nil},
 		{"verify", runner.VerifyNeeds(), nil},
 		{"ack", ackNeeds(), nil},

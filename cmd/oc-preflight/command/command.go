@@ -65,6 +65,9 @@ combines the findings into one verdict.`,
   # Which updates does the cluster know, and what blocks each of them?
   PREFLIGHT targets
 
+  # Which updates lead to 4.18, how long do they take, and what has to be mirrored?
+  PREFLIGHT plan --to-minor 4.18 --channel eus-4.18
+
   # For a script
   PREFLIGHT run --to 4.19.3 -o json > report.json
 
@@ -90,7 +93,7 @@ combines the findings into one verdict.`,
 	root.AddCommand(
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
-		newExplain(streams), newInit(streams), newConformance(client), newAuth(client),
+		newExplain(streams), newInit(streams), newConformance(client), newAuth(client), newPlan(client),
 	)
 	return root
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -140,6 +141,9 @@ func hintFor(err error) string {
 			return "Print a role with the permission: oc preflight auth status"
 		}
 		return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + unauthentic.ID
+	}
+	if unreachable, ok := errors.AsType[*updateplan.Unreachable](err); ok {
+		return unreachable.Remedy
 	}
 	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
 		return "List the runs: oc preflight history"

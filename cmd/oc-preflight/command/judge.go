@@ -16,17 +16,40 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
+// acceptedFlags accept risks.
+type acceptedFlags struct {
+	accept, acceptFiles []string
+}
+
+func (f *acceptedFlags) add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+}
+
+// read are the acceptances of the files.
+func (f *acceptedFlags) read(ctx context.Context) ([]acceptance.Acceptance, error) {
+	var accepted []acceptance.Acceptance
+	for _, path := range f.acceptFiles {
+		read, err := readAcceptances(ctx, path)
+		if err != nil {
+			return nil, usageError(fmt.Errorf("--accept-file: %w", err))
+		}
+		accepted = append(accepted, read...)
+	}
+	return accepted, nil
+}
+
 // judgeFlags are the flags that change how findings are judged.
 type judgeFlags struct {
-	accept, acceptFiles              []string
+	acceptedFlags
+
 	prometheus                       string
 	ignoredAlerts, ignoredNamespaces []string
 	dependencies                     []string
 }
 
 func (f *judgeFlags) add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+	f.acceptedFlags.add(c)
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
@@ -35,13 +58,9 @@ func (f *judgeFlags) add(c *cobra.Command) {
 
 // options are those of the flags, for a cluster.
 func (f judgeFlags) options(ctx context.Context, client *client, reached *cluster.Cluster) (runner.Options, error) {
-	var accepted []acceptance.Acceptance
-	for _, path := range f.acceptFiles {
-		read, err := readAcceptances(ctx, path)
-		if err != nil {
-			return runner.Options{}, usageError(fmt.Errorf("--accept-file: %w", err))
-		}
-		accepted = append(accepted, read...)
+	accepted, err := f.read(ctx)
+	if err != nil {
+		return runner.Options{}, err
 	}
 	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -173,4 +174,23 @@ func Wrap(names []string) string {
 		column += len(name)
 	}
 	return text.String()
+}
+
+// Fold breaks text between words into lines of that many characters at most, each after a
+// prefix. A longer word has a line of its own.
+func Fold(text, prefix string, limit int) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = prefix + word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > limit:
+			lines = append(lines, line)
+			line = prefix + word
+		default:
+			line += " " + word
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
 }

@@ -1,0 +1,295 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/updateservice"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// planFlags are the flags of "plan".
+type planFlags struct {
+	acceptedFlags
+
+	target                      updateplan.Target
+	latest                      bool
+	from, architecture, follow  string
+	channels, graphs            []string
+	prometheus                  string
+	output, imageSet, directory string
+}
+
+func newPlan(client *client) *cobra.Command {
+	var flags planFlags
+	c := &cobra.Command{
+		Use:   "plan [--to VERSION | --to-minor X.Y | --to-latest | --follow FILE]",
+		Short: "Plan the updates to a release, with risks, pauses, durations and images to mirror",
+		Long: `Find the best path of updates from the release of this cluster to a target: the fewest
+open risks, then the fewest updates, then the newest releases. A risk is open if it
+applies to this cluster, or might, and is not accepted. For each update the plan has the
+channel, the risks, the gates that can be evaluated in advance, and when to unpause which
+pool; for the path, the duration and the images. Nothing is created.
+
+The graph is that of the update service of the cluster; --graph names files or other
+services, and --channel the channels, whose union is searched. A file is named after its
+channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
+and gates of later updates are provisional, since the cluster will have changed.
+
+With --from, no cluster is used: no risk is evaluated, and durations are those of the
+documentation.
+
+Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
+
+Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
+such as a target without a path, 3 every path has open risks and one applies, or the plan
+of --follow no longer holds, 4 every path has open risks and it is unknown whether they
+apply, 130 interrupted.`,
+		Example: `  # The newest release that can be reached
+  oc preflight plan --channel eus-4.18
+
+  # Store the plan, and check it again after each update
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
+  oc preflight plan --follow plan.json --channel eus-4.18
+
+  # Without a cluster: what to mirror with oc-mirror
+  oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
+
+  # The graph of an EUS channel, on a machine with access to the update service
+  curl -H 'Accept: application/json' -o eus-4.18.json \
+      'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
+	}
+	c.Flags().StringVar(&flags.target.Version, "to", "", "Version of the target.")
+	c.Flags().StringVar(&flags.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().BoolVar(&flags.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
+	c.Flags().StringVar(&flags.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+	c.Flags().StringVar(&flags.from, "from", "", "Version to start from. No cluster is used.")
+	c.Flags().StringSliceVar(&flags.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
+	c.Flags().StringArrayVar(&flags.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
+	c.Flags().StringVar(&flags.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+	flags.add(c)
+	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
+	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	flags.output = "text"
+	outputFlag(c, &flags.output, updateplan.Plan{})
+	return c
+}
+
+// architectures are those that update services know.
+func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
+
+// The names of channels are restricted by update services.
+var channelName = regexp.MustCompile(`^[0-9a-z.-]+$`)
+
+func (f planFlags) validate() error {
+	if err := report.CheckFormat(f.output, updateplan.Plan{}); err != nil {
+		return err
+	}
+	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
+		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
+	}
+	if f.targets() > 1 {
+		return errors.New("--to, --to-minor, --to-latest and --follow exclude each other")
+	}
+	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
+		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
+	}
+	if f.directory != "" && f.output != "imageset" {
+		return errors.New("--dir needs -o imageset")
+	}
+	return f.validateNames()
+}
+
+// targets is how many flags name a target.
+func (f planFlags) targets() int {
+	count := 0
+	for _, named := range []bool{f.target.Version != "", f.target.Minor != "", f.latest, f.follow != ""} {
+		if named {
+			count++
+		}
+	}
+	return count
+}
+
+// validateNames rejects channels and versions that are none.
+func (f planFlags) validateNames() error {
+	for _, channel := range f.channels {
+		if !channelName.MatchString(channel) {
+			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
+		}
+	}
+	if strings.Count(f.target.Minor, ".") > 1 || f.target.Minor != "" && !semverLike(f.target.Minor+".0") {
+		return fmt.Errorf("--to-minor: %q is not a minor version, such as 4.18", f.target.Minor)
+	}
+	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
+		if version != "" && !semverLike(version) {
+			return fmt.Errorf("%s: %q is not a version, such as 4.18.17", flag, version)
+		}
+	}
+	return nil
+}
+
+func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
+	if err := flags.validate(); err != nil {
+		return usageError(err)
+	}
+	request, err := flags.request(c.Context(), client.streams.In)
+	if err != nil {
+		return usageError(err)
+	}
+	made, err := flags.make(c.Context(), client, request)
+	if err != nil {
+		return err
+	}
+	p := phrase{program: c.Root().CommandPath()}
+	for i := range made.Updates {
+		p.target = "--to " + made.Updates[i].To
+		made.Updates[i].Findings = p.findings(made.Updates[i].Findings)
+	}
+	if err := flags.write(client.streams.Out, made); err != nil {
+		return err
+	}
+	return exitOfPlan(made)
+}
+
+// request is that of the flags, with the files read.
+func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
+	request := runner.PlanRequest{
+		From: f.from, Target: f.target, Channels: f.channels, Architecture: f.architecture, ImageSet: imageset.Format(f.imageSet),
+	}
+	for _, name := range f.graphs {
+		if strings.Contains(name, "://") {
+			if err := updateservice.Check(name); err != nil {
+				return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+			}
+			request.Services = append(request.Services, name)
+			continue
+		}
+		content, err := readGraph(ctx, stdin, name)
+		if err != nil {
+			return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+		}
+		request.Files = append(request.Files, runner.GraphFile{Name: f.sourceOf(name), Content: content})
+	}
+	if f.follow != "" {
+		stored, err := readPlan(ctx, f.follow)
+		if err != nil {
+			return runner.PlanRequest{}, fmt.Errorf("--follow: %w", err)
+		}
+		request.Stored = &stored
+	}
+	return request, nil
+}
+
+// sourceOf is the channel of a file: that of --channel if it is about this file alone,
+// else the name of the file.
+func (f planFlags) sourceOf(name string) string {
+	if len(f.graphs) == 1 && len(f.channels) == 1 {
+		return f.channels[0]
+	}
+	if name == "-" {
+		return "stdin"
+	}
+	return strings.TrimSuffix(filepath.Base(name), ".json")
+}
+
+// readGraph reads one byte more than is allowed, for the graph's own error.
+func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(stdin, graph.MaxBytes+1))
+	}
+	file, err := localfile.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	return io.ReadAll(io.LimitReader(file, graph.MaxBytes+1))
+}
+
+func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
+	file, err := localfile.Open(ctx, name)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	stored, err := updateplan.Read(file)
+	if err != nil {
+		return updateplan.Plan{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return stored, nil
+}
+
+func (f planFlags) make(ctx context.Context, client *client, request runner.PlanRequest) (updateplan.Plan, error) {
+	accepted, err := f.read(ctx)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	options := runner.Options{Accepted: accepted, Accept: acceptance.Named("--accept", f.accept...), Logger: client.log, ToolVersion: program.Version()}
+	if f.from != "" {
+		return runner.PlanWithout(ctx, request, options)
+	}
+	reached, err := client.connect()
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	find, err := monitoring.Cluster{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	if err != nil {
+		return updateplan.Plan{}, usageError(fmt.Errorf("--prometheus: %w", err))
+	}
+	options.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
+	display := client.display()
+	defer display.close()
+	options.Observer = progressOnly(display)
+	return runner.Plan(ctx, reached, request, options)
+}
+
+// write writes the plan to standard output, or its files to the directory.
+func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
+	if f.directory == "" {
+		return report.Write(out, f.output, made)
+	}
+	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
+		return fmt.Errorf("--dir: %w", err)
+	}
+	for _, file := range made.Mirror() {
+		name := filepath.Join(f.directory, file.Name)
+		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // not secret
+			return fmt.Errorf("--dir: %w", err)
+		}
+		if _, err := fmt.Fprintln(out, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exitOfPlan is the error with the exit code of a plan.
+func exitOfPlan(made updateplan.Plan) error {
+	switch {
+	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
+		return &exitError{code: exitBlocked}
+	case made.Decision != updateplan.Clear:
+		return &exitError{code: exitUndecided}
+	}
+	return nil
+}

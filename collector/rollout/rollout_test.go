@@ -1,0 +1,152 @@
+package rollout_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/blang/semver/v4"
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/update"
+)
+
+func versions(minors string) []semver.Version {
+	var path []semver.Version
+	for minor := range strings.FieldsSeq(minors) {
+		path = append(path, semver.MustParse(minor+".7"))
+	}
+	return path
+}
+
+func TestUnpause(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// path has the minor versions, and kubelets that of the kubelets.
+		path, kubelets, want string
+	}{
+		"between even versions":        {path: "4.16 4.17 4.18", kubelets: "4.16", want: "4.18"},
+		"one update":                   {path: "4.16 4.17", kubelets: "4.16", want: "4.17"},
+		"patch updates need none":      {path: "4.16 4.16 4.16", kubelets: "4.16", want: "4.16"},
+		"from an odd version":          {path: "4.15 4.16 4.17 4.18", kubelets: "4.15", want: "4.16 4.18"},
+		"two windows":                  {path: "4.14 4.15 4.16 4.17 4.18", kubelets: "4.14", want: "4.16 4.18"},
+		"three windows":                {path: "4.12 4.13 4.14 4.15 4.16 4.17 4.18", kubelets: "4.12", want: "4.14 4.16 4.18"},
+		"5.2 supports three versions":  {path: "4.22 5.0 5.1 5.2", kubelets: "4.22", want: "5.2"},
+		"5.0 supports one":             {path: "4.20 4.21 4.22 5.0", kubelets: "4.20", want: "4.22 5.0"},
+		"the pool is behind":           {path: "4.16 4.17", kubelets: "4.15", want: "4.16 4.17"},
+		"the kubelets are newer":       {path: "4.16 4.17", kubelets: "4.17", want: "4.17"},
+		"a version of the future":      {path: "5.2 5.3", kubelets: "5.2", want: "unknown"},
+		"the present one is not known": {path: "3.11 4.1", kubelets: "4.16", want: "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := versions(tc.path)
+			kubelet, _ := update.Kubernetes(versions(tc.kubelets)[0])
+			at, err := rollout.Unpause(path, kubelet)
+			var got []string
+			for _, i := range at {
+				got = append(got, update.Line(path[i]))
+			}
+			if errors.As(err, new(*rollout.UnknownError)) {
+				got = []string{"unknown"}
+			}
+			if text := strings.Join(got, " "); text != tc.want {
+				t.Errorf("the pool is unpaused at %q (%v), want %q", text, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		value  *intstr.IntOrString
+		want   int
+	}{
+		"Unset":      {reason: "the default", want: 1},
+		"Two":        {reason: "a number", value: new(intstr.FromInt32(2)), want: 2},
+		"Zero":       {reason: "at least one node is updated", value: new(intstr.FromInt32(0)), want: 1},
+		"Half":       {reason: "a percentage", value: new(intstr.FromString("50%")), want: 2},
+		"Down":       {reason: "percentages are rounded down", value: new(intstr.FromString("60%")), want: 2},
+		"Few":        {reason: "at least one node is updated", value: new(intstr.FromString("10%")), want: 1},
+		"Text":       {reason: "a number in quotation marks is none", value: new(intstr.FromString("60"))},
+		"Space":      {reason: "no space is allowed", value: new(intstr.FromString("40 %"))},
+		"Words":      {reason: "no word is allowed", value: new(intstr.FromString("50 percent"))},
+		"LongString": {reason: "the message is bounded", value: new(intstr.FromString(strings.Repeat("x", 9999)))},
+	} {
+		got, err := rollout.Parallel(tc.value, 4)
+		if got != tc.want || err == nil != (tc.want > 0) || err != nil && len(err.Error()) > 200 {
+			t.Errorf("%s: %s: got %d (%v), want %d", name, tc.reason, got, err, tc.want)
+		}
+	}
+}
+
+func same(duration int) rollout.Range {
+	expected := time.Duration(duration) * time.Minute
+	return rollout.Range{Low: expected, Expected: expected, High: expected}
+}
+
+// The rows are those of the documentation and its rules.
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	worker := func(nodes, parallel int, unpause ...int) rollout.Pool {
+		return rollout.Pool{Name: "worker", Nodes: nodes, Parallel: parallel, Unpause: unpause}
+	}
+	for name, tc := range map[string]struct {
+		masters, node, updates int
+		pools                  []rollout.Pool
+		history                []time.Duration
+		control, total         int
+	}{
+		"one node at a time":      {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
+		"two nodes at a time":     {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 2)}, control: 75, total: 75},
+		"two pools":               {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(12, 3), {Name: "infra", Nodes: 3, Parallel: 1}}, control: 75, total: 80},
+		"slow nodes":              {masters: 3, node: 20, updates: 1, pools: []rollout.Pool{worker(4, 2)}, control: 120, total: 120},
+		"few nodes":               {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(5, 1)}, control: 75, total: 85},
+		"a single node":           {masters: 1, node: 5, updates: 1, control: 65, total: 65},
+		"two updates":             {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1)}, control: 75, total: 620},
+		"two updates, paused":     {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
+		"unpaused before as well": {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
+		"history has the masters": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, history: []time.Duration{80 * time.Minute}, control: 80, total: 95},
+		"an interrupted one":      {masters: 3, node: 5, updates: 1, history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := rollout.Model{
+				Operators: map[update.Kind]rollout.Range{update.Minor: same(60)}, Node: same(tc.node), Masters: tc.masters,
+				History: map[update.Kind][]time.Duration{update.Minor: tc.history},
+			}
+			var kinds []update.Kind
+			var control []rollout.Range
+			for range tc.updates {
+				kinds, control = append(kinds, update.Minor), append(control, same(tc.control))
+			}
+			want := rollout.Estimate{ControlPlane: control, Total: same(tc.total)}
+			if diff := cmp.Diff(want, model.Estimate(kinds, tc.pools)); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	got := rollout.Documented(3, configv1.BareMetalPlatformType).Estimate([]update.Kind{update.Minor}, nil).Total
+	if want := (rollout.Range{Low: 105 * time.Minute, Expected: 135 * time.Minute, High: 240 * time.Minute}); got != want {
+		t.Errorf("an update on bare metal takes %v, want %v", got, want)
+	}
+}
+
+func TestRounded(t *testing.T) {
+	t.Parallel()
+	for minutes, want := range map[int]int{0: 0, 62: 60, 63: 65, 119: 120, 121: 120, 128: 135} {
+		if got := same(minutes).Rounded(); got != same(want) {
+			t.Errorf("%d minutes are rounded to %v, want %d", minutes, got, want)
+		}
+	}
+}

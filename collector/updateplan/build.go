@@ -1,0 +1,265 @@
+package updateplan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/update"
+)
+
+// Basis is everything that a plan is made of.
+type Basis struct {
+	Graph *graph.Graph
+	// Sources are the names of the graphs that Graph is the union of.
+	Sources []string
+	From    string
+	// Architecture is that of the graph.
+	Architecture string
+	// Channel is the present channel; empty without a cluster.
+	Channel string
+	// Accepted are the details of the acceptances for a version, by the name of the risk.
+	Accepted func(version string) map[string]string
+	// Assess is whether a risk applies.
+	Assess func(graph.Risk) Assessment
+	// ImageSet is the format of ImageSetConfigurations.
+	ImageSet imageset.Format
+
+	// Cluster is the ID of the cluster; empty without one.
+	Cluster string
+	Rollout Rollout
+	// Findings are those of gates, by the version that they are about.
+	Findings map[string][]finding.Finding
+	// Missing are parts that could not be determined.
+	Missing     []string
+	Now         time.Time
+	ToolVersion string
+}
+
+// Rollout is what the times and reboots depend on.
+type Rollout struct {
+	Model rollout.Model
+	// Basis is where the numbers of the model come from.
+	Basis []string
+	Pools []Nodes
+}
+
+// Nodes are the nodes of one pool beside the control plane.
+type Nodes struct {
+	Name            string
+	Nodes, Parallel int
+	Paused          bool
+	// Kubelet is the minor version of the oldest kubelet.
+	Kubelet uint64
+}
+
+// Paths are the paths to a version. The error is an *Unreachable.
+func (b Basis) Paths(to string) (path.Paths, error) {
+	found, err := b.finder().Find(b.From, to)
+	if err != nil {
+		return path.Paths{}, b.unreachable(err)
+	}
+	return found, nil
+}
+
+func (b Basis) finder() *path.Finder {
+	accepted := map[string]map[string]string{}
+	return path.NewFinder(b.Graph, func(to graph.Release, risk graph.Risk) bool {
+		if accepted[to.Version] == nil {
+			accepted[to.Version] = b.Accepted(to.Version)
+		}
+		_, isAccepted := accepted[to.Version][risk.Name]
+		return !isAccepted && b.Assess(risk).Applies != False
+	})
+}
+
+// New makes the plan of these paths.
+func New(b Basis, paths path.Paths) (Plan, error) {
+	versions := paths.Best.Versions()
+	made := Plan{
+		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
+		Cluster: b.Cluster, From: versions[0], To: versions[len(versions)-1], Architecture: b.Architecture, Graphs: b.Sources,
+		Alternatives: alternatives(paths), Missing: append([]string{}, b.Missing...), Notices: []string{},
+	}
+	for _, notice := range b.Graph.Notices {
+		if !slices.Contains(made.Notices, notice.Message) {
+			made.Notices = append(made.Notices, notice.Message)
+		}
+	}
+	made.Updates = b.updates(paths.Best)
+	made.Decision = decide(made.Updates)
+	made.schedule(b, paths.Best)
+	made.estimate(b.Rollout)
+	files, err := imageset.Files(b.Graph, paths.Best, b.Architecture, cmp.Or(b.ImageSet, imageset.V2))
+	if err != nil {
+		return Plan{}, fmt.Errorf("the configuration of oc-mirror could not be made: %w", err)
+	}
+	made.mirror = files
+	return made, nil
+}
+
+// Complete is the plan of a cluster that has the target.
+func Complete(b Basis, to string) Plan {
+	return Plan{
+		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
+		Decision: Clear, Cluster: b.Cluster, From: b.From, To: to, Architecture: b.Architecture, Graphs: []string{},
+		Updates: []Update{}, Alternatives: []Alternative{}, Pools: []Pool{}, Missing: []string{}, Notices: []string{},
+		Duration: Duration{Basis: []string{}},
+	}
+}
+
+func (b Basis) updates(best path.Path) []Update {
+	channels := channelsOf(b.Channel, best)
+	updates := make([]Update, 0, len(best))
+	for i, hop := range best {
+		made := Update{
+			From: hop.From.Version, To: hop.To.Version, Kind: update.KindOf(hop.From.Version, hop.To.Version), Image: hop.To.Image,
+			URL: hop.To.Errata, Channel: channels[i], Channels: hop.Sources, Provisional: i > 0,
+			Risks: []Risk{}, Findings: append([]finding.Finding{}, b.Findings[hop.To.Version]...), Unpause: []string{},
+		}
+		accepted := b.Accepted(hop.To.Version)
+		for _, risk := range hop.Risks {
+			made.Risks = append(made.Risks, Risk{
+				Name: risk.Name, Message: risk.Message, URL: risk.URL, Assessment: b.Assess(risk),
+				Accepted: accepted[risk.Name], Open: slices.Contains(hop.Open, risk.Name),
+			})
+		}
+		updates = append(updates, made)
+	}
+	return updates
+}
+
+// channelsOf is the channel of each update: as few as possible, of equally good ones the
+// present one, then that of the highest minor version.
+func channelsOf(present string, best path.Path) []string {
+	chosen := make([]string, 0, len(best))
+	for len(chosen) < len(best) {
+		name, length := "", 0
+		for _, candidate := range best[len(chosen)].Sources {
+			count := covered(best[len(chosen):], candidate)
+			if count > length || count == length && name != present && (candidate == present || laterChannel(candidate, name)) {
+				name, length = candidate, count
+			}
+		}
+		for range max(length, 1) {
+			chosen = append(chosen, name)
+		}
+		present = name
+	}
+	return chosen
+}
+
+// covered is how many updates from the first on a channel has.
+func covered(rest path.Path, channel string) int {
+	for i, hop := range rest {
+		if !slices.Contains(hop.Sources, channel) {
+			return i
+		}
+	}
+	return len(rest)
+}
+
+// laterChannel reports whether a channel is that of a higher minor version.
+func laterChannel(channel, than string) bool {
+	first, second := minorOf(channel), minorOf(than)
+	return first.GT(second) || first.EQ(second) && channel > than
+}
+
+// minorOf is the minor version in the name of a channel such as eus-4.18; zero if there
+// is none.
+func minorOf(channel string) semver.Version {
+	_, minor, _ := strings.Cut(channel, "-")
+	parsed, err := semver.Parse(minor + ".0")
+	if err != nil {
+		return semver.Version{}
+	}
+	return parsed
+}
+
+func decide(updates []Update) Decision {
+	decision := Clear
+	for _, each := range updates {
+		for _, risk := range each.Risks {
+			switch {
+			case risk.Open && risk.Applies == True:
+				return OpenRisks
+			case risk.Open:
+				decision = Inconclusive
+			}
+		}
+	}
+	return decision
+}
+
+func alternatives(paths path.Paths) []Alternative {
+	found := []Alternative{}
+	for _, each := range []struct {
+		name string
+		path path.Path
+	}{{FewestUpdates, paths.Fewest}, {Recommended, paths.Recommended}} {
+		if len(each.path) > 0 {
+			found = append(found, Alternative{Name: each.name, Versions: each.path.Versions(), Updates: len(each.path), OpenRisks: each.path.Open()})
+		}
+	}
+	return found
+}
+
+// schedule decides when each pool is unpaused.
+func (p *Plan) schedule(b Basis, best path.Path) {
+	versions := []semver.Version{best[0].From.Parsed}
+	crosses := false
+	for _, hop := range best {
+		versions = append(versions, hop.To.Parsed)
+		crosses = crosses || update.Update{From: hop.From.Parsed, To: hop.To.Parsed}.LeavesMinor()
+	}
+	p.Pools = []Pool{}
+	for _, nodes := range b.Rollout.Pools {
+		pool := Pool{
+			Name: nodes.Name, Nodes: nodes.Nodes, Parallel: nodes.Parallel, Paused: nodes.Paused,
+			Unpause: []string{}, Reboots: len(best), RebootsUnpaused: len(best),
+		}
+		at, err := rollout.Unpause(versions, nodes.Kubelet)
+		switch {
+		case err != nil:
+			p.Missing = append(p.Missing, fmt.Sprintf("when to unpause the pool %s: %v", nodes.Name, err))
+		case crosses && (len(at) < len(best) || nodes.Paused):
+			pool.at, pool.Reboots = at, len(at)
+			for _, i := range at {
+				pool.Unpause = append(pool.Unpause, versions[i].String())
+				if i < len(p.Updates) {
+					p.Updates[i].Unpause = append(p.Updates[i].Unpause, nodes.Name)
+				}
+			}
+		}
+		p.Pools = append(p.Pools, pool)
+	}
+}
+
+// estimate estimates the durations.
+func (p *Plan) estimate(on Rollout) {
+	kinds := make([]update.Kind, 0, len(p.Updates))
+	for _, each := range p.Updates {
+		kinds = append(kinds, update.Kind(each.Kind))
+	}
+	pools := make([]rollout.Pool, 0, len(p.Pools))
+	for _, pool := range p.Pools {
+		pools = append(pools, rollout.Pool{Name: pool.Name, Nodes: pool.Nodes, Parallel: pool.Parallel, Unpause: pool.at})
+	}
+	estimate := on.Model.Estimate(kinds, pools)
+	var control rollout.Range
+	for i, each := range estimate.ControlPlane {
+		p.Updates[i].ControlPlane = rangeOf(each)
+		control = rollout.Range{Low: control.Low + each.Low, Expected: control.Expected + each.Expected, High: control.High + each.High}
+	}
+	p.Duration = Duration{ControlPlane: rangeOf(control), Total: rangeOf(estimate.Total), Basis: on.Basis}
+}

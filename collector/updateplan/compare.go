@@ -1,0 +1,139 @@
+package updateplan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// The bounds of a stored plan.
+const (
+	maxStored  = 16 << 20
+	maxUpdates = 1000
+)
+
+// Read reads a plan that was stored as JSON. The error states what is wrong with it.
+func Read(r io.Reader) (Plan, error) {
+	content, err := io.ReadAll(io.LimitReader(r, maxStored+1))
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(content) > maxStored {
+		return Plan{}, fmt.Errorf("the plan has more than %d bytes", maxStored)
+	}
+	var stored Plan
+	if err := json.Unmarshal(content, &stored); err != nil {
+		return Plan{}, fmt.Errorf("the plan is not JSON: %w", err)
+	}
+	if stored.APIVersion != report.APIVersion || stored.Kind != Kind {
+		return Plan{}, fmt.Errorf("the document is %q %q, not %q %q",
+			words.Line(stored.APIVersion, 64), words.Line(stored.Kind, 64), report.APIVersion, Kind)
+	}
+	return stored, stored.consistent()
+}
+
+// consistent returns an error for updates that do not follow each other.
+func (p Plan) consistent() error {
+	if len(p.Updates) > maxUpdates {
+		return fmt.Errorf("the plan has %d updates, more than %d", len(p.Updates), maxUpdates)
+	}
+	at := p.From
+	for _, each := range p.Updates {
+		if each.From != at || update.KindOf(each.From, each.To) == "" {
+			return fmt.Errorf("the plan contradicts itself: an update from %q to %q follows %q",
+				words.Line(each.From, 64), words.Line(each.To, 64), words.Line(at, 64))
+		}
+		at = each.To
+	}
+	if at != p.To {
+		return errors.New("the plan contradicts itself: its updates do not end at its target")
+	}
+	return nil
+}
+
+// Comparison is what became of a stored plan.
+type Comparison struct {
+	// Time is that of the stored plan.
+	Time string `json:"time"`
+	// Rest are the versions that the stored plan still goes through, the present one
+	// included.
+	Rest []string `json:"rest"`
+	// Holds is true if nothing changed about the rest.
+	Holds   bool     `json:"holds"`
+	Changes []Change `json:"changes"`
+}
+
+// ChangeReason is what changed.
+type ChangeReason string
+
+// The reasons of a Change.
+const (
+	// LeftPath: the cluster has a version that the stored plan does not go through.
+	LeftPath ChangeReason = "LeftPath"
+	// UpdateGone: the graph has the update no longer.
+	UpdateGone ChangeReason = "UpdateGone"
+	// ImageChanged: a release has another image.
+	ImageChanged ChangeReason = "ImageChanged"
+	// RiskOpen: a risk is open that was not.
+	RiskOpen ChangeReason = "RiskOpen"
+)
+
+// Change is a difference to a stored plan.
+type Change struct {
+	Reason  ChangeReason `json:"reason"`
+	Message string       `json:"message"`
+}
+
+// Compare compares the rest of a stored plan with the graph and the cluster as they are
+// now.
+func (b Basis) Compare(stored Plan) Comparison {
+	compared := Comparison{Time: stored.Time, Rest: []string{}, Changes: []Change{}}
+	first := slices.IndexFunc(stored.Updates, func(each Update) bool { return each.From == b.From })
+	switch {
+	case stored.To == b.From:
+		compared.Rest, compared.Holds = []string{b.From}, true
+		return compared
+	case first < 0:
+		compared.add(LeftPath, "%s is not on the path of the stored plan from %s to %s", b.From, stored.From, stored.To)
+		return compared
+	}
+	compared.Rest = append(compared.Rest, b.From)
+	for _, each := range stored.Updates[first:] {
+		compared.Rest = append(compared.Rest, each.To)
+		b.compareUpdate(&compared, each)
+	}
+	compared.Holds = len(compared.Changes) == 0
+	return compared
+}
+
+func (b Basis) compareUpdate(compared *Comparison, stored Update) {
+	from, to := b.Graph.Find(stored.From), b.Graph.Find(stored.To)
+	i := slices.IndexFunc(b.Graph.Updates, func(each graph.Update) bool { return each.From == from && each.To == to })
+	if i < 0 {
+		compared.add(UpdateGone, "the graph no longer has the update from %s to %s", stored.From, stored.To)
+		return
+	}
+	if image := b.Graph.Releases[to].Image; image != stored.Image {
+		compared.add(ImageChanged, "the image of %s is %s, and was %s", stored.To, image, stored.Image)
+	}
+	accepted := b.Accepted(stored.To)
+	for _, risk := range b.Graph.Updates[i].Risks {
+		_, isAccepted := accepted[risk.Name]
+		wasOpen := slices.ContainsFunc(stored.Risks, func(before Risk) bool { return before.Name == risk.Name && before.Open })
+		if applies := b.Assess(risk).Applies; !isAccepted && !wasOpen && applies != False {
+			compared.add(RiskOpen, "the update from %s to %s has the open risk %s (applies: %s), which was not open",
+				stored.From, stored.To, risk.Name, applies)
+		}
+	}
+}
+
+func (c *Comparison) add(reason ChangeReason, format string, args ...any) {
+	c.Changes = append(c.Changes, Change{Reason: reason, Message: words.Line(fmt.Sprintf(format, args...), 1<<10)})
+}

@@ -1,0 +1,182 @@
+// Package updateplan answers: how does this cluster get to a release, what does it cost, and
+// what blocks each update on the way?
+//
+// A plan is advice from an update graph: whether an update is safe is decided by a
+// preflight of its release. Only the first update can be evaluated as CVO will evaluate
+// it; what is about later ones is provisional, since the cluster will have changed.
+package updateplan
+
+import (
+	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/rollout"
+)
+
+// Kind is the kind of the document; its apiVersion is that of reports.
+const Kind = "UpdatePlan"
+
+// Decision is what a plan comes to.
+type Decision string
+
+// The decisions.
+const (
+	// Clear: no update of the path has an open risk.
+	Clear Decision = "Clear"
+	// OpenRisks: every path has open risks, and one on the best path applies to the
+	// cluster.
+	OpenRisks Decision = "OpenRisks"
+	// Inconclusive: every path has open risks, and it is unknown whether those on the
+	// best path apply.
+	Inconclusive Decision = "Inconclusive"
+)
+
+// Plan is the document of a plan. Readers ignore fields that they do not know.
+type Plan struct {
+	APIVersion  string `json:"apiVersion"`
+	Kind        string `json:"kind"`
+	ToolVersion string `json:"toolVersion"`
+	// Time is when the plan was made, in UTC (RFC 3339).
+	Time     string   `json:"time"`
+	Decision Decision `json:"decision"`
+	// Cluster is the ID of the cluster; empty for a plan without a cluster.
+	Cluster string `json:"cluster,omitempty"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	// Architecture is that of the graph, by the name that update services use.
+	Architecture string `json:"architecture"`
+	// Graphs are the sources of the graph: channels, or names of files.
+	Graphs []string `json:"graphs"`
+	// Updates are those of the path, in order; none if the cluster has the target.
+	Updates []Update `json:"updates"`
+	// Alternatives are other paths; none if the path has the fewest updates and no
+	// conditional one.
+	Alternatives []Alternative `json:"alternatives"`
+	Pools        []Pool        `json:"pools"`
+	Duration     Duration      `json:"duration"`
+	// Missing are the parts of the plan that could not be determined, and why.
+	Missing []string `json:"missing"`
+	// Notices are parts of the graph that are ignored, and limitations.
+	Notices []string `json:"notices"`
+	// Comparison is with a stored plan; nil if none was given.
+	Comparison *Comparison `json:"comparison,omitempty"`
+
+	mirror []imageset.File
+}
+
+// Update is one update of the path.
+type Update struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Kind is Patch, Minor or Major.
+	Kind string `json:"kind"`
+	// Image is the pull spec of the release by digest.
+	Image string `json:"image"`
+	// URL is that of the errata; empty if unknown.
+	URL string `json:"url,omitempty"`
+	// Channel is the channel to set before the update: one of Channels, which have it.
+	Channel  string   `json:"channel"`
+	Channels []string `json:"channels"`
+	// Provisional is true for an update that does not start from the present release:
+	// its risks and findings were evaluated on the present cluster.
+	Provisional bool   `json:"provisional"`
+	Risks       []Risk `json:"risks"`
+	// Findings are those of gates that can be evaluated in advance: admin
+	// acknowledgements, removed APIs, and OLM operators.
+	Findings []finding.Finding `json:"findings"`
+	// Unpause are the pools to unpause before the update.
+	Unpause []string `json:"unpause"`
+	// ControlPlane is the duration without the nodes of other pools.
+	ControlPlane Range `json:"controlPlane"`
+}
+
+// Risk is a risk of a conditional update.
+type Risk struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+	URL     string `json:"url,omitempty"`
+
+	Assessment
+
+	// Accepted is by whom or where the risk was accepted; empty if it was not.
+	Accepted string `json:"accepted,omitempty"`
+	// Open is true for a risk that applies, or might, and is not accepted.
+	Open bool `json:"open"`
+}
+
+// Applies is whether a risk applies to the cluster.
+type Applies string
+
+// The values of Applies.
+const (
+	True    Applies = "True"
+	False   Applies = "False"
+	Unknown Applies = "Unknown"
+)
+
+// Assessment is whether a risk applies to the cluster at present, and why that is
+// unknown.
+type Assessment struct {
+	Applies Applies `json:"applies"`
+	Reason  string  `json:"reason,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+}
+
+// Alternative is another path, with what it has more or less of than the best one.
+type Alternative struct {
+	// Name is FewestUpdates, or Recommended for a path without conditional updates.
+	Name      string   `json:"name"`
+	Versions  []string `json:"versions"`
+	Updates   int      `json:"updates"`
+	OpenRisks int      `json:"openRisks"`
+}
+
+// The names of alternatives.
+const (
+	FewestUpdates = "FewestUpdates"
+	Recommended   = "Recommended"
+)
+
+// Pool is a pool of nodes beside the control plane.
+type Pool struct {
+	Name  string `json:"name"`
+	Nodes int    `json:"nodes"`
+	// Parallel is how many of its nodes are updated at a time.
+	Parallel int `json:"parallel"`
+	// Paused is whether the pool is paused at present.
+	Paused bool `json:"paused"`
+	// Unpause are the versions at which to unpause the pool until its nodes are updated, if
+	// it is paused otherwise; empty if it is not paused and pausing saves no reboot, or
+	// that is unknown.
+	Unpause []string `json:"unpause"`
+	// Reboots is how often each node is rebooted with that schedule, and
+	// RebootsUnpaused how often without.
+	Reboots         int `json:"reboots"`
+	RebootsUnpaused int `json:"rebootsUnpaused"`
+
+	at []int
+}
+
+// Range is an estimate of a duration, in minutes.
+type Range struct {
+	Low      int `json:"lowMinutes"`
+	Expected int `json:"expectedMinutes"`
+	High     int `json:"highMinutes"`
+}
+
+func rangeOf(estimate rollout.Range) Range {
+	rounded := estimate.Rounded()
+	minutes := func(d time.Duration) int { return int(d / time.Minute) }
+	return Range{minutes(rounded.Low), minutes(rounded.Expected), minutes(rounded.High)}
+}
+
+// Duration is how long the path takes.
+type Duration struct {
+	// ControlPlane is the sum of all updates without the nodes of other pools, and Total
+	// has those as well, where each node is drained quickly.
+	ControlPlane Range `json:"controlPlane"`
+	Total        Range `json:"total"`
+	// Basis is where the numbers come from.
+	Basis []string `json:"basis"`
+}

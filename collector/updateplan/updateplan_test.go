@@ -1,0 +1,296 @@
+package updateplan_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/updateplan"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
+
+// basis is a cluster at a version, with two pools, to which one risk applies.
+func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
+	t.Helper()
+	var graphs []*graph.Graph
+	for _, channel := range channels {
+		content, err := os.ReadFile(filepath.Join("..", "graph", "testdata", channel+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := graph.Parse(channel, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs = append(graphs, parsed)
+	}
+	united, err := graph.Union(graphs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return updateplan.Basis{
+		Graph: united, Sources: channels, From: from, Architecture: "amd64", Channel: "stable-4.16", Cluster: "c1",
+		Now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), ToolVersion: "test",
+		Accepted: func(string) map[string]string { return map[string]string{"OVNEgressIPFailure": "--accept"} },
+		Assess: func(risk graph.Risk) updateplan.Assessment {
+			switch risk.Name {
+			case "ConsoleEnabledTargetDownAlert":
+				return updateplan.Assessment{Applies: updateplan.True}
+			case "WhereaboutsControllerCreateContainerError":
+				return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
+			}
+			return updateplan.Assessment{Applies: updateplan.False}
+		},
+		Rollout: updateplan.Rollout{
+			Model: rollout.Documented(3, ""), Basis: []string{"The numbers are those of the documentation."},
+			Pools: []updateplan.Nodes{
+				{Name: "infra", Nodes: 3, Parallel: 1, Kubelet: 29},
+				{Name: "worker", Nodes: 12, Parallel: 2, Kubelet: 28, Paused: true},
+			},
+		},
+	}
+}
+
+func solve(t *testing.T, b updateplan.Basis, to string) updateplan.Plan {
+	t.Helper()
+	paths, err := b.Paths(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := updateplan.New(b, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func write(t *testing.T, made updateplan.Plan, format string) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := report.Write(&text, format, made); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, from, to string
+		channels         []string
+		decision         updateplan.Decision
+	}{
+		"risks":   {reason: "a risk that applies is on every path", from: "4.16.27", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.OpenRisks},
+		"clear":   {reason: "the path has no conditional update", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear},
+		"unknown": {reason: "the only open risk could not be evaluated", from: "4.17.33", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.Inconclusive},
+		"union":   {reason: "two windows need the union of channels", from: "4.14.34", to: "4.18.52", channels: []string{"eus-4.16", "eus-4.18"}, decision: updateplan.Clear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			made := solve(t, basis(t, tc.from, tc.channels...), tc.to)
+			if made.Decision != tc.decision {
+				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
+			}
+			for _, format := range []string{"text", "json", "imageset", "images"} {
+				golden(t, name+"."+format, write(t, made, format))
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *updateGolden {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
+	}
+	if !strings.HasSuffix(name, ".text") {
+		return
+	}
+	for line := range strings.Lines(got) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 90 || utf8.RuneCountInString(line) > 81 && !strings.Contains(line, "sha256:") {
+			t.Errorf("%s: a line has more than 80 characters: %s", name, line)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, from string
+		target       updateplan.Target
+		want         path.Cause
+		remedy       string
+	}{
+		"Source":   {reason: "the present release is in no channel", from: "4.16.68", target: updateplan.Target{Version: "4.18.17"}, want: path.SourceNotInChannel, remedy: "4.18.17 is in"},
+		"Head":     {reason: "the same without a named target", from: "4.16.68", want: path.SourceNotInChannel, remedy: "stable-4.16"},
+		"Target":   {reason: "the target is in no channel", from: "4.16.27", target: updateplan.Target{Version: "4.20.1"}, want: path.TargetNotInChannel, remedy: "eus-4.20"},
+		"Minor":    {reason: "no release of the minor version", from: "4.18.17", target: updateplan.Target{Minor: "4.20"}, want: path.TargetNotInChannel, remedy: "4.18.17 is also in candidate-4.20"},
+		"NoPath":   {reason: "the source was published after the target", from: "4.16.50", target: updateplan.Target{Version: "4.18.20"}, want: path.NoPath, remedy: "stable-4.18"},
+		"NotNewer": {reason: "the target is older", from: "4.18.17", target: updateplan.Target{Version: "4.16.27"}, want: path.TargetNotNewer, remedy: "newer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := basis(t, tc.from, "eus-4.18")
+			to, _, err := b.Resolve(tc.target)
+			if err == nil {
+				_, err = b.Paths(to)
+			}
+			failed, _ := err.(*updateplan.Unreachable) //nolint:errorlint // it is documented
+			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remedy, tc.remedy) {
+				t.Errorf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
+			}
+		})
+	}
+}
+
+// stored is a plan as a file has it.
+func stored(t *testing.T, made updateplan.Plan) updateplan.Plan {
+	t.Helper()
+	read, err := updateplan.Read(strings.NewReader(write(t, made, "json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, at string
+		change     func(*updateplan.Basis)
+		rest       []string
+		want       []updateplan.ChangeReason
+	}{
+		"Same":     {reason: "nothing changed", at: "4.16.27", rest: []string{"4.16.27", "4.17.33", "4.18.17"}},
+		"OneLater": {reason: "the rest of the plan holds", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}},
+		"Complete": {reason: "the cluster has the target", at: "4.18.17", rest: []string{"4.18.17"}},
+		"Left":     {reason: "another release was installed", at: "4.17.34", rest: []string{}, want: []updateplan.ChangeReason{updateplan.LeftPath}},
+		"Gone": {
+			reason: "the update was removed from the graph", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.UpdateGone},
+			change: func(b *updateplan.Basis) {
+				to := b.Graph.Find("4.18.17")
+				b.Graph.Updates = slices.DeleteFunc(b.Graph.Updates, func(each graph.Update) bool { return each.To == to })
+			},
+		},
+		"Image": {
+			reason: "the release has another image", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.ImageChanged},
+			change: func(b *updateplan.Basis) { b.Graph.Releases[b.Graph.Find("4.18.17")].Image = "r@sha256:1" },
+		},
+		"Risk": {
+			reason: "an acceptance has expired", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.RiskOpen},
+			change: func(b *updateplan.Basis) {
+				b.Accepted = func(string) map[string]string { return nil }
+				b.Assess = func(graph.Risk) updateplan.Assessment { return updateplan.Assessment{Applies: updateplan.True} }
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17"))
+			b := basis(t, tc.at, "eus-4.18")
+			if tc.change != nil {
+				tc.change(&b)
+			}
+			got := b.Compare(before)
+			var reasons []updateplan.ChangeReason
+			for _, change := range got.Changes {
+				reasons = append(reasons, change.Reason)
+			}
+			if !cmp.Equal(tc.want, reasons) || !cmp.Equal(tc.rest, got.Rest) || got.Holds != (len(tc.want) == 0) {
+				t.Errorf("%s: %+v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// Planning again from any version of a plan gives its rest.
+func TestTheRestOfThePlan(t *testing.T) {
+	t.Parallel()
+	whole := solve(t, basis(t, "4.14.34", "eus-4.16", "eus-4.18"), "4.18.52")
+	for i, each := range whole.Updates {
+		rest := solve(t, basis(t, each.From, "eus-4.16", "eus-4.18"), "4.18.52")
+		var want, got []string
+		for _, update := range whole.Updates[i:] {
+			want = append(want, update.To)
+		}
+		for _, update := range rest.Updates {
+			got = append(got, update.To)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("from %s: -want +got:\n%s", each.From, diff)
+		}
+	}
+}
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	b := basis(t, "4.18.17", "eus-4.18")
+	made := updateplan.Complete(b, "4.18.17")
+	compared := b.Compare(stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")))
+	made.Comparison = &compared
+	want := "Complete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n\n"
+	if diff := cmp.Diff(want, write(t, made, "text")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ reason, content, want string }{
+		"NotJSON":  {reason: "the file is no document", content: "x", want: "not JSON"},
+		"Report":   {reason: "the document is of another kind", content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport"},
+		"Detached": {reason: "the updates do not begin at the source", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself"},
+		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
+		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
+		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := updateplan.Read(strings.NewReader(tc.content)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+const head = `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"UpdatePlan",`
+
+func FuzzRead(f *testing.F) {
+	f.Add(head + `"from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`)
+	f.Fuzz(func(t *testing.T, content string) {
+		read, err := updateplan.Read(strings.NewReader(content))
+		if err != nil {
+			return
+		}
+		if _, err := json.Marshal(read); err != nil {
+			t.Errorf("%q was read, and cannot be written: %v", content, err)
+		}
+		if err := read.WriteText(&bytes.Buffer{}); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/updateservice"
+)
+
+// PlanRequest is what to plan.
+type PlanRequest struct {
+	// From is the release to start from, without a cluster; empty for that of the
+	// cluster.
+	From string
+	// Target is where to go to.
+	Target updateplan.Target
+	// Channels are those of the update service; none for that of the cluster.
+	Channels []string
+	// Files are graphs, and Services the URLs of update services; without both, the update
+	// service of the cluster, or else the public one, is asked.
+	Files    []GraphFile
+	Services []string
+	// Architecture is by the name that update services use; empty for that of the
+	// cluster or, without one, of this program.
+	Architecture string
+	// ImageSet is the format of ImageSetConfigurations; empty for V2.
+	ImageSet imageset.Format
+	// Stored is a plan to compare with, whose target is the target; nil for none.
+	Stored *updateplan.Plan
+}
+
+// GraphFile is a graph that was read.
+type GraphFile struct {
+	// Name is the channel of the graph, or the name of the file.
+	Name    string
+	Content []byte
+}
+
+// PlanNeeds are the permissions of Plan.
+func PlanNeeds() access.Needs {
+	return TargetsNeeds().And(access.Needs{Optional: []access.Request{
+		{Verb: "get", Group: "config.openshift.io", Resource: "proxies", Name: "cluster"},
+		{Verb: "get", Resource: "configmaps", Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"},
+		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
+		{Verb: "list", Resource: "nodes"},
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"},
+	}})
+}
+
+// defaultMasters is the number of control plane nodes that a plan without a cluster
+// assumes.
+const defaultMasters = 3
+
+// PlanWithout plans without a cluster: each risk is open that is not accepted, and the
+// nodes are unknown. Errors are those of Plan.
+func PlanWithout(ctx context.Context, request PlanRequest, options Options) (updateplan.Plan, error) {
+	planner := planner{request: request, basis: updateplan.Basis{
+		From: request.From, Architecture: cmp.Or(request.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
+		Now: time.Now(), ToolVersion: options.ToolVersion, Assess: assessWithout,
+		Rollout: updateplan.Rollout{
+			Model: rollout.Documented(defaultMasters, ""),
+			Basis: []string{documented, fmt.Sprintf("The number of control plane nodes is assumed: %d.", defaultMasters)},
+		},
+		Missing: []string{
+			"whether a risk applies that depends on the cluster: no cluster was read, and each risk is open unless it is accepted",
+			"pools, pauses and reboots: no cluster was read",
+			"admin acknowledgements, removed APIs and OLM operators: no cluster was read",
+		},
+	}}
+	accepted := slices.Concat(options.Accepted, options.Accept)
+	planner.basis.Accepted = func(version string) map[string]string {
+		return acceptance.Judge(accepted, acceptance.Question{Target: version, Now: planner.basis.Now}).Accepted()
+	}
+	if err := planner.readGraph(ctx, graphSource{transport: registry.OwnOutbound(), own: updateservice.Default}); err != nil {
+		return updateplan.Plan{}, err
+	}
+	return planner.make(func(string) {}, func(path.Path) {})
+}
+
+// Plan plans the path from the release of a cluster to a target, with what is known of the
+// cluster. Nothing is created. A *BadInputError is a target without a path, or a graph that
+// cannot be used; with a *updateplan.Unreachable as its cause it has a remedy.
+func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, options Options) (updateplan.Plan, error) {
+	v, err := newView(ctx, cluster, options, access.Needs{})
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, v.remaining())
+	defer cancel()
+	planner := planner{request: request, basis: updateplan.Basis{
+		From: v.about.Version, Channel: v.version.Spec.Channel, ImageSet: request.ImageSet, Cluster: v.about.ID,
+		Now: v.start, ToolVersion: options.ToolVersion, Assess: notAssessed("the risk is on no path to the target"),
+		Accepted: func(version string) map[string]string { return v.accounts(version).Accepted() },
+	}}
+	planner.basis.Architecture = v.graphArchitecture(ctx, request.Architecture, planner.miss)
+	if len(request.Channels) == 0 && v.version.Spec.Channel != "" {
+		planner.request.Channels = []string{v.version.Spec.Channel}
+	}
+	v.progress.step("reading the update graph")
+	if err := planner.readGraph(ctx, v.graphSource(ctx)); err != nil {
+		return updateplan.Plan{}, err
+	}
+	return planner.make(func(to string) {
+		v.progress.step("evaluating the risks")
+		planner.basis.Assess = v.assess(ctx, planner.basis.Risks(to))
+	}, func(best path.Path) {
+		v.progress.step("reading the nodes and evaluating the gates")
+		planner.basis.Rollout = v.rollout(ctx, planner.miss)
+		planner.basis.Findings = v.gatesOf(ctx, best, planner.miss)
+	})
+}
+
+// assessWithout is what is known of a risk without a cluster.
+func assessWithout(asked graph.Risk) updateplan.Assessment {
+	if len(asked.Rules) > 0 && asked.Rules[0] == (graph.Rule{Type: "Always"}) {
+		return updateplan.Assessment{Applies: updateplan.True}
+	}
+	return notAssessed("")(asked)
+}
+
+func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
+	return func(graph.Risk) updateplan.Assessment {
+		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NotEvaluated", Detail: detail}
+	}
+}
+
+// planner makes one plan.
+type planner struct {
+	request PlanRequest
+	basis   updateplan.Basis
+}
+
+// miss records a part of the plan that could not be determined.
+func (p *planner) miss(format string, args ...any) {
+	p.basis.Missing = append(p.basis.Missing, fmt.Sprintf(format, args...))
+}
+
+// make makes the plan: evaluate is called once the target is known, and inspect once the
+// path is.
+func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updateplan.Plan, error) {
+	to, notice, err := p.resolve()
+	if err != nil {
+		return updateplan.Plan{}, &BadInputError{Err: err}
+	}
+	if p.request.Stored != nil && to == p.basis.From {
+		return p.compared(updateplan.Complete(p.basis, to)), nil
+	}
+	evaluate(to)
+	paths, err := p.basis.Paths(to)
+	if err != nil {
+		return updateplan.Plan{}, &BadInputError{Err: err}
+	}
+	inspect(paths.Best)
+	made, err := updateplan.New(p.basis, paths)
+	if err != nil {
+		return updateplan.Plan{}, err
+	}
+	if notice != "" {
+		made.Notices = append([]string{notice}, made.Notices...)
+	}
+	return p.compared(made), nil
+}
+
+func (p *planner) resolve() (version, notice string, err error) {
+	if p.request.Stored != nil {
+		return p.request.Stored.To, "", nil
+	}
+	return p.basis.Resolve(p.request.Target)
+}
+
+// compared adds the comparison with the stored plan.
+func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
+	if p.request.Stored != nil {
+		comparison := p.basis.Compare(*p.request.Stored)
+		made.Comparison = &comparison
+	}
+	return made
+}
+
+// graphSource is where graphs are requested.
+type graphSource struct {
+	transport http.RoundTripper
+	// own is the URL of the service that is asked by default; only it receives id.
+	own, id string
+}
+
+// maxGraphs bounds the graphs of one plan.
+const maxGraphs = 32
+
+// readGraph reads and unites all graphs.
+func (p *planner) readGraph(ctx context.Context, source graphSource) error {
+	graphs, err := p.graphs(ctx, source)
+	if err != nil {
+		return err
+	}
+	united, err := graph.Union(graphs...)
+	if err != nil {
+		return &BadInputError{Err: err}
+	}
+	p.basis.Graph = united
+	for i := range united.Releases {
+		p.basis.Sources = append(p.basis.Sources, united.Sources(i)...)
+	}
+	slices.Sort(p.basis.Sources)
+	p.basis.Sources = slices.Compact(p.basis.Sources)
+	return nil
+}
+
+func (p *planner) graphs(ctx context.Context, source graphSource) ([]*graph.Graph, error) {
+	graphs, err := p.parseFiles()
+	if err != nil {
+		return nil, err
+	}
+	services := p.request.Services
+	if len(services) == 0 && len(graphs) == 0 {
+		services = []string{source.own}
+	}
+	if len(services) > 0 && len(p.request.Channels) == 0 {
+		return nil, badInput("no channel is known to request from %s: name one with --channel", services[0])
+	}
+	if count := len(graphs) + len(services)*len(p.request.Channels); count > maxGraphs {
+		return nil, badInput("the plan needs %d graphs, more than %d", count, maxGraphs)
+	}
+	for _, service := range services {
+		for _, channel := range p.request.Channels {
+			requested, err := p.ask(ctx, source, service, channel)
+			if err != nil {
+				return nil, err
+			}
+			graphs = append(graphs, requested)
+		}
+	}
+	return graphs, nil
+}
+
+func (p *planner) parseFiles() ([]*graph.Graph, error) {
+	var graphs []*graph.Graph
+	for _, file := range p.request.Files {
+		parsed, err := graph.Parse(file.Name, file.Content)
+		if err != nil {
+			return nil, &BadInputError{Err: err}
+		}
+		if len(parsed.Releases) == 0 {
+			return nil, badInput("the update graph %s has no release", file.Name)
+		}
+		graphs = append(graphs, parsed)
+	}
+	return graphs, nil
+}
+
+// ask requests one graph. An unknown channel is an empty graph.
+func (p *planner) ask(ctx context.Context, source graphSource, service, channel string) (*graph.Graph, error) {
+	query := updateservice.Query{URL: service, Channel: channel, Architecture: p.basis.Architecture, Version: p.basis.From}
+	if service == source.own {
+		query.ID = source.id
+	}
+	requested, err := updateservice.Graph(ctx, source.transport, query)
+	if err != nil {
+		return nil, err
+	}
+	if len(requested.Releases) == 0 {
+		return nil, badInput("the update service has no release in channel %q for %s: there is no such channel, or the service has none of its releases", channel, p.basis.Architecture)
+	}
+	return requested, nil
+}

@@ -1,0 +1,226 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/updateservice"
+)
+
+// documented is where the default durations come from.
+const documented = "The numbers are those of the documentation: 60 to 120 minutes for a minor update, 5 to 20 minutes for a node."
+
+// graphSource is the update service that CVO asks, through the proxy of the cluster.
+func (v view) graphSource(ctx context.Context) graphSource {
+	return graphSource{
+		transport: registry.Outbound(ctx, registry.Cluster{Kubernetes: v.cluster.Kubernetes, OpenShift: v.cluster.OpenShift, Dynamic: v.cluster.Dynamic}),
+		own:       cmp.Or(string(v.version.Spec.Upstream), updateservice.Default), id: v.about.ID,
+	}
+}
+
+// graphArchitecture is the architecture that CVO asks for, unless another is named.
+func (v view) graphArchitecture(ctx context.Context, named string, miss func(string, ...any)) string {
+	if named != "" {
+		return named
+	}
+	if v.version.Status.Desired.Architecture == configv1.ClusterVersionArchitectureMulti {
+		return "multi"
+	}
+	if found := v.controlPlaneArchitecture(ctx); found != "" {
+		return found
+	}
+	const usual = "amd64"
+	miss("the architecture: the control plane nodes could not be read, and %s is assumed", usual)
+	return usual
+}
+
+const (
+	// maxRisks bounds the risks of one plan that are evaluated. The largest public channel
+	// has 20.
+	maxRisks = 500
+	// parallelRisks bounds those that are evaluated at one time.
+	parallelRisks = 8
+)
+
+// assess evaluates each risk once, on the present cluster.
+func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment {
+	evaluator := risk.Evaluator{
+		Subject: check.Subject{Cluster: v.snapshot, Now: v.start}, Client: v.options.Monitoring, ClusterID: v.version.Spec.ClusterID,
+	}
+	var mutex sync.Mutex
+	assessments := map[string]updateplan.Assessment{}
+	var group errgroup.Group
+	group.SetLimit(parallelRisks)
+	for _, each := range risks[:min(len(risks), maxRisks)] {
+		group.Go(func() error {
+			assessed := assessOne(ctx, evaluator, each)
+			mutex.Lock()
+			defer mutex.Unlock()
+			assessments[updateplan.Key(each)] = assessed
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns an error
+	beyond := notAssessed(fmt.Sprintf("the risk is on no path to the target, or beyond the first %d", maxRisks))
+	return func(asked graph.Risk) updateplan.Assessment {
+		if assessed, ok := assessments[updateplan.Key(asked)]; ok {
+			return assessed
+		}
+		return beyond(asked)
+	}
+}
+
+func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
+	rules := make([]configv1.ClusterCondition, 0, len(each.Rules))
+	for _, rule := range each.Rules {
+		condition := configv1.ClusterCondition{Type: rule.Type}
+		if rule.PromQL != "" {
+			condition.PromQL = &configv1.PromQLClusterCondition{PromQL: rule.PromQL}
+		}
+		rules = append(rules, condition)
+	}
+	applies, err := evaluator.Match(ctx, rules)
+	switch known, ok := errors.AsType[*monitoring.Error](err); {
+	case ok:
+		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: string(known.Reason), Detail: known.Message}
+	case err != nil:
+		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "Interrupted", Detail: err.Error()}
+	case applies:
+		return updateplan.Assessment{Applies: updateplan.True}
+	}
+	return updateplan.Assessment{Applies: updateplan.False}
+}
+
+// gatesOf evaluates the gates that can be evaluated in advance, for each update of a path
+// that leaves its minor version. Acknowledgements are due before the first of them; those
+// for later ones come with later releases.
+func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...any)) map[string][]finding.Finding {
+	found := map[string][]finding.Finding{}
+	for _, hop := range best {
+		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
+			continue
+		}
+		checks := []check.Check{gate.RemovedAPIs(), gate.IncompatibleOperators()}
+		if len(found) == 0 {
+			checks = append(checks, gate.AdminAck())
+		} else {
+			miss("admin acknowledgements to leave %s: its gates come with its release", update.Line(hop.From.Parsed))
+		}
+		subject, err := v.subject(hop.To.Version)
+		if err != nil {
+			miss("the gates of %s: %v", hop.To.Version, err)
+			continue
+		}
+		collected := collector.Collect(ctx, collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {})
+		found[hop.To.Version] = collected.Findings
+	}
+	return found
+}
+
+// rollout is what the durations and reboots depend on.
+func (v view) rollout(ctx context.Context, miss func(string, ...any)) updateplan.Rollout {
+	masters, pools := v.pools(ctx, miss)
+	var platform configv1.PlatformType
+	infrastructure, err := v.snapshot.Infrastructure(ctx)
+	switch {
+	case err != nil:
+		miss("the platform: %v", err)
+	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
+		masters = 0
+	case infrastructure.Status.PlatformStatus != nil:
+		platform = infrastructure.Status.PlatformStatus.Type
+	}
+	model := rollout.Documented(masters, platform)
+	model.History = rollout.History(v.version.Status.History)
+	basis := []string{documented}
+	for _, kind := range slices.Sorted(maps.Keys(model.History)) {
+		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)), len(model.History[kind])))
+	}
+	return updateplan.Rollout{Model: model, Basis: basis, Pools: pools}
+}
+
+// pools are the number of control plane nodes and the other pools.
+func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int, pools []updateplan.Nodes) {
+	kubelets, err := v.snapshot.Kubelets(ctx)
+	if err != nil {
+		miss("pools, pauses and reboots: %v; %d control plane nodes are assumed", err, defaultMasters)
+		return defaultMasters, nil
+	}
+	found := map[string]*updateplan.Nodes{}
+	outside := 0
+	for _, group := range kubelets {
+		switch group.Pool {
+		case "":
+			outside += group.Count
+		case "master", "arbiter":
+			masters += group.Count
+		default:
+			addKubelets(found, group)
+		}
+	}
+	if outside > 0 {
+		miss("%d nodes that no MachineConfigPool updates, such as Windows nodes", outside)
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		found[name].Parallel = v.parallel(ctx, *found[name], miss)
+		pools = append(pools, *found[name])
+	}
+	if len(pools) == 0 {
+		miss("pauses: no pool beside the control plane has nodes, so pausing saves no reboot")
+	}
+	return masters, pools
+}
+
+// addKubelets adds nodes to their pool; a version that cannot be read is the oldest.
+func addKubelets(found map[string]*updateplan.Nodes, group snapshot.Kubelets) {
+	var minor uint64
+	if version, err := semver.ParseTolerant(group.Version); err == nil {
+		minor = version.Minor
+	}
+	pool := found[group.Pool]
+	if pool == nil {
+		pool = &updateplan.Nodes{Name: group.Pool, Paused: group.Paused, Kubelet: minor}
+		found[group.Pool] = pool
+	}
+	pool.Nodes += group.Count
+	pool.Kubelet = min(pool.Kubelet, minor)
+}
+
+// parallel is how many nodes of a pool are updated at a time.
+func (v view) parallel(ctx context.Context, pool updateplan.Nodes, miss func(string, ...any)) int {
+	all, err := v.snapshot.MachineConfigPools(ctx)
+	i := slices.IndexFunc(all, func(each machineconfigurationv1.MachineConfigPool) bool { return each.Name == pool.Name })
+	number := 1
+	if err == nil && i >= 0 {
+		number, err = rollout.Parallel(all[i].Spec.MaxUnavailable, pool.Nodes)
+	}
+	if err != nil {
+		miss("how many nodes of pool %s are updated at a time: %v; 1 is assumed", pool.Name, err)
+		return 1
+	}
+	return number
+}

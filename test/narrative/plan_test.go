@@ -1,0 +1,98 @@
+package narrative_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/updateplan"
+)
+
+// twoWindows is a graph whose second update has a risk that applies, one that does not,
+// and one that cannot be evaluated.
+const twoWindows = `{"nodes":[
+ {"version":"4.16.27","payload":"r@sha256:1111111111111111111111111111111111111111111111111111111111111111"},
+ {"version":"4.17.33","payload":"r@sha256:2222222222222222222222222222222222222222222222222222222222222222"},
+ {"version":"4.18.17","payload":"r@sha256:3333333333333333333333333333333333333333333333333333333333333333"}],
+ "edges":[[0,1]],
+ "conditionalEdges":[{"edges":[{"from":"4.17.33","to":"4.18.17"}],"risks":[
+  {"name":"Applying","message":"Something fails.","url":"https://example.com/a","matchingRules":[{"type":"PromQL","promql":{"promql":"vector(1)"}}]},
+  {"name":"NotApplying","message":"Something else fails.","url":"https://example.com/b","matchingRules":[{"type":"PromQL","promql":{"promql":"vector(0)"}}]},
+  {"name":"WithoutData","message":"A third thing fails.","url":"https://example.com/c","matchingRules":[{"type":"PromQL","promql":{"promql":"absent_metric"}}]}]}]}`
+
+// updateService serves the graph, and keeps the queries.
+func updateService(t *testing.T) (address string, queries func() []url.Values) {
+	t.Helper()
+	received := make(chan url.Values, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		received <- r.URL.Query()
+		_, _ = w.Write([]byte(twoWindows))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/graph", func() []url.Values {
+		var all []url.Values
+		for len(received) > 0 {
+			all = append(all, <-received)
+		}
+		return all
+	}
+}
+
+// The path between even minor versions, with the pool of workers paused: its risks, its
+// acknowledgement and its pauses are those of this cluster (eus-upgrades-mvp).
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s := on(t, &byDefault)
+	s.state.Version, s.state.Channel = "4.16.27", "eus-4.18"
+	s.state.Gates = map[string]string{"ack-4.16-apis": "Read https://docs.example.com/apis first."}
+	service, queries := updateService(t)
+	s.state.Upstream = service
+	s.apply()
+	s.change(node("control-plane-0", "master", "v1.29.9"))
+	s.change(node("worker-0", "worker", "v1.29.9"))
+
+	got := s.call(blocked, "plan", "--to", "4.18.17", "--prometheus", s.monitoring)
+	golden(t, "plan.text", got.stdout)
+	for _, query := range queries() {
+		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
+			t.Errorf("the cluster's own service is asked as CVO asks it: %v", query)
+		}
+	}
+	s.call(undecided, "plan", "--prometheus", s.monitoring, "--accept", "Applying")
+	s.call(ready, "plan", "--prometheus", s.monitoring, "--accept", "Applying,WithoutData")
+	queries()
+	s.state.Upstream = "https://127.0.0.1:1/graph"
+	s.apply()
+	s.call(blocked, "plan", "--graph", service, "--prometheus", s.monitoring)
+	for _, query := range queries() {
+		if query.Has("id") {
+			t.Errorf("another service does not receive the ID of the cluster: %v", query)
+		}
+	}
+	s.follow(service)
+}
+
+// follow stores a plan, updates the cluster, and compares.
+func (s *scene) follow(service string) {
+	s.t.Helper()
+	stored := s.call(blocked, "plan", "--graph", service, "--prometheus", s.monitoring, "-o", "json")
+	file := filepath.Join(s.t.TempDir(), "plan.json")
+	if err := os.WriteFile(file, []byte(stored.stdout), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.state.Version = "4.17.33"
+	s.apply()
+	got := s.call(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	var followed updateplan.Plan
+	if err := json.Unmarshal([]byte(got.stdout), &followed); err != nil {
+		s.t.Fatal(err)
+	}
+	if followed.Comparison == nil || !followed.Comparison.Holds || strings.Join(followed.Comparison.Rest, " ") != "4.17.33 4.18.17" {
+		s.t.Errorf("the rest of the stored plan holds: %+v", followed.Comparison)
+	}
+}
