@@ -3,6 +3,7 @@ package gate_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -178,9 +179,7 @@ func TestOwnersOfServiceAccounts(t *testing.T) {
 	type labels = map[string]string
 	hash := func(more labels) labels {
 		all := labels{"pod-template-hash": "7d9f"}
-		for key, value := range more {
-			all[key] = value
-		}
+		maps.Copy(all, more)
 		return all
 	}
 	minutes := twentyPastTwo().Add(-time.Hour).Unix() / 60
@@ -266,7 +265,7 @@ func TestOwnersOnARealServer(t *testing.T) {
 func TestOwnersAreOptional(t *testing.T) {
 	answers := func(code int, reason metav1.StatusReason) checktest.Response {
 		return func(*http.Request) (int, []byte) {
-			status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason} //nolint:gosec // a status code
+			status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason}
 			body, err := json.Marshal(status)
 			if err != nil {
 				t.Error(err)
