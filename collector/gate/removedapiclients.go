@@ -21,7 +21,7 @@ const (
 	maxOwned = 50
 	// maxWorkloads bounds the workloads of one service account that a message names.
 	maxWorkloads = 3
-	// ownersTimeout bounds the reading of workloads, in which no outcome depends on them.
+	// ownersTimeout bounds the reading of workloads; no outcome depends on it.
 	ownersTimeout = 10 * time.Second
 	// maxClientName bounds a name in a message, in bytes.
 	maxClientName = 100
