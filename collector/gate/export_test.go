@@ -2,7 +2,8 @@ package gate
 
 // The parsers of external text, for fuzzing.
 var (
-	MaxOpenShift = maxOpenShift
-	KubeletMinor = kubeletMinor
-	RemovedMinor = removedMinor
+	MaxOpenShift   = maxOpenShift
+	KubeletMinor   = kubeletMinor
+	RemovedMinor   = removedMinor
+	ServiceAccount = serviceAccount
 )

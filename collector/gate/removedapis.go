@@ -3,11 +3,11 @@ package gate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
@@ -75,19 +75,29 @@ const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/depreca
 // Use is measured by the APIRequestCounts of the last 24 hours, without the
 // requests of Kubernetes' own controllers, which read every API. On clusters without
 // APIRequestCounts it is measured by the metrics of the API server.
+//
+// A finding names the first 5 clients by their last hour of use and then by their
+// requests. A service account is named with the workloads whose pods use it and with
+// what installed them: a ClusterServiceVersion, a Helm release or an Argo application,
+// where the pods name it. Without the permission to list pods it is named alone.
 func RemovedAPIs() check.Check {
 	return check.Check{
 		Name: "RemovedAPI", Kind: finding.SourceGate,
-		Reads: append(check.ReadsClusterVersion(), check.List(apiserverv1.GroupName, "apirequestcounts")),
+		Reads: append(check.ReadsClusterVersion(), check.List(apiserverv1.GroupName, "apirequestcounts"), check.List(corev1.GroupName, "pods")),
 		Run: measured(retargetFree, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
-			uses, err := s.Cluster.APIUses(ctx)
+			uses, err := s.Cluster.APIUses(ctx, s.Now)
 			if apierrors.IsNotFound(err) {
 				return fromMetrics(ctx, s, m)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("could not list the APIRequestCounts: %w", err)
 			}
-			return newRemovals(m).judgeUses(uses), nil
+			r := newRemovals(m)
+			inUse, unused := r.inUse(uses)
+			if len(inUse) == 0 {
+				return []finding.Finding{r.notInUse(len(uses), unused)}, nil
+			}
+			return r.describeUses(inUse, readOwners(ctx, s.Cluster, inUse)), nil
 		}),
 	}
 }
@@ -125,9 +135,9 @@ func newRemovals(m measure) removals {
 	return removals{measure: m, from: from, to: to, known: known}
 }
 
-func (r removals) judgeUses(uses []snapshot.APIUse) []finding.Finding {
-	var drafts []finding.Draft
-	var unused []string
+// inUse are the removals of APIs that clients use and that concern the update. unused
+// are the APIs that only Kubernetes' own controllers requested.
+func (r removals) inUse(uses []snapshot.APIUse) (inUse []removal, unused []string) {
 	for _, use := range uses {
 		clients := clientsOf(use)
 		if !clients.any() {
@@ -142,18 +152,30 @@ func (r removals) judgeUses(uses []snapshot.APIUse) []finding.Finding {
 			api.outcome, api.reason = preflight.Unknown, ReasonUnknownClients // perhaps Kubernetes' own controllers
 		}
 		if api.outcome != "" {
-			drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.countedUse(api) }})
+			inUse = append(inUse, api)
 		}
 	}
-	if len(drafts) > 0 {
-		return finding.Bounded(drafts)
+	return inUse, unused
+}
+
+func (r removals) describeUses(inUse []removal, owners owners) []finding.Finding {
+	drafts := make([]finding.Draft, 0, len(inUse))
+	for _, api := range inUse {
+		api.clients.owners = owners
+		drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.countedUse(api) }})
 	}
+	return finding.Bounded(drafts)
+}
+
+// notInUse is the result for a cluster that counts the requests to this many APIs that
+// a release removes, and has no client of them.
+func (r removals) notInUse(known int, unused []string) finding.Finding {
 	note := ""
 	if len(unused) > 0 {
 		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
-	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
-		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.update.To), len(uses), note)}
+	return finding.Pass(ReasonRemovedAPIsNotInUse,
+		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.update.To), known, note)
 }
 
 func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding.Finding {
@@ -259,55 +281,4 @@ func removedMinor(release string) (uint64, bool) {
 	text, ok := strings.CutPrefix(release, "1.")
 	minor, err := strconv.ParseUint(text, 10, 16)
 	return minor, ok && err == nil
-}
-
-// clients are those of an API, without Kubernetes' own controllers.
-type clients struct {
-	named []snapshot.APIClient
-	// unnamed counts the requests of clients that the cluster does not name.
-	unnamed int64
-}
-
-// ownControllers read every API, so their requests do not indicate use (the
-// OpenShift documentation recommends to ignore them).
-func ownControllers() []string {
-	return []string{
-		"system:serviceaccount:kube-system:generic-garbage-collector",
-		"system:serviceaccount:kube-system:namespace-controller",
-		"system:kube-controller-manager",
-		"system:cluster-policy-controller",
-	}
-}
-
-func clientsOf(use snapshot.APIUse) clients {
-	found := clients{unnamed: use.Requests}
-	for _, client := range use.Clients {
-		found.unnamed -= client.Requests
-		if client.Requests > 0 && !slices.Contains(ownControllers(), client.User) {
-			found.named = append(found.named, client)
-		}
-	}
-	return found
-}
-
-func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
-
-// String names those with most requests. Clients are empty where the API server's
-// metrics measured the use.
-func (c clients) String() string {
-	const most, length = 5, 100
-	var texts []string
-	for _, client := range c.named[:min(len(c.named), most)] {
-		texts = append(texts, fmt.Sprintf("%s with %q: %d requests", words.Line(client.User, length), words.Line(client.Agent, length), client.Requests))
-	}
-	if more := len(c.named) - len(texts); more > 0 {
-		texts = append(texts, fmt.Sprintf("%d more clients", more))
-	}
-	if c.unnamed > 0 {
-		texts = append(texts, fmt.Sprintf("unnamed clients: %d requests", c.unnamed))
-	}
-	if len(texts) == 0 {
-		return "the API server's metrics do not name the clients"
-	}
-	return "by " + strings.Join(texts, ", ")
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -50,6 +52,9 @@ func usage(name, removed string, users ...apiserverv1.PerUserAPIRequestCount) *a
 	return count
 }
 
+// twentyPastTwo is the time at which the tests that name the hour of use run.
+func twentyPastTwo() time.Time { return time.Date(2026, time.November, 22, 14, 20, 0, 0, time.UTC) }
+
 func TestRemovedAPIs(t *testing.T) {
 	type results = map[string]checktest.Result
 	pass := results{"RemovedAPI": {Outcome: preflight.Pass, Reason: "RemovedAPIsNotInUse"}}
@@ -80,7 +85,7 @@ func TestRemovedAPIs(t *testing.T) {
 		"Staying": {reason: "an API that no release removes", objects: []runtime.Object{usage("pods.v1", "", argo)}, message: "0 such APIs are known", want: pass},
 		"Removed": {
 			reason: "4.19 has Kubernetes 1.32", objects: []runtime.Object{usage(schemas, "1.32", argo)}, want: fails,
-			message: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
+			message: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
 		},
 		"Ahead": {
 			reason: "the enhancement for EUS warns of later removals", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
@@ -108,7 +113,7 @@ func TestRemovedAPIs(t *testing.T) {
 		},
 		"AndOwnControllers": {
 			reason: "other clients count", objects: []runtime.Object{usage(schemas, "1.32", append(noise, argo)...)}, want: fails,
-			message: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests)`,
+			message: `(by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC)`,
 		},
 		"Unnamed": {
 			reason: "the other clients are unknown", objects: []runtime.Object{unnamed}, want: unknown("UnknownClients"),
@@ -138,7 +143,7 @@ func TestRemovedAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, tc.from, tc.to))
+			findings := checktest.RunAt(t, gate.RemovedAPIs(), server.Snapshot(t), check.Subject{Update: parse(t, tc.from, tc.to), Now: twentyPastTwo()})
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -155,7 +160,7 @@ func TestRemovedAPIsNameClients(t *testing.T) {
 	server.Create(t, usage(schemas, "1.32", users...))
 	findings := checktest.Run(t, gate.RemovedAPIs(), server.Snapshot(t), parse(t, "", ""))
 	got := findings[0]
-	contains(t, "message", got.Message, []string{"by user-19 with", "40 requests, user-18", "15 more clients"})
+	contains(t, "message", got.Message, []string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
 	if len(got.Message) > 1500 {
 		t.Errorf("a message of %d bytes", len(got.Message))
 	}

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +21,8 @@ const (
 	apiRequestCountPage = 100
 	// maxAPIClients bounds the clients of one API that are kept.
 	maxAPIClients = 100
+	// maxAPIVerbs bounds the verbs of one client that are kept.
+	maxAPIVerbs = 10
 )
 
 // APIUse is the use of an API that a release of Kubernetes removes.
@@ -28,8 +33,8 @@ type APIUse struct {
 	RemovedInRelease string
 	// Requests are those of the last 24 hours.
 	Requests int64
-	// Clients are those with the most requests, sorted by them; the API server does not
-	// keep all.
+	// Clients are those with the latest use, and of these the ones with the most
+	// requests, in this order, at most 100; the API server does not keep all.
 	Clients []APIClient
 }
 
@@ -38,11 +43,16 @@ type APIClient struct {
 	User, Agent string
 	// Requests are those of the last 24 hours.
 	Requests int64
+	// Verbs are those of the requests, sorted, at most 10.
+	Verbs []string
+	// LastUse is the start of the last hour with a request, in UTC; requests are counted
+	// by the hour. It is zero where the hour is unknown.
+	LastUse time.Time
 }
 
 // APIUses are the APIs that a release removes, used or not, sorted by name, according
-// to the APIRequestCounts.
-func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
+// to the APIRequestCounts. The hours of use are those of the day before now.
+func (c *Cluster) APIUses(ctx context.Context, now time.Time) ([]APIUse, error) {
 	return once(c, "apiUses", func() ([]APIUse, error) {
 		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -56,7 +66,7 @@ func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
 				return fmt.Errorf("the APIRequestCount %s cannot be decoded: %w", object.GetName(), err)
 			}
 			if count.Status.RemovedInRelease != "" {
-				uses = append(uses, useOf(&count))
+				uses = append(uses, useOf(&count, now))
 			}
 			return nil
 		})
@@ -65,31 +75,108 @@ func (c *Cluster) APIUses(ctx context.Context) ([]APIUse, error) {
 }
 
 // useOf adds up the hours, which include the current one.
-func useOf(count *apiserverv1.APIRequestCount) APIUse {
-	hours := count.Status.Last24h
-	if len(hours) == 0 {
-		hours = []apiserverv1.PerResourceAPIRequestLog{count.Status.CurrentHour}
-	}
+func useOf(count *apiserverv1.APIRequestCount, now time.Time) APIUse {
+	status := &count.Status
+	clients := apiClients{}
 	var total int64
-	requests := map[APIClient]int64{}
-	for _, hour := range hours {
+	for index, hour := range status.Last24h {
 		total += hour.RequestCount
-		for _, node := range hour.ByNode {
-			for _, user := range node.ByUser {
-				requests[APIClient{User: user.UserName, Agent: user.UserAgent}] += user.RequestCount
+		clients.add(hour, hourOf(index, now))
+	}
+	switch current := now.UTC().Truncate(time.Hour); {
+	case len(status.Last24h) == 0:
+		total = status.CurrentHour.RequestCount
+		clients.add(status.CurrentHour, current)
+	case !copied(status, current.Hour()):
+		clients.use(status.CurrentHour, current)
+	}
+	return APIUse{
+		Name: count.Name, RemovedInRelease: status.RemovedInRelease,
+		Requests: max(status.RequestCount, total), Clients: clients.sorted(),
+	}
+}
+
+// hourOf is the start of the hour that status.last24h has at this index, the hour of
+// the day in UTC. The API server empties the next hour in advance, so requests at that
+// index are of an hour that began after now. The time is zero for an index that is no
+// hour.
+func hourOf(index int, now time.Time) time.Time {
+	if index >= 24 {
+		return time.Time{}
+	}
+	now = now.UTC().Truncate(time.Hour)
+	next := now.Add(time.Hour)
+	age := (next.Hour() - index + 24) % 24
+	return next.Add(-time.Duration(age) * time.Hour)
+}
+
+// copied reports whether status.currentHour repeats status.last24h: at the index of
+// this hour or, when the hour has just begun, of the previous one.
+func copied(status *apiserverv1.APIRequestCountStatus, hour int) bool {
+	at := func(index int) apiserverv1.PerResourceAPIRequestLog {
+		if index >= len(status.Last24h) {
+			return apiserverv1.PerResourceAPIRequestLog{}
+		}
+		return status.Last24h[index]
+	}
+	return len(at(hour).ByNode) > 0 || equality.Semantic.DeepEqual(at((hour+23)%24), status.CurrentHour)
+}
+
+// apiClients are the clients of one API by user and agent.
+type apiClients map[[2]string]*apiClient
+
+type apiClient struct {
+	requests int64
+	verbs    map[string]bool
+	lastUse  time.Time
+}
+
+// add adds the requests of the hour that began at start.
+func (c apiClients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+	for _, node := range hour.ByNode {
+		for _, user := range node.ByUser {
+			key := [2]string{user.UserName, user.UserAgent}
+			if c[key] == nil {
+				c[key] = &apiClient{verbs: map[string]bool{}}
+			}
+			c[key].requests += user.RequestCount
+		}
+	}
+	c.use(hour, start)
+}
+
+// use notes the verbs and the time of requests that are counted.
+func (c apiClients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Time) {
+	for _, node := range hour.ByNode {
+		for _, user := range node.ByUser {
+			if client := c[[2]string{user.UserName, user.UserAgent}]; client != nil && user.RequestCount > 0 {
+				client.use(user.ByVerb, start)
 			}
 		}
 	}
-	use := APIUse{
-		Name: count.Name, RemovedInRelease: count.Status.RemovedInRelease, Requests: max(count.Status.RequestCount, total),
+}
+
+func (c *apiClient) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.Time) {
+	if start.After(c.lastUse) {
+		c.lastUse = start
 	}
-	for client, requests := range requests {
-		client.Requests = requests
-		use.Clients = append(use.Clients, client)
+	for _, verb := range verbs {
+		if verb.RequestCount > 0 {
+			c.verbs[verb.Verb] = true
+		}
 	}
-	slices.SortFunc(use.Clients, func(a, b APIClient) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
+}
+
+func (c apiClients) sorted() []APIClient {
+	clients := make([]APIClient, 0, len(c))
+	for key, client := range c {
+		verbs := slices.Sorted(maps.Keys(client.verbs))
+		clients = append(clients, APIClient{
+			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxAPIVerbs)], LastUse: client.lastUse,
+		})
+	}
+	slices.SortFunc(clients, func(a, b APIClient) int {
+		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
 	})
-	use.Clients = slices.Clip(use.Clients[:min(len(use.Clients), maxAPIClients)])
-	return use
+	return slices.Clone(clients[:min(len(clients), maxAPIClients)])
 }

@@ -1,0 +1,121 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Workload is what creates pods.
+type Workload struct {
+	// Kind and Name identify it in the namespace of the pods. Without a controller it is
+	// the pod.
+	Kind, Name string
+	// Installer is the kind of what installed it: ClusterServiceVersion, Helm release,
+	// Argo application, or application. It is empty where the pods do not name it.
+	Installer string
+	// Installation is the name of the installer's object.
+	Installation string
+}
+
+// WorkloadsOf are the workloads whose pods use a service account, sorted. Only the
+// metadata of these pods is read, so a workload that has no pod now is not found.
+// Namespace and account must be valid names.
+func (c *Cluster) WorkloadsOf(ctx context.Context, namespace, account string) ([]Workload, error) {
+	return once(c, "workloads "+namespace+"/"+account, func() ([]Workload, error) {
+		pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = fields.OneTermEqualSelector("spec.serviceAccountName", account).String()
+			return pods.List(ctx, options)
+		}
+		found := map[Workload]bool{}
+		err := each(ctx, page, func(pod *metav1.PartialObjectMetadata) error {
+			found[workloadOf(pod)] = true
+			return nil
+		})
+		return slices.SortedFunc(maps.Keys(found), compareWorkloads), err
+	})
+}
+
+func compareWorkloads(a, b Workload) int {
+	return cmp.Or(
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Installer, b.Installer), cmp.Compare(a.Installation, b.Installation),
+	)
+}
+
+func workloadOf(pod *metav1.PartialObjectMetadata) Workload {
+	workload := Workload{Kind: "Pod", Name: pod.Name}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		workload.Kind, workload.Name = controllerOf(pod, owner)
+	}
+	workload.Installer, workload.Installation = installerOf(pod)
+	return workload
+}
+
+// controllerOf is the Deployment of a ReplicaSet and the CronJob of a Job, derived from
+// the names that their controllers give, and any other owner itself.
+func controllerOf(pod *metav1.PartialObjectMetadata, owner *metav1.OwnerReference) (kind, name string) {
+	switch owner.Kind {
+	case "ReplicaSet":
+		hash := pod.Labels["pod-template-hash"]
+		if name, ok := strings.CutSuffix(owner.Name, "-"+hash); ok && hash != "" {
+			return "Deployment", name
+		}
+	case "Job":
+		if name, ok := cronJobOf(owner.Name, pod.CreationTimestamp.Time); ok {
+			return "CronJob", name
+		}
+	}
+	return owner.Kind, owner.Name
+}
+
+// scheduled matches the name of a Job of a CronJob: the name of the CronJob and the
+// scheduled time in minutes since 1970.
+var scheduled = regexp.MustCompile(`^(.+)-([0-9]{8})$`)
+
+// maxJobAge bounds the time from the schedule of a Job to the creation of its last pod.
+// Other names that end in a number are those of Jobs without a CronJob.
+const maxJobAge = 7 * 24 * time.Hour
+
+func cronJobOf(job string, created time.Time) (string, bool) {
+	match := scheduled.FindStringSubmatch(job)
+	if match == nil {
+		return "", false
+	}
+	minutes, err := strconv.ParseInt(match[2], 10, 64)
+	age := created.Sub(time.Unix(minutes*60, 0))
+	return match[1], err == nil && age > -time.Hour && age < maxJobAge
+}
+
+// installerOf is what installed a pod, according to the annotations and labels that OLM,
+// Helm and Argo CD give. Their objects are not read.
+func installerOf(pod *metav1.PartialObjectMetadata) (kind, name string) {
+	instance := pod.Labels["app.kubernetes.io/instance"]
+	release := pod.Annotations["meta.helm.sh/release-name"]
+	if pod.Labels["app.kubernetes.io/managed-by"] == "Helm" || pod.Labels["helm.sh/chart"] != "" {
+		release = cmp.Or(release, instance)
+	}
+	tracked, _, _ := strings.Cut(pod.Annotations["argocd.argoproj.io/tracking-id"], ":")
+	for _, candidate := range []struct{ kind, name string }{
+		{"ClusterServiceVersion", cmp.Or(pod.Labels["olm.owner"], pod.Annotations["olm.owner"])},
+		{"Argo application", cmp.Or(tracked, pod.Labels["argocd.argoproj.io/instance"])},
+		{"Helm release", release},
+		{"application", instance},
+	} {
+		if candidate.name != "" {
+			return candidate.kind, candidate.name
+		}
+	}
+	return "", ""
+}
