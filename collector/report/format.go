@@ -27,6 +27,7 @@ func formats() []format {
 		{name: "text", encodes: is[textDocument], encode: encodeText},
 		{name: "json", encodes: always, encode: encodeJSON},
 		{name: "yaml", encodes: always, encode: encodeYAML},
+		{name: "markdown", encodes: is[markdownDocument], encode: encodeMarkdown},
 		{name: "junit", encodes: is[junitDocument], encode: encodeJUnit},
 		{name: preflightV1, encodes: is[preflightV1Document], encode: encodePreflightV1},
 		{name: "images", encodes: is[imagesDocument], encode: encodeImages},
@@ -37,6 +38,11 @@ func formats() []format {
 // textDocument has a text for people.
 type textDocument interface {
 	WriteText(w io.Writer) error
+}
+
+// markdownDocument has a text for tickets and pull requests.
+type markdownDocument interface {
+	WriteMarkdown(w io.Writer) error
 }
 
 // junitDocument has test cases for CI systems.
@@ -68,7 +74,8 @@ func always(any) bool { return true }
 
 // Formats are the names of the formats that a document has. Every document is
 // JSON and YAML; it is text when it has a method WriteText(io.Writer) error, and
-// JUnit when it has WriteJUnit(io.Writer) error. One with WritePreflightV1(io.Writer)
+// JUnit when it has WriteJUnit(io.Writer) error, Markdown when it has
+// WriteMarkdown(io.Writer) error. One with WritePreflightV1(io.Writer)
 // error has preflight-v1-json, which is provisional. One with WriteImages(io.Writer)
 // error or WriteImageSet(io.Writer) error has images or imageset.
 func Formats(document any) []string {
@@ -110,6 +117,14 @@ func encodeText(w io.Writer, document any) error {
 		return fmt.Errorf("a %T has no text", document)
 	}
 	return text.WriteText(w)
+}
+
+func encodeMarkdown(w io.Writer, document any) error {
+	text, ok := document.(markdownDocument)
+	if !ok {
+		return fmt.Errorf("a %T is no Markdown", document)
+	}
+	return text.WriteMarkdown(w)
 }
 
 func encodeJUnit(w io.Writer, document any) error {

@@ -166,7 +166,9 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	for name, doc := range map[string]report.Report{"blocked": blocked(), "ready": ready(), "running": running(), "outdated": outdated()} {
-		t.Run(name+".junit", func(t *testing.T) { golden(t, name+".junit", encoded(t, "junit", doc)) })
+		for _, format := range []string{"junit", "markdown"} {
+			t.Run(name+"."+format, func(t *testing.T) { golden(t, name+"."+format, encoded(t, format, doc)) })
+		}
 	}
 	// YAML is made from the same values; one file shows its form.
 	t.Run("blocked.yaml", func(t *testing.T) {

@@ -36,6 +36,9 @@ that enhancement; do not build on it yet.
   oc preflight run --to-latest -o json > report.json
   oc preflight render report.json
 
+  # For a change ticket or a pull request
+  oc preflight render report.json -o markdown > report.md
+
   # For a CI system: a test case for each finding, and one for the verdict
   oc preflight render report.json -o junit > junit_preflight.xml
 
