@@ -124,7 +124,7 @@ func Write(w io.Writer, timestamp string, facts []Property, cases []Case) error 
 
 func (c Case) entry() testCase {
 	entry := testCase{Class: words.Line(c.Class, maxName), Name: words.Line(c.Name, maxName), Time: fmt.Sprintf("%.3f", c.Seconds)}
-	c.Message, c.Text = words.Line(c.Message, maxMessage), words.Lines(c.Text, maxText)
+	c.Type, c.Message, c.Text = words.Line(c.Type, maxName), words.Line(c.Message, maxMessage), words.Lines(c.Text, maxText)
 	switch c.Outcome {
 	case preflight.Fail:
 		entry.Failure = &note{Message: c.Message, Type: c.Type, Text: c.Text}

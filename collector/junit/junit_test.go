@@ -44,7 +44,7 @@ func TestWrite(t *testing.T) {
 		"Skipped":   {reason: "it does not apply", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Skipped, Text: "text"}}, want: []string{"gate c/A: skipped, text"}},
 		"SameNames": {reason: "GitLab counts only the first of one name", cases: []junit.Case{{Suite: "a", Class: "c", Name: "A"}, {Suite: "b", Class: "c", Name: "A", Outcome: preflight.Fail}}, want: []string{"a c/A: failed, ", "b c/A #2: failed, "}},
 		"Hostile": {
-			reason: "texts are data", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "]]><testcase/>", Outcome: preflight.Fail, Text: "\x00\x1b[2J\u202e<error>]]>" + strings.Repeat("x", 1<<20)}},
+			reason: "texts are data", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "]]><testcase/>", Type: "\x1b]0;title\a", Outcome: preflight.Fail, Text: "\x00\x1b[2J\u202e<error>]]>" + strings.Repeat("x", 1<<20)}},
 			want: []string{"gate c/]]><testcase/>: failed, <error>]]>" + strings.Repeat("x", 50)},
 		},
 	} {

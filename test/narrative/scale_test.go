@@ -40,8 +40,9 @@ const (
 	manyRisks   = 124
 	manyQueries = 64
 	manyNodes   = 500
-	// maxMemory is the most that the program may ever have, in MiB.
-	maxMemory = 100
+	// maxMemory is the most that the program may ever have, in MiB. It has 93 on an idle
+	// machine; on a busy one, garbage is collected later.
+	maxMemory = 112
 )
 
 // BenchmarkTargets judges all updates of a large cluster.

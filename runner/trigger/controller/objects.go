@@ -145,8 +145,11 @@ func (o *objects) project(ctx context.Context, subjects []Subject, state State, 
 		}
 		changed := subject.Object.DeepCopy()
 		changed.Status = status
-		err := o.writer.Status().Patch(ctx, changed, client.MergeFrom(subject.Object))
+		// A patch of a state that is not the present one would keep fields of another.
+		err := o.writer.Status().Patch(ctx, changed, client.MergeFromWithOptions(subject.Object, client.MergeFromWithOptimisticLock{}))
 		switch {
+		case apierrors.IsConflict(err):
+			next.wait(state.Now.Add(time.Second))
 		case err == nil:
 			o.announce(subject.Object, status)
 		case !apierrors.IsNotFound(err):

@@ -124,7 +124,9 @@ func (w *world) installUpgradeConfigs() {
 		}
 	})
 	w.await("UpgradeConfigs are served", func(ctx context.Context) bool {
-		found := &apiextensionsv1.CustomResourceDefinition{}
-		return w.client.Get(ctx, client.ObjectKeyFromObject(crd), found) == nil && len(found.Status.AcceptedNames.Kind) > 0
+		all := &unstructured.UnstructuredList{}
+		all.SetAPIVersion("upgrade.managed.openshift.io/v1alpha1")
+		all.SetKind("UpgradeConfigList")
+		return w.client.List(ctx, all) == nil
 	})
 }
