@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -232,6 +233,9 @@ func (s *simulation) collect(options jobs.Options) []string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	// The fake API server has no resource versions: what changes between a list and its
+	// watch is lost.
+	synctest.Wait()
 	return outcomes(collector.Collect(s.ctx, sources, func(collector.Source, []finding.Finding) {}).Findings)
 }
 
