@@ -68,12 +68,13 @@ const defaultMasters = 3
 // PlanWithout plans without a cluster: each risk is open that is not accepted, and the
 // nodes are unknown. Errors are those of Plan.
 func PlanWithout(ctx context.Context, request PlanRequest, options Options) (updateplan.Plan, error) {
+	model := rollout.Documented(defaultMasters, "")
 	planner := planner{request: request, basis: updateplan.Basis{
 		From: request.From, Architecture: cmp.Or(request.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
 		Now: time.Now(), ToolVersion: options.ToolVersion, Assess: assessWithout,
 		Rollout: updateplan.Rollout{
-			Model: rollout.Documented(defaultMasters, ""),
-			Basis: []string{documented, fmt.Sprintf("The number of control plane nodes is assumed: %d.", defaultMasters)},
+			Model: model,
+			Basis: []string{documented(model), fmt.Sprintf("The number of control plane nodes is assumed: %d.", defaultMasters)},
 		},
 		Missing: []string{
 			"whether a risk applies that depends on the cluster: no cluster was read, and each risk is open unless it is accepted",

@@ -32,7 +32,10 @@ import (
 )
 
 // documented is where the default durations come from.
-const documented = "The numbers are those of the documentation: 60 to 120 minutes for a minor update, 5 to 20 minutes for a node."
+func documented(model rollout.Model) string {
+	return fmt.Sprintf("The numbers are those of the documentation: 60 to 120 minutes for a minor update, %.0f to %.0f minutes for a node.",
+		model.Node.Low.Minutes(), model.Node.High.Minutes())
+}
 
 // graphSource is the update service that CVO asks, through the proxy of the cluster.
 func (v view) graphSource(ctx context.Context) graphSource {
@@ -156,7 +159,7 @@ func (v view) rollout(ctx context.Context, miss func(string, ...any)) updateplan
 	}
 	model := rollout.Documented(masters, platform)
 	model.History = rollout.History(v.version.Status.History)
-	basis := []string{documented}
+	basis := []string{documented(model)}
 	for _, kind := range slices.Sorted(maps.Keys(model.History)) {
 		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)), len(model.History[kind])))
 	}

@@ -55,7 +55,7 @@ type Check struct {
 	// updates get a Skipped finding.
 	Concerns func(update.Update) bool
 	// Reads are the requests that Run makes. They are optional permissions: where
-	// one is missing, the check is Unknown.
+	// one is missing, the check is Unknown, unless its constructor states otherwise.
 	Reads []access.Request
 	// Run returns at least one finding. Fail and Unknown block the update; what is
 	// worth knowing and does not block is a Warn. An error means that the check

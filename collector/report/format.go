@@ -24,14 +24,14 @@ type format struct {
 // formats are all formats, in the order in which help lists them.
 func formats() []format {
 	return []format{
-		{name: "text", encodes: is[textDocument], encode: encodeText},
+		written("text", textDocument.WriteText),
 		{name: "json", encodes: always, encode: encodeJSON},
 		{name: "yaml", encodes: always, encode: encodeYAML},
-		{name: "markdown", encodes: is[markdownDocument], encode: encodeMarkdown},
-		{name: "junit", encodes: is[junitDocument], encode: encodeJUnit},
-		{name: preflightV1, encodes: is[preflightV1Document], encode: encodePreflightV1},
-		{name: "images", encodes: is[imagesDocument], encode: encodeImages},
-		{name: "imageset", encodes: is[imageSetDocument], encode: encodeImageSet},
+		written("markdown", markdownDocument.WriteMarkdown),
+		written("junit", junitDocument.WriteJUnit),
+		written(preflightV1, preflightV1Document.WritePreflightV1),
+		written("images", imagesDocument.WriteImages),
+		written("imageset", imageSetDocument.WriteImageSet),
 	}
 }
 
@@ -65,9 +65,19 @@ type imageSetDocument interface {
 	WriteImageSet(w io.Writer) error
 }
 
-func is[T any](document any) bool {
-	_, ok := document.(T)
-	return ok
+// written is the format of the documents with a method that writes it.
+func written[T any](name string, write func(T, io.Writer) error) format {
+	return format{
+		name:    name,
+		encodes: func(document any) bool { _, ok := document.(T); return ok },
+		encode: func(w io.Writer, document any) error {
+			has, ok := document.(T)
+			if !ok {
+				return fmt.Errorf("a %T has no format %s", document, name)
+			}
+			return write(has, w)
+		},
+	}
 }
 
 func always(any) bool { return true }
@@ -109,54 +119,6 @@ func Write(w io.Writer, name string, document any) error {
 		}
 	}
 	return nil // CheckFormat has found it
-}
-
-func encodeText(w io.Writer, document any) error {
-	text, ok := document.(textDocument)
-	if !ok {
-		return fmt.Errorf("a %T has no text", document)
-	}
-	return text.WriteText(w)
-}
-
-func encodeMarkdown(w io.Writer, document any) error {
-	text, ok := document.(markdownDocument)
-	if !ok {
-		return fmt.Errorf("a %T is no Markdown", document)
-	}
-	return text.WriteMarkdown(w)
-}
-
-func encodeJUnit(w io.Writer, document any) error {
-	suites, ok := document.(junitDocument)
-	if !ok {
-		return fmt.Errorf("a %T has no test cases", document)
-	}
-	return suites.WriteJUnit(w)
-}
-
-func encodePreflightV1(w io.Writer, document any) error {
-	result, ok := document.(preflightV1Document)
-	if !ok {
-		return fmt.Errorf("a %T is no result of a preflight", document)
-	}
-	return result.WritePreflightV1(w)
-}
-
-func encodeImages(w io.Writer, document any) error {
-	images, ok := document.(imagesDocument)
-	if !ok {
-		return fmt.Errorf("a %T has no images", document)
-	}
-	return images.WriteImages(w)
-}
-
-func encodeImageSet(w io.Writer, document any) error {
-	mirrored, ok := document.(imageSetDocument)
-	if !ok {
-		return fmt.Errorf("a %T has no configuration of oc-mirror", document)
-	}
-	return mirrored.WriteImageSet(w)
 }
 
 // encodeJSON writes one indented object. It is for files and scripts, so characters
