@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	configv1 "github.com/openshift/api/config/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,15 +160,27 @@ func stated(ctx context.Context, c *cluster.Cluster) string {
 			}
 		}
 	}
-	_, digest, _ := strings.Cut(image(offered), "@sha256:")
-	if verdicts, err := c.Kubernetes.CoreV1().ConfigMaps(ownsignal.Namespace).Get(ctx, "verdicts", metav1.GetOptions{}); err == nil {
-		decision = "missing"
-		if found := verdicts.Data["sha256-"+digest]; found != "" {
-			decision = found
-		}
+	policies := c.Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	if policy, err := policies.Get(ctx, "update-preflight", metav1.GetOptions{}); err == nil {
+		decision = decisionOf(policy.Spec.Variables)
 	}
 	effects, err := guard.Active(ctx, c.Dynamic)
 	return fmt.Sprintf("upgradeable=%s verdict=%s on=%d err=%v", upgradeable, decision, len(effects), err)
+}
+
+// decisionOf is the decision on the offered version that the policy has.
+func decisionOf(variables []admissionv1.Variable) string {
+	for _, variable := range variables {
+		decisions := map[string]string{}
+		if err := json.Unmarshal([]byte(variable.Expression), &decisions); variable.Name != "verdicts" || err != nil {
+			continue
+		}
+		_, digest, _ := strings.Cut(image(offered), "@")
+		if decision, found := decisions[digest]; found {
+			return decision
+		}
+	}
+	return "missing"
 }
 
 func awaitStated(t *testing.T, c *cluster.Cluster, want string) {

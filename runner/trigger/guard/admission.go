@@ -2,6 +2,8 @@ package guard
 
 import (
 	_ "embed" // the manifests
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,20 +29,23 @@ const (
 	Deny Mode = "Deny"
 )
 
-const verdictsConfigMap = "verdicts"
-
-// admissionObjects are in the order in which they are applied: the verdicts are there
-// before the policy, and the policy takes effect by its binding.
+// admissionObjects are in the order in which they are applied: the policy takes effect by
+// its binding.
 func admissionObjects() []object {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	return []object{
-		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, kind: "ConfigMap", namespace: ownsignal.Namespace, name: verdictsConfigMap},
 		{GroupVersionResource: group.WithResource("validatingadmissionpolicies"), kind: "ValidatingAdmissionPolicy", name: ownsignal.ClusterOperator},
 		{GroupVersionResource: group.WithResource("validatingadmissionpolicybindings"), kind: "ValidatingAdmissionPolicyBinding", name: ownsignal.ClusterOperator},
 	}
 }
 
 // Admission is the switch of the admission policy. An unknown mode is an error.
+//
+// The verdicts are part of the policy. With a ConfigMap as its parameters, its author would
+// need to read all ConfigMaps, and an API server that has stopped watching them, since the
+// last policy with such parameters was deleted, may not start again (k8s.io/apiserver v0.36,
+// policy_source.go); the parameters of a kind of its own would deny forced updates too once
+// the kind is deleted.
 func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Switch, error) {
 	if mode != Warn && mode != Deny {
 		return nil, fmt.Errorf("the mode %q of the admission policy is neither %s nor %s", mode, Warn, Deny)
@@ -56,25 +61,36 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 			if mode == Warn { // an error of the policy must not deny anything either
 				err = unstructured.SetNestedField(policy.Object, "Ignore", "spec", "failurePolicy")
 			}
-			if err != nil {
+			if err := errors.Join(err, setVerdicts(policy, state.Verdicts, now)); err != nil {
 				return nil, err
 			}
 			err = unstructured.SetNestedStringSlice(binding.Object, []string{string(mode)}, "spec", "validationActions")
-			return []*unstructured.Unstructured{parameters(state.Verdicts, now), policy, binding}, err
+			return []*unstructured.Unstructured{policy, binding}, err
 		},
 	}, nil
 }
 
-// parameters is the ConfigMap with the decision on each digest whose verdict is valid.
-func parameters(verdicts []Verdict, now time.Time) *unstructured.Unstructured {
-	data := map[string]any{}
+// variableVerdicts is the variable of the policy with the decision on each digest.
+const variableVerdicts = "verdicts"
+
+// setVerdicts sets the decisions of the verdicts that are valid, as a map of the Common
+// Expression Language (CEL). A map of strings in JSON is one.
+func setVerdicts(policy *unstructured.Unstructured, verdicts []Verdict, now time.Time) error {
+	decisions := map[string]string{}
 	for _, verdict := range verdicts {
 		if verdict.Digest != "" && verdict.Decision != "" && now.Before(verdict.ValidUntil) {
-			data[strings.Replace(verdict.Digest, ":", "-", 1)] = verdict.Decision
+			decisions[verdict.Digest] = verdict.Decision
 		}
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": verdictsConfigMap, "namespace": ownsignal.Namespace}, "data": data,
-	}}
+	expression, err := json.Marshal(decisions)
+	if err != nil {
+		return err
+	}
+	variables, _, err := unstructured.NestedSlice(policy.Object, "spec", "variables")
+	for i, variable := range variables {
+		if named, _ := variable.(map[string]any); named["name"] == variableVerdicts {
+			variables[i] = map[string]any{"name": variableVerdicts, "expression": string(expression)}
+		}
+	}
+	return errors.Join(err, unstructured.SetNestedSlice(policy.Object, variables, "spec", "variables"))
 }

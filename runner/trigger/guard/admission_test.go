@@ -14,10 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
@@ -176,39 +174,37 @@ func TestAdmissionIgnoresTheStatus(t *testing.T) {
 	}
 }
 
-// Without the controller the verdicts stay as they are, expired ones too; where their
-// ConfigMap is gone, nothing is denied, neither what is Ready nor what is forced.
+// A target that became available after the controller ended has no verdict.
 func TestAdmissionWithoutTheController(t *testing.T) {
 	for _, mode := range []guard.Mode{guard.Warn, guard.Deny} {
 		t.Run(string(mode), func(t *testing.T) {
-			made := admitting(t, mode)
+			admitting(t, mode)
 			if got := request(t.Context(), t, `{"spec":{"desiredUpdate":{"version":"4.18.7"}}}`); !got.objects() || (got.denied != "") != (mode == guard.Deny) {
 				t.Errorf("a target that became available later: %+v", got)
 			}
-			core := kubernetes.NewForConfigOrDie(config).CoreV1()
-			if err := core.ConfigMaps(ownsignal.Namespace).Delete(t.Context(), "verdicts", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			await(t, "the API server notices that the verdicts are gone", func(ctx context.Context) bool {
-				return !request(ctx, t, blockedRequest).objects()
-			})
 			for name, patch := range map[string]string{
 				"Ready": readyRequest, "Channel": `{"spec":{"channel":"stable-4.18"}}`,
 				"Force": `{"spec":{"desiredUpdate":{"version":"4.18.5","force":true}}}`,
 			} {
 				if got := request(t.Context(), t, patch); got.denied != "" {
-					t.Errorf("%s without verdicts: %+v", name, got)
+					t.Errorf("%s: %+v", name, got)
 				}
 			}
-			// The next one that applies the switch restores the guard.
-			if err := made.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{verdict("5", "4.18.5", "Blocked")}}); err != nil {
-				t.Fatal(err)
-			}
-			await(t, "the API server uses the restored verdicts", func(ctx context.Context) bool {
-				return request(ctx, t, blockedRequest).objects()
-			})
 		})
 	}
+}
+
+// A policy that is applied again uses the verdicts of then, not those of before its removal.
+func TestAdmissionAppliedAgain(t *testing.T) {
+	made := admitting(t, guard.Deny)
+	if _, err := made.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "nothing is denied", func(ctx context.Context) bool { return !request(ctx, t, blockedRequest).objects() })
+	apply(t, made, verdict("4", "4.18.4", "Blocked"), verdict("5", "4.18.5", "Ready"))
+	await(t, "the API server uses the new verdicts", func(ctx context.Context) bool {
+		return request(ctx, t, readyRequest).objects() && !request(ctx, t, blockedRequest).objects()
+	})
 }
 
 // A verdict that has expired is left out, so its target is no longer allowed.
@@ -219,16 +215,14 @@ func TestAdmissionOfAnExpiredVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "the target is denied", func(ctx context.Context) bool { return request(ctx, t, readyRequest).denied != "" })
-	found, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(ownsignal.Namespace).Get(t.Context(), "verdicts", metav1.GetOptions{})
-	if err != nil || len(found.Data) > 0 {
-		t.Errorf("the verdicts are %v, %v; all have expired", found.Data, err)
+	if left := verdicts(t); len(left) > 0 {
+		t.Errorf("the verdicts are %v; all have expired", left)
 	}
 }
 
 func TestAdmissionRemoved(t *testing.T) {
 	made := admitting(t, guard.Deny)
 	want := []preflight.Object{
-		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "openshift-update-preflight", Name: "verdicts"},
 		{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicy", Name: "update-preflight"},
 		{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBinding", Name: "update-preflight"},
 	}

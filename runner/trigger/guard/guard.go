@@ -23,17 +23,10 @@
 // expires, the objects stay as they are: the second alert fires; Upgradeable stays what
 // it was; and the verdicts that the policy has stay. A target without a verdict is then
 // warned of, or denied, and one that was Ready passes although its verdict has expired,
-// since a policy has no clock. Where the ConfigMap of the verdicts is deleted, nothing is
-// warned of or denied: the policy could only deny everything then, forced updates
-// included.
+// since a policy has no clock.
 //
-// An API server stops watching ConfigMaps for policies when the last policy with such
-// parameters is deleted, and may not start again (k8s.io/apiserver v0.36, policy_source.go
-// starts a shared informer with the context of the policy): when the policy is applied
-// again, it may use the verdicts of that time until it restarts.
-//
-// A user with write access to the ConfigMap of the verdicts can open the policy; its
-// namespace is the controller's own.
+// No permission in a namespace opens a switch but the one to edit the PrometheusRule: the
+// other objects are of the cluster.
 package guard
 
 import (

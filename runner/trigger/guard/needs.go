@@ -4,20 +4,15 @@ import "github.com/openshift/update-preflight/collector/access"
 
 // Needs are the permissions of [Set.Apply] with the choice: to apply the switches that are
 // on and the ClusterOperator, and to remove the other switches.
-//
-// The API server lets only a user who may get all ConfigMaps create a policy whose
-// parameters are a ConfigMap.
 func (c Choice) Needs() access.Needs {
-	applied, removed := []object{clusterOperator()}, []object{}
+	needs, applied, removed := access.Needs{}, []object{clusterOperator()}, []object{}
 	if c.Alert {
 		applied = append(applied, prometheusRule())
 	} else {
 		removed = append(removed, prometheusRule())
 	}
-	needs := access.Needs{}
 	if c.Admission != "" {
 		applied = append(applied, admissionObjects()...)
-		needs.Required = append(needs.Required, access.Request{Verb: "get", Resource: "configmaps"})
 	} else {
 		removed = append(removed, admissionObjects()...)
 	}

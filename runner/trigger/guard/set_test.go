@@ -2,6 +2,8 @@ package guard_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,13 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
@@ -85,14 +87,26 @@ func applySet(t *testing.T, s *guard.Set, state guard.State) time.Time {
 	return next
 }
 
-// verdicts are the data of the ConfigMap of the policy.
+// policy is the object that has the verdicts.
+var policy = preflight.Object{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicy", Name: "update-preflight"}
+
+// verdicts are the decisions of the policy, by digest.
 func verdicts(t *testing.T) map[string]string {
 	t.Helper()
-	found, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(ownsignal.Namespace).Get(t.Context(), "verdicts", metav1.GetOptions{})
+	policies := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	found, err := policies.Get(t.Context(), policy.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found.Data
+	i := slices.IndexFunc(found.Spec.Variables, func(variable admissionv1.Variable) bool { return variable.Name == "verdicts" })
+	if i < 0 {
+		t.Fatal("the policy has no variable with the verdicts")
+	}
+	decisions := map[string]string{}
+	if err := json.Unmarshal([]byte(found.Spec.Variables[i].Expression), &decisions); err != nil {
+		t.Fatal(err)
+	}
+	return decisions
 }
 
 // active are the names and modes of the switches that are on.
@@ -156,10 +170,12 @@ func expectSignals(t *testing.T, reason string, signals []string, decision strin
 	if on := slices.Contains(signals, "clusterOperator"); found != on || on && (upgradeable.Status == configv1.ConditionTrue) != isReady {
 		t.Errorf("%s: Upgradeable is %+v, and the verdict is Ready: %t", reason, upgradeable, isReady)
 	}
-	isOn := slices.Contains(signals, "admission=Deny") || slices.Contains(signals, "admission=Warn")
-	if isOn && verdicts(t)["sha256-"+strings.Repeat("5", 64)] != decision {
-		t.Errorf("%s: the policy uses %v, and the verdict is %s", reason, verdicts(t), decision)
-	}
+	isDenied, isWarned := slices.Contains(signals, "admission=Deny"), slices.Contains(signals, "admission=Warn")
+	clusterVersion(t, nil, updates()...)
+	await(t, reason+": the API server uses the verdict "+decision, func(ctx context.Context) bool {
+		got := request(ctx, t, blockedRequest)
+		return (got.denied != "") == (isDenied && !isReady) && got.objects() == ((isDenied || isWarned) && !isReady)
+	})
 }
 
 // A verdict ends by the clock: no event in the cluster is needed but the next Apply.
@@ -176,7 +192,7 @@ func TestVerdictExpires(t *testing.T) {
 	if next := applySet(t, made, state); !next.Equal(late.ValidUntil) {
 		t.Errorf("the next verdict expires at %s, but it is to be applied again at %s", late.ValidUntil, next)
 	}
-	if _, left := verdicts(t)["sha256-"+strings.Repeat("4", 64)]; left || len(verdicts(t)) != 2 {
+	if _, left := verdicts(t)[digest("4")]; left || len(verdicts(t)) != 2 {
 		t.Errorf("the policy uses %v; the verdict on 4.18.4 has expired", verdicts(t))
 	}
 	if got := conditionsOf(t)[configv1.OperatorUpgradeable]; got.Status != configv1.ConditionFalse || !strings.Contains(got.Message, "no longer valid") {
@@ -211,13 +227,24 @@ func TestRestart(t *testing.T) {
 // What cannot be applied is a cause of Degraded, and keeps nothing else from being applied.
 func TestDegraded(t *testing.T) {
 	made := set(t, at(start), "admission=Deny", "clusterOperator")
-	maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(ownsignal.Namespace)
-	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "verdicts"}}
-	if _, err := maps.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+	policies := client().Resource(resources(policy))
+	foreign := &unstructured.Unstructured{}
+	foreign.SetAPIVersion(policy.APIVersion)
+	foreign.SetKind(policy.Kind)
+	foreign.SetName(policy.Name)
+	if err := errors.Join(
+		unstructured.SetNestedSlice(foreign.Object, []any{map[string]any{"expression": "true"}}, "spec", "validations"),
+		unstructured.SetNestedSlice(foreign.Object, []any{map[string]any{
+			"apiGroups": []any{"example.com"}, "apiVersions": []any{"*"}, "operations": []any{"*"}, "resources": []any{"*"},
+		}}, "spec", "matchConstraints", "resourceRules"),
+	); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policies.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	state := guard.State{Verdicts: []guard.Verdict{chosen(verdict("5", "4.18.5", "Blocked"))}}
-	const cause = "ConfigMap openshift-update-preflight/verdicts is not of the preflight"
+	const cause = "ValidatingAdmissionPolicy \"update-preflight\" is not of the preflight"
 	if _, err := made.Apply(t.Context(), state); err == nil || !strings.Contains(err.Error(), cause) {
 		t.Errorf("want an error with %q, got %v", cause, err)
 	}
@@ -225,7 +252,7 @@ func TestDegraded(t *testing.T) {
 	if got := conditionsOf(t)[configv1.OperatorUpgradeable]; got.Status != configv1.ConditionFalse {
 		t.Errorf("the other switch was not applied: %+v", got)
 	}
-	if err := maps.Delete(t.Context(), "verdicts", metav1.DeleteOptions{}); err != nil {
+	if err := policies.Delete(t.Context(), policy.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	applySet(t, made, state)
@@ -303,7 +330,7 @@ func TestUninstall(t *testing.T) {
 	for _, object := range uninstall(t.Context(), t) {
 		got = append(got, object.Kind)
 	}
-	want := []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "ConfigMap", "PrometheusRule", "ClusterOperator"}
+	want := []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "PrometheusRule", "ClusterOperator"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("deleted (-want, +got):\n%s", diff)
 	}

@@ -27,7 +27,7 @@ import (
 func resources(object preflight.Object) schema.GroupVersionResource {
 	version, _ := schema.ParseGroupVersion(object.APIVersion)
 	names := map[string]string{
-		"ConfigMap": "configmaps", "ClusterOperator": "clusteroperators", "PrometheusRule": "prometheusrules",
+		"ClusterOperator": "clusteroperators", "PrometheusRule": "prometheusrules",
 		"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 	}
 	return version.WithResource(names[object.Kind])
@@ -245,7 +245,6 @@ func TestClusterOperatorStatus(t *testing.T) {
 		{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "updatepreflights.preflight.openshift.io"},
 		{Group: "preflight.openshift.io", Resource: "updatepreflights"},
 		{Group: "monitoring.coreos.com", Resource: "prometheusrules", Namespace: namespace, Name: "update-preflight"},
-		{Resource: "configmaps", Namespace: namespace, Name: "verdicts"},
 		{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies", Name: "update-preflight"},
 		{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings", Name: "update-preflight"},
 	}
