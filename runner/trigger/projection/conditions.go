@@ -28,28 +28,27 @@ const (
 )
 
 // conditions are those of a status whose phase and verdict are set. They keep the times of
-// the previous ones that have the same status.
+// the previous ones that have the same status; a previous one of another type is removed.
 func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Condition {
-	conditions := slices.Clone(p.object.Status.Conditions)
-	conditions = slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
-		return c.Type != v1alpha1.ConditionReady && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled &&
-			(c.Type != v1alpha1.ConditionScheduledUpdate || p.Outlook == nil)
-	})
 	reason, message := p.words(status)
-	for _, condition := range []metav1.Condition{
-		{Type: v1alpha1.ConditionReady, Status: ready(status)},
-		{Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking)},
-		{Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired)},
-	} {
-		condition.Reason, condition.Message = reason, message
+	present := append([]metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: ready(status), Reason: reason, Message: message},
+		{Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking), Reason: reason, Message: message},
+		{Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired), Reason: reason, Message: message},
+	}, p.steps()...)
+	if p.Outlook != nil {
+		present = append(present, p.Outlook.condition())
+	}
+	var conditions []metav1.Condition
+	for _, condition := range present {
+		condition.Message = words.Line(condition.Message, maxMessage)
 		condition.ObservedGeneration = p.object.Generation
 		condition.LastTransitionTime = metav1.Time{Time: p.Now.Truncate(time.Second)}
-		meta.SetStatusCondition(&conditions, condition)
-	}
-	if p.Outlook != nil {
-		condition := p.Outlook.condition()
-		condition.ObservedGeneration, condition.LastTransitionTime = p.object.Generation, metav1.Time{Time: p.Now.Truncate(time.Second)}
-		meta.SetStatusCondition(&conditions, condition)
+		previous := meta.FindStatusCondition(p.object.Status.Conditions, condition.Type)
+		if previous != nil && previous.Status == condition.Status {
+			condition.LastTransitionTime = previous.LastTransitionTime
+		}
+		conditions = append(conditions, condition)
 	}
 	return conditions
 }
@@ -94,7 +93,7 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 			reason, message = reasonNoVerdict, "the window has closed, and no run has a verdict"
 		}
 	}
-	return reason, words.Line(message, maxMessage)
+	return reason, message
 }
 
 func (p projected) pending() (reason, message string) {

@@ -169,6 +169,21 @@ const (
 	ConditionScheduledUpdate = "ScheduledUpdate"
 )
 
+// The types of the conditions of the steps of a preflight, in their order. They are those
+// of the verdict in status, and of the request.
+const (
+	// ConditionTargetKnown is False while spec.target selects no release.
+	ConditionTargetKnown = "TargetKnown"
+	// ConditionWindowOpen is True while the preflight may start by spec.when.
+	ConditionWindowOpen = "WindowOpen"
+	// ConditionReleaseVerified is True if the signature of the release was verified, and
+	// Unknown without a valid verdict.
+	ConditionReleaseVerified = "ReleaseVerified"
+	// ConditionChecksReported is True if all expected checks reported, and Unknown without a
+	// valid verdict.
+	ConditionChecksReported = "ChecksReported"
+)
+
 // The limits of a status.
 const (
 	// MaxNames bounds each list of names.
@@ -235,12 +250,14 @@ type UpdatePreflightStatus struct {
 	//
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
-	// conditions are Ready, Reconciling and Stalled.
+	// conditions are Ready, Reconciling and Stalled; the steps TargetKnown, WindowOpen,
+	// ReleaseVerified and ChecksReported; and ScheduledUpdate for an update that an
+	// UpgradeConfig schedules.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// history has the last verdict of each release that the target has selected, the
 	// newest first.
