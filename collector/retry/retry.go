@@ -13,6 +13,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -72,7 +73,7 @@ func Temporary(err error) bool {
 	case errors.As(err, &status):
 		return passing(status.Status())
 	}
-	return broken(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+	return broken(err) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || unreachable(err)
 }
 

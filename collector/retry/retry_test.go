@@ -51,6 +51,7 @@ func TestTemporary(t *testing.T) {
 		"NoName":           {reason: "so are its names", err: dialed(&net.DNSError{Err: "no such host", Name: "api"}), want: true},
 		"NotTrusted":       {reason: "it was reached, and refuses", err: &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
 		"EOF":              {reason: "it ends without an answer", err: &url.Error{Op: "Get", URL: "x", Err: io.EOF}, want: true},
+		"CutResponse":      {reason: "it ends in the middle of the response (client-go rest/request.go)", err: fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF), want: true},
 		"Marked":           {reason: "the caller has marked it", err: fmt.Errorf("could not: %w", retry.Mark(errors.New("gone"))), want: true},
 		"SomethingElse":    {reason: "nothing is known of it", err: errors.New("x509: certificate signed by unknown authority")},
 		"DeadlineExceeded": {reason: "one try may have a time of its own", err: context.DeadlineExceeded, want: true},
