@@ -73,6 +73,31 @@ const (
 	After Moment = "after"
 )
 
+// Clock has the clock of the API server differ by a duration, as the client sees it: the
+// clock of the client differs by its opposite. Only the headers of responses change.
+func Clock(by time.Duration) Fault {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(clockWriter{w, by}, r)
+		})
+	}
+}
+
+type clockWriter struct {
+	http.ResponseWriter
+
+	by time.Duration
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (c clockWriter) WriteHeader(code int) {
+	c.Header().Set("Date", time.Now().Add(c.by).UTC().Format(http.TimeFormat))
+	c.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap is for http.ResponseController.
+func (c clockWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
 // AtWrite calls hook at a moment of a write, which is named as in [Request], and
 // then breaks the client's connection. A hook that kills the client makes this
 // the moment of its death, however many others of its requests are in progress.

@@ -377,3 +377,24 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// The time of the API server is in its responses.
+func TestClock(t *testing.T) {
+	p := start(t, faults.Clock(4*time.Hour))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/version", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing was written
+	date, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ahead := time.Until(date); ahead < 3*time.Hour || ahead > 5*time.Hour {
+		t.Errorf("the clock is %s ahead, want 4 h", ahead)
+	}
+}

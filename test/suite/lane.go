@@ -74,10 +74,11 @@ func Cluster(all []Package) []Lane {
 	}
 }
 
-// Faults returns the lane with the tests of faults, which have a build tag.
+// Faults returns the lane with the tests of faults of a run and of the controller, which
+// have a build tag.
 func Faults() Lane {
 	return Lane{
-		Flags: []string{"-count=1", "-tags", "faults", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults"},
+		Flags: []string{"-count=1", "-tags", "faults", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
 		Processes: 1, Verbose: true,
 	}
 }

@@ -1,12 +1,8 @@
 package trigger_test
 
 import (
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 // The versions of the releases: the cluster is at 5.1.3.
@@ -60,102 +56,6 @@ func TestNoRunsAheadDuringAnUpdate(t *testing.T) {
 	w.State.Updating = false
 	w.Apply(t)
 	w.awaitRuns(minor + " ahead Complete Ready")
-}
-
-func TestWithdrawn(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"pass", "sleep"}})
-	w.offer(minor)
-	w.start("--ahead=0")
-	w.choose(minor)
-	w.awaitPods(1)
-	w.choose("")
-	w.awaitRuns(minor + " selected Interrupted Undecided")
-	house.ExpectNothingLeft(t)
-}
-
-func TestAnotherTargetIsSelected(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"sleep"}, patch: {"pass"}})
-	w.offer(minor, patch)
-	w.start("--ahead=0")
-	w.choose(minor)
-	w.awaitPods(1)
-	w.choose(patch)
-	w.awaitRuns(patch+" selected Complete Ready", minor+" selected Interrupted Undecided")
-	house.ExpectNothingLeft(t)
-}
-
-func TestLeaderIsKilled(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"pass", "slow"}})
-	w.offer(minor)
-	first := w.start("--ahead=0")
-	w.choose(minor)
-	w.awaitPods(1)
-	begun := w.awaitRuns(minor + " selected Running")
-	w.start("--ahead=0")
-	first.signal(syscall.SIGKILL)
-	finished := w.awaitRuns(minor + " selected Complete Ready")
-	if finished[0].ID != begun[0].ID {
-		t.Errorf("the next leader finished run %s, want %s", finished[0].ID, begun[0].ID)
-	}
-	house.ExpectNothingLeft(t)
-}
-
-// A leader that was killed cannot end the run of a target that is withdrawn meanwhile.
-func TestWithdrawnWithoutALeader(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"sleep"}})
-	w.offer(minor)
-	first := w.start("--ahead=0")
-	w.choose(minor)
-	w.awaitPods(1)
-	first.signal(syscall.SIGKILL)
-	w.choose("")
-	w.start("--ahead=0")
-	w.awaitRuns(minor + " selected Canceled Undecided")
-	house.ExpectNothingLeft(t)
-}
-
-// A controller that is ended, as for its own update, leaves the run to the next one.
-func TestLeaderEnds(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"pass", "slow"}})
-	w.offer(minor)
-	first := w.start("--ahead=0")
-	w.choose(minor)
-	w.awaitPods(1)
-	if code := first.signal(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
-	begun := w.await("the run is in progress", func(found []record.Record) bool {
-		return slices.Equal(summaries(found), []string{minor + " selected Running"})
-	})
-	w.start("--ahead=0")
-	finished := w.awaitRuns(minor + " selected Complete Ready")
-	if finished[0].ID != begun[0].ID {
-		t.Errorf("the next leader finished run %s, want %s", finished[0].ID, begun[0].ID)
-	}
-	house.ExpectNothingLeft(t)
-}
-
-// The API server is killed while a check runs. The controller stays the leader, or becomes
-// it again, and finishes the run.
-func TestAPIServerIsKilled(t *testing.T) {
-	w := newWorld(t, map[string][]string{minor: {"pass", "slow"}})
-	w.offer(minor)
-	p := w.start("--ahead=0", "--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s")
-	w.choose(minor)
-	w.awaitPods(1)
-	begun := w.awaitRuns(minor + " selected Running")
-	if err := local.Crash(t.Context(), "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	if err := local.Revive(t.Context(), "kube-apiserver"); err != nil {
-		t.Fatal(err)
-	}
-	finished := w.awaitRuns(minor + " selected Complete Ready")
-	if finished[0].ID != begun[0].ID {
-		t.Errorf("run %s finished, want %s", finished[0].ID, begun[0].ID)
-	}
-	p.awaitMetric("update_preflight_up 1")
-	house.ExpectNothingLeft(t)
 }
 
 // ClusterVersion is deleted and comes back: the controller waits for it.

@@ -170,6 +170,12 @@ type process struct {
 // start starts a controller. It is ended with the test.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
+	return w.startWith(local.Kubeconfig, args...)
+}
+
+// startWith starts a controller with a kubeconfig. It is ended with the test.
+func (w *world) startWith(kubeconfig string, args ...string) *process {
+	w.t.Helper()
 	metrics := freeAddress(w.t)
 	args = append([]string{
 		"--namespace=" + record.Namespace, "--prometheus=" + monitoring, "--ahead-delay=0", "--health-probe-bind-address=0",
@@ -177,7 +183,7 @@ func (w *world) start(args ...string) *process {
 	}, args...)
 	p := &process{t: w.t, log: &buffer{}, metrics: metrics, ended: make(chan struct{})}
 	p.command = exec.Command(program(w.t), args...) //nolint:noctx // it is ended by signals
-	p.command.Env = append(os.Environ(), "KUBECONFIG="+local.Kubeconfig)
+	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	p.command.Stderr = p.log
 	if err := p.command.Start(); err != nil {
 		w.t.Fatal(err)
