@@ -20,11 +20,12 @@ func ParseFixTime(text string) (FixTime, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
 		return FixTime{ago: ago}, nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.IsZero() {
+	parsed, err := time.Parse(time.RFC3339, text)
+	at := parsed.UTC()
+	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
 		return FixTime{}, fmt.Errorf("%q is neither a time like 2026-11-22T14:20:00Z nor a positive duration like 3h", words.Line(text, 64))
 	}
-	return FixTime{at: at.UTC()}, nil
+	return FixTime{at: at}, nil
 }
 
 // At is the stated time, for a run that starts now; zero where none is stated. A time

@@ -388,7 +388,7 @@ func TestFixTime(t *testing.T) {
 	now := dayAt(t, "14:20")
 	for text, want := range map[string]string{
 		"2026-11-22T14:20:00Z": "2026-11-22T14:20:00Z", "2026-11-22T15:00:00+01:00": "2026-11-22T14:00:00Z", "3h": "2026-11-22T11:20:00Z",
-		"2026-11-22T14:20:01Z": "future", "": "invalid", "0s": "invalid", "-3h": "invalid", "yesterday\x1b[2J": "invalid", "0001-01-01T00:00:00Z": "invalid",
+		"2026-11-22T14:20:01Z": "future", "": "invalid", "0s": "invalid", "-3h": "invalid", "yesterday\x1b[2J": "invalid", "0001-01-01T00:00:00Z": "invalid", "9999-12-31T23:59:59-01:00": "invalid",
 	} {
 		got := "invalid"
 		if parsed, err := gate.ParseFixTime(text); err == nil {
@@ -405,7 +405,7 @@ func TestFixTime(t *testing.T) {
 }
 
 func FuzzFixTime(f *testing.F) {
-	for _, seed := range []string{"3h", "2026-11-22T14:20:00Z", "-1h", "", "9999-12-31T23:59:59.999Z"} {
+	for _, seed := range []string{"3h", "2026-11-22T14:20:00Z", "-1h", "", "9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59-01:00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
