@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
@@ -33,5 +34,8 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 	}
 	options.Only, options.Skip, options.NoJobs, options.Images = covered.Only, covered.Skip, covered.NoJobs, image.Mode(covered.Images)
 	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
+	if options.Fixed, err = gate.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
+		return report.Report{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
+	}
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }

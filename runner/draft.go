@@ -122,6 +122,7 @@ type selection struct {
 	Images            string   `json:"images"`
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
+	Fixed             string   `json:"fixed,omitempty"`
 }
 
 // Selection is the text by which the record of a run states what the run covers. It is
@@ -130,7 +131,7 @@ func (o Options) Selection() string {
 	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	text, err := json.Marshal(selection{
 		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(cmp.Or(o.Images, image.Manifests)),
-		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces),
+		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces), Fixed: o.Fixed.String(),
 	})
 	if err != nil {
 		return err.Error() // lists of strings always encode

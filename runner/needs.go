@@ -36,7 +36,7 @@ func CancelNeeds() access.Needs { return record.Needs().And(launch.CleanupNeeds(
 // builtinNeeds are folded from what the built-in checks declare. None is required:
 // a check without its permission is Unknown.
 func builtinNeeds() access.Needs {
-	return check.Reads(gate.Checks(), []check.Check{gate.AdminAckAhead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil))
+	return check.Reads(gate.Checks(gate.FixTime{}), []check.Check{gate.AdminAckAhead(nil)}, risk.Checks(nil, risk.Options{}), health.Checks(nil))
 }
 
 // VerifyNeeds are the permissions to read the keyrings and signature stores of the

@@ -87,6 +87,9 @@ func newView(ctx context.Context, c *cluster.Cluster, options Options, needs acc
 	}
 	v.start = c.Now() // a response has set the clock
 	v.reportClock()
+	if _, err := options.Fixed.At(v.start); err != nil {
+		return view{}, &BadInputError{Err: err}
+	}
 	if err := needs.Check(ctx, c.Kubernetes.AuthorizationV1()); err != nil {
 		return view{}, err
 	}
@@ -175,7 +178,7 @@ func (v view) builtin(version string) []collector.Source {
 		return []collector.Source{notComparable(err)}
 	}
 	ignored := risk.Options{IgnoredAlerts: v.options.IgnoredAlerts, IgnoredNamespaces: v.options.IgnoredNamespaces}
-	return collector.Bind(subject, gate.Checks(), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies))
+	return collector.Bind(subject, gate.Checks(v.options.Fixed), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies))
 }
 
 // reasonUnknownUpdateKind is reported when the versions of the cluster and the

@@ -127,7 +127,7 @@ func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...
 		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
 			continue
 		}
-		checks := []check.Check{gate.RemovedAPIs(), gate.IncompatibleOperators()}
+		checks := []check.Check{gate.RemovedAPIs(v.options.Fixed), gate.IncompatibleOperators()}
 		if len(found) == 0 {
 			checks = append(checks, gate.AdminAck())
 		} else {

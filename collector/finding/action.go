@@ -38,6 +38,7 @@ const (
 	OptionSelection   = "selection"
 	OptionImages      = "images"
 	OptionVersion     = "version"
+	OptionFixTime     = "fixTime"
 )
 
 // Action is one step of a remedy that is a command to type or an option to set.

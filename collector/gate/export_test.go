@@ -6,4 +6,5 @@ var (
 	KubeletMinor   = kubeletMinor
 	RemovedMinor   = removedMinor
 	ServiceAccount = serviceAccount
+	CronPeriod     = cronPeriod
 )

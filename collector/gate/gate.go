@@ -11,8 +11,8 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 )
 
-// Checks are all gates. A new one is added here.
-func Checks() []check.Check {
+// Checks are all gates; fixed is that of [RemovedAPIs]. A new one is added here.
+func Checks(fixed FixTime) []check.Check {
 	return []check.Check{
 		AdminAck(),
 		ClusterOperators(),
@@ -24,7 +24,7 @@ func Checks() []check.Check {
 		MachineConfigPools(),
 		NetworkType(),
 		Overrides(),
-		RemovedAPIs(),
+		RemovedAPIs(fixed),
 		RequestValid(),
 		RetrievedUpdates(),
 		Rollback(),

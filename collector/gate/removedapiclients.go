@@ -1,28 +1,18 @@
 package gate
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 const (
 	// maxNamedClients bounds the clients of one API that a message names.
 	maxNamedClients = 5
-	// maxOwned bounds the service accounts whose workloads are read.
-	maxOwned = 50
-	// maxWorkloads bounds the workloads of one service account that a message names.
-	maxWorkloads = 3
-	// ownersTimeout bounds the reading of workloads; no outcome depends on it.
-	ownersTimeout = 10 * time.Second
 	// maxClientName bounds a name in a message, in bytes.
 	maxClientName = 100
 )
@@ -34,7 +24,11 @@ type clients struct {
 	named []snapshot.APIClient
 	// unnamed counts the requests of clients that the cluster does not name.
 	unnamed int64
-	owners  owners
+	// reported and unnamedHours are those of [snapshot.APIUse].
+	reported, unnamedHours []time.Time
+	owners                 owners
+	// writers are the field managers of stored objects.
+	writers []snapshot.Writer
 }
 
 // ownControllers read every API, so their requests do not indicate use (the
@@ -49,7 +43,7 @@ func ownControllers() []string {
 }
 
 func clientsOf(use snapshot.APIUse) clients {
-	found := clients{unnamed: use.Requests}
+	found := clients{unnamed: use.Requests, reported: use.Reported, unnamedHours: use.UnnamedHours}
 	for _, client := range use.Clients {
 		found.unnamed -= client.Requests
 		if client.Requests > 0 && !slices.Contains(ownControllers(), client.User) {
@@ -80,6 +74,9 @@ func (c clients) String() string {
 	if len(texts) == 0 {
 		return "the API server's metrics do not name the clients"
 	}
+	if len(c.writers) > 0 {
+		texts = append(texts, "stored objects were written with it by "+describeWriters(c.writers))
+	}
 	return "by " + strings.Join(texts, "; ")
 }
 
@@ -93,7 +90,7 @@ func (c clients) describe(client snapshot.APIClient) string {
 	if !client.LastUse.IsZero() {
 		text += ", last used " + client.LastUse.Format("2006-01-02 15:04") + client.LastUse.Add(time.Hour-time.Minute).Format("-15:04 MST")
 	}
-	if workloads := c.owners[client.User]; workloads != "" {
+	if workloads := c.owners[client.User].String(); workloads != "" {
 		text += ", from " + workloads
 	}
 	return text
@@ -107,64 +104,4 @@ func verbsOf(verbs []string) string {
 		texts = append(texts, words.Line(verb, length))
 	}
 	return strings.Join(texts, ", ")
-}
-
-// owners are descriptions of the workloads of service accounts, by user name. One that
-// is not known has none.
-type owners map[string]string
-
-// readOwners reads the workloads of the service accounts that the findings name, those
-// of failures first. An account whose pods cannot be listed is omitted.
-func readOwners(ctx context.Context, cluster *snapshot.Cluster, inUse []removal) owners {
-	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
-	defer cancel()
-	found := owners{}
-	for _, user := range accountsOf(inUse) {
-		namespace, account, _ := serviceAccount(user)
-		if workloads, err := cluster.WorkloadsOf(ctx, namespace, account); err == nil {
-			found[user] = describeWorkloads(namespace, workloads)
-		}
-	}
-	return found
-}
-
-// accountsOf are the users of the first clients that are service accounts, at most
-// maxOwned.
-func accountsOf(inUse []removal) []string {
-	failing := func(api removal) bool { return api.outcome == preflight.Fail }
-	rest := slices.DeleteFunc(slices.Clone(inUse), failing)
-	failures := slices.DeleteFunc(slices.Clone(inUse), func(api removal) bool { return !failing(api) })
-	var users []string
-	for _, api := range slices.Concat(failures, rest) {
-		for _, client := range api.clients.first() {
-			if _, _, ok := serviceAccount(client.User); ok && len(users) < maxOwned && !slices.Contains(users, client.User) {
-				users = append(users, client.User)
-			}
-		}
-	}
-	return users
-}
-
-// serviceAccount parses the user name of a service account.
-func serviceAccount(user string) (namespace, account string, ok bool) {
-	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
-	if !ok {
-		return "", "", false
-	}
-	namespace, account, _ = strings.Cut(rest, ":")
-	valid := len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(account)) == 0
-	return namespace, account, valid
-}
-
-// describeWorkloads names the first workloads, and is empty without any.
-func describeWorkloads(namespace string, workloads []snapshot.Workload) string {
-	var texts []string
-	for _, workload := range workloads[:min(len(workloads), maxWorkloads)] {
-		text := words.Line(workload.Kind, maxClientName) + " " + namespace + "/" + words.Line(workload.Name, maxClientName)
-		if workload.Installation != "" {
-			text += " (" + workload.Installer + " " + words.Line(workload.Installation, maxClientName) + ")"
-		}
-		texts = append(texts, text)
-	}
-	return words.ListOf(texts, len(workloads))
 }

@@ -54,7 +54,7 @@ func listing(t *testing.T, count *apiserverv1.APIRequestCount) checktest.Respons
 // messageAt is the message of the one finding of RemovedAPI, which fails.
 func messageAt(t *testing.T, at checktest.Server) string {
 	t.Helper()
-	findings := checktest.RunAt(t, gate.RemovedAPIs(), at.Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, gate.RemovedAPIs(gate.FixTime{}), at.Snapshot(t), check.Subject{Update: parse(t, "", ""), Now: twentyPastTwo()})
 	want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Fatalf("results: -want +got:\n%s", diff)

@@ -3,13 +3,17 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -79,11 +83,22 @@ const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/depreca
 // A finding names the first 5 clients by their last hour of use and then by their
 // requests. A service account is named with the workloads whose pods use it and with
 // what installed them: a ClusterServiceVersion, a Helm release or an Argo application,
-// where the pods name it. Without the permission to list pods it is named alone.
-func RemovedAPIs() check.Check {
+// where the pods name it. Without the permission to list pods it is named alone. Field
+// managers that wrote stored objects are named for a few resources.
+//
+// An API whose clients are all fixed passes: each has been silent since a change of its
+// workloads for two of its periods, or fixed states a time after its last hour of use,
+// which is a warning. What is not known to be fixed is in use. A client is in use for 24
+// hours where its workloads cannot be read, its period is unknown, or it is not among the
+// first 5 of its API.
+func RemovedAPIs(fixed FixTime) check.Check {
 	return check.Check{
 		Name: "RemovedAPI", Kind: finding.SourceGate,
-		Reads: append(check.ReadsClusterVersion(), check.List(apiserverv1.GroupName, "apirequestcounts"), check.List(corev1.GroupName, "pods")),
+		Reads: slices.Concat(check.ReadsClusterVersion(), readsReplaced(), []access.Request{
+			check.List(apiserverv1.GroupName, "apirequestcounts"), check.List(corev1.GroupName, "pods"),
+			check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "deployments"), check.List(appsv1.GroupName, "statefulsets"),
+			check.List(batchv1.GroupName, "cronjobs"),
+		}),
 		Run: measured(retargetFree, func(ctx context.Context, s check.Subject, m measure) ([]finding.Finding, error) {
 			uses, err := s.Cluster.APIUses(ctx, s.Now)
 			if apierrors.IsNotFound(err) {
@@ -97,7 +112,16 @@ func RemovedAPIs() check.Check {
 			if len(inUse) == 0 {
 				return []finding.Finding{r.notInUse(len(uses), unused)}, nil
 			}
-			return r.describeUses(inUse, readOwners(ctx, s.Cluster, inUse)), nil
+			stated, err := fixed.At(s.Now)
+			if err != nil {
+				return nil, err
+			}
+			owned := readOwners(ctx, s.Cluster, inUse)
+			for i, api := range inUse {
+				api.clients.owners, api.clients.writers = owned, readWriters(ctx, s.Cluster, api.name)
+				inUse[i] = fixes{now: s.Now.UTC(), stated: stated, owners: owned}.judge(api)
+			}
+			return r.describeUses(inUse), nil
 		}),
 	}
 }
@@ -158,10 +182,9 @@ func (r removals) inUse(uses []snapshot.APIUse) (inUse []removal, unused []strin
 	return inUse, unused
 }
 
-func (r removals) describeUses(inUse []removal, owners owners) []finding.Finding {
+func (r removals) describeUses(inUse []removal) []finding.Finding {
 	drafts := make([]finding.Draft, 0, len(inUse))
 	for _, api := range inUse {
-		api.clients.owners = owners
 		drafts = append(drafts, finding.Draft{Outcome: api.outcome, Describe: func() finding.Finding { return r.countedUse(api) }})
 	}
 	return finding.Bounded(drafts)
@@ -201,6 +224,14 @@ type removal struct {
 	// outcome is empty where the removal does not concern the update.
 	outcome preflight.Outcome
 	reason  finding.Reason
+	// note is why the clients are fixed, or when the removal passes. It is empty where the
+	// API server's metrics measured the use.
+	note string
+}
+
+// fixed reports whether all clients are.
+func (r removal) fixed() bool {
+	return r.reason == ReasonRemovedAPIFixed || r.reason == ReasonRemovedAPIFixStated
 }
 
 // classify compares the removal of an API with the update. It does not concern
@@ -224,20 +255,39 @@ func (r removals) classify(name, removed string) removal {
 
 // describe is what all findings of a removal have in common.
 func (r removals) describe(api removal) finding.Finding {
-	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s", api.name, api.clients, r.explain(api)).
+	note := ""
+	if api.note != "" {
+		note = "; " + api.note
+	}
+	return finding.New(api.outcome, api.reason, "%s is in use (%s), and %s%s", api.name, api.clients, r.explain(api), note).
 		Named(finding.NameOf("RemovedAPI", api.name)).
 		Documented(deprecationGuide)
 }
 
+// describeFixed is the finding of an API whose clients are fixed.
+func (r removals) describeFixed(api removal) finding.Finding {
+	f := finding.New(api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
+		Named(finding.NameOf("RemovedAPI", api.name)).
+		Documented(deprecationGuide)
+	if api.outcome == preflight.Pass {
+		return f
+	}
+	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
+}
+
 // countedUse is the finding of an API with an APIRequestCount.
 func (r removals) countedUse(api removal) finding.Finding {
-	f := r.describe(api).About(finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name})
+	count := finding.Object{APIVersion: apiserverv1.GroupVersion.String(), Kind: "APIRequestCount", Name: api.name}
+	if api.fixed() {
+		return r.describeFixed(api).About(count)
+	}
+	f := r.describe(api).About(count)
 	if api.reason == ReasonUnknownClients {
 		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
 			Do(finding.Run(`oc patch apirequestcount %s --type merge --patch '{"spec":{"numberOfUsersToReport":100}}'`, api.name))
 	}
-	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours.").
-		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
+	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state when the clients were fixed.").
+		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
 }
 
 // measuredUse is the finding of an API in the metrics of the API server.

@@ -11,6 +11,7 @@ import (
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
@@ -60,7 +61,7 @@ func TestUpdateInProgress(t *testing.T) {
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
 		"AdminAck": gate.AdminAck, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
-		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": gate.RemovedAPIs, "ClusterOperators": gate.ClusterOperators,
+		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return gate.RemovedAPIs(gate.FixTime{}) }, "ClusterOperators": gate.ClusterOperators,
 		"Deletion": gate.Deletion, "Upgradeable": gate.Upgradeable, "Updating": gate.Updating,
 	}
 	// by has the outcome of the gates that CVO applies by Upgradeable, those that warn

@@ -33,6 +33,13 @@ type APIUse struct {
 	RemovedInRelease string
 	// Requests are those of the last 24 hours.
 	Requests int64
+	// Reported are the starts of the hours for which every API server reported, sorted. An
+	// API server that reports any hour reports all hours in which it runs, so the requests
+	// of other hours are incomplete.
+	Reported []time.Time
+	// UnnamedHours are the starts of the hours with requests of clients that are not
+	// among Clients, sorted. A zero time is an unknown hour.
+	UnnamedHours []time.Time
 	// Clients are those with the latest use, and of these the ones with the most
 	// requests, in this order, at most 100; the API server does not keep all.
 	Clients []APIClient
@@ -48,6 +55,9 @@ type APIClient struct {
 	// LastUse is the start of the last hour with a request, in UTC; requests are counted
 	// by the hour. It is zero where the hour is unknown.
 	LastUse time.Time
+	// Hours are the starts of all hours with a request, sorted, at most 26. A zero time is
+	// an unknown hour.
+	Hours []time.Time
 }
 
 // APIUses are the APIs that a release removes, used or not, sorted by name, according
@@ -79,21 +89,76 @@ func useOf(count *apiserverv1.APIRequestCount, now time.Time) APIUse {
 	status := &count.Status
 	clients := apiClients{}
 	var total int64
+	var unnamed []time.Time
 	for index, hour := range status.Last24h {
 		total += hour.RequestCount
 		clients.add(hour, hourOf(index, now))
+		unnamed = appendUnnamed(unnamed, hour, hourOf(index, now))
 	}
 	switch current := now.UTC().Truncate(time.Hour); {
 	case len(status.Last24h) == 0:
 		total = status.CurrentHour.RequestCount
 		clients.add(status.CurrentHour, current)
+		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
 	case !copied(status, current.Hour()):
 		clients.use(status.CurrentHour, current)
+		unnamed = appendUnnamed(unnamed, status.CurrentHour, current)
 	}
+	if status.RequestCount > total {
+		unnamed = append(unnamed, time.Time{})
+	}
+	named, dropped := clients.sorted()
+	unnamed = append(unnamed, dropped...)
 	return APIUse{
 		Name: count.Name, RemovedInRelease: status.RemovedInRelease,
-		Requests: max(status.RequestCount, total), Clients: clients.sorted(),
+		Requests: max(status.RequestCount, total), Clients: named,
+		Reported: reported(status.Last24h, now), UnnamedHours: distinct(unnamed),
 	}
+}
+
+// appendUnnamed adds the hour where a count exceeds the requests of the named users.
+func appendUnnamed(hours []time.Time, hour apiserverv1.PerResourceAPIRequestLog, start time.Time) []time.Time {
+	rest := hour.RequestCount
+	unnamed := false
+	for _, node := range hour.ByNode {
+		users := int64(0)
+		for _, user := range node.ByUser {
+			users += max(0, user.RequestCount)
+		}
+		unnamed = unnamed || node.RequestCount > users
+		rest -= users
+	}
+	if unnamed || rest > 0 {
+		return append(hours, start)
+	}
+	return hours
+}
+
+// reported are the hours that have every node of the day.
+func reported(day []apiserverv1.PerResourceAPIRequestLog, now time.Time) []time.Time {
+	nodes := func(hours ...apiserverv1.PerResourceAPIRequestLog) map[string]bool {
+		found := map[string]bool{}
+		for _, hour := range hours {
+			for _, node := range hour.ByNode {
+				found[node.NodeName] = true
+			}
+		}
+		return found
+	}
+	all := nodes(day...)
+	var complete []time.Time
+	for index, hour := range day[:min(len(day), 24)] {
+		if len(all) > 0 && len(nodes(hour)) == len(all) {
+			complete = append(complete, hourOf(index, now))
+		}
+	}
+	return distinct(complete)
+}
+
+// distinct sorts times, without repetitions, in place.
+func distinct(times []time.Time) []time.Time {
+	slices.SortFunc(times, time.Time.Compare)
+	return slices.CompactFunc(times, time.Time.Equal)
 }
 
 // hourOf is the start of the hour that status.last24h has at this index, the hour of
@@ -128,7 +193,7 @@ type apiClients map[[2]string]*apiClient
 type apiClient struct {
 	requests int64
 	verbs    map[string]bool
-	lastUse  time.Time
+	hours    map[time.Time]bool
 }
 
 // add adds the requests of the hour that began at start.
@@ -137,7 +202,7 @@ func (c apiClients) add(hour apiserverv1.PerResourceAPIRequestLog, start time.Ti
 		for _, user := range node.ByUser {
 			key := [2]string{user.UserName, user.UserAgent}
 			if c[key] == nil {
-				c[key] = &apiClient{verbs: map[string]bool{}}
+				c[key] = &apiClient{verbs: map[string]bool{}, hours: map[time.Time]bool{}}
 			}
 			c[key].requests += user.RequestCount
 		}
@@ -157,9 +222,7 @@ func (c apiClients) use(hour apiserverv1.PerResourceAPIRequestLog, start time.Ti
 }
 
 func (c *apiClient) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.Time) {
-	if start.After(c.lastUse) {
-		c.lastUse = start
-	}
+	c.hours[start] = true
 	for _, verb := range verbs {
 		if verb.RequestCount > 0 {
 			c.verbs[verb.Verb] = true
@@ -167,16 +230,26 @@ func (c *apiClient) use(verbs []apiserverv1.PerVerbAPIRequestCount, start time.T
 	}
 }
 
-func (c apiClients) sorted() []APIClient {
+// sorted are the first clients, and the hours of the others.
+func (c apiClients) sorted() (first []APIClient, others []time.Time) {
 	clients := make([]APIClient, 0, len(c))
 	for key, client := range c {
 		verbs := slices.Sorted(maps.Keys(client.verbs))
-		clients = append(clients, APIClient{
-			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxAPIVerbs)], LastUse: client.lastUse,
-		})
+		found := APIClient{
+			User: key[0], Agent: key[1], Requests: client.requests, Verbs: verbs[:min(len(verbs), maxAPIVerbs)],
+			Hours: slices.SortedFunc(maps.Keys(client.hours), time.Time.Compare),
+		}
+		if len(found.Hours) > 0 {
+			found.LastUse = found.Hours[len(found.Hours)-1]
+		}
+		clients = append(clients, found)
 	}
 	slices.SortFunc(clients, func(a, b APIClient) int {
 		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
 	})
-	return slices.Clone(clients[:min(len(clients), maxAPIClients)])
+	kept := min(len(clients), maxAPIClients)
+	for _, client := range clients[kept:] {
+		others = append(others, client.Hours...)
+	}
+	return slices.Clone(clients[:kept]), others
 }

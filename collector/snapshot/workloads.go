@@ -26,6 +26,8 @@ type Workload struct {
 	Installer string
 	// Installation is the name of the installer's object.
 	Installation string
+	// Oldest and Newest are the creation times of its pods.
+	Oldest, Newest time.Time
 }
 
 // WorkloadsOf are the workloads whose pods use a service account, sorted. Only the
@@ -38,13 +40,31 @@ func (c *Cluster) WorkloadsOf(ctx context.Context, namespace, account string) ([
 			options.FieldSelector = fields.OneTermEqualSelector("spec.serviceAccountName", account).String()
 			return pods.List(ctx, options)
 		}
-		found := map[Workload]bool{}
+		found := map[Workload]lifetime{} // by the workload without times
 		err := each(ctx, page, func(pod *metav1.PartialObjectMetadata) error {
-			found[workloadOf(pod)] = true
+			workload := workloadOf(pod)
+			found[workload] = found[workload].with(pod.CreationTimestamp.Time)
 			return nil
 		})
-		return slices.SortedFunc(maps.Keys(found), compareWorkloads), err
+		workloads := slices.SortedFunc(maps.Keys(found), compareWorkloads)
+		for i, workload := range workloads {
+			workloads[i].Oldest, workloads[i].Newest = found[workload].oldest, found[workload].newest
+		}
+		return workloads, err
 	})
+}
+
+// lifetime are the creation times of the pods of a workload.
+type lifetime struct{ oldest, newest time.Time }
+
+func (l lifetime) with(created time.Time) lifetime {
+	if l.oldest.IsZero() || created.Before(l.oldest) {
+		l.oldest = created
+	}
+	if created.After(l.newest) {
+		l.newest = created
+	}
+	return l
 }
 
 func compareWorkloads(a, b Workload) int {

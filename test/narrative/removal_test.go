@@ -1,8 +1,10 @@
 package narrative_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -45,6 +47,64 @@ func TestAPIsThatAreRemoved(t *testing.T) {
 		finds(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
 		lacks("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
 	s.explain(ready, "4.18.16").because(names{})
+}
+
+// usedAt is what two API servers counted in a day: no request but those of one client in
+// one hour. An API server empties the hour after the present one in advance.
+func usedAt(used, now time.Time, user string) string {
+	var hours strings.Builder
+	for hour := range 24 {
+		switch hour {
+		case (now.UTC().Hour() + 1) % 24:
+			hours.WriteString("  - requestCount: 0\n")
+		case used.UTC().Hour():
+			fmt.Fprintf(&hours, `  - requestCount: 2
+    byNode:
+    - {nodeName: a, requestCount: 2, byUser: [{username: %q, userAgent: kubectl/v1.31, requestCount: 2, byVerb: [{verb: list, requestCount: 2}]}]}
+    - {nodeName: b, requestCount: 0}
+`, user)
+		default:
+			hours.WriteString("  - {requestCount: 0, byNode: [{nodeName: a, requestCount: 0}, {nodeName: b, requestCount: 0}]}\n")
+		}
+	}
+	return `
+apiVersion: apiserver.openshift.io/v1
+kind: APIRequestCount
+metadata: {name: flowschemas.v1beta3.flowcontrol.apiserver.k8s.io}
+spec: {numberOfUsersToReport: 10}
+status:
+  removedInRelease: "1.32"
+  requestCount: 2
+  last24h:
+` + hours.String()
+}
+
+// An administrator used a removed API once, five hours ago, and states when that ended. The
+// counts have the request for 24 hours; the hour that contains the stated time is use.
+func TestAPIsThatAreNoLongerUsed(t *testing.T) {
+	t.Parallel()
+	s := on(t, &byDefault)
+	s.state.Available = map[string]string{"4.19.1": digested("2")}
+	s.apply()
+	now := time.Now().UTC()
+	used := now.Add(-5 * time.Hour).Truncate(time.Hour)
+	s.hold(usedAt(used, now, "alice"))
+	const name = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
+	next := used.Add(24 * time.Hour).Format("2006-01-02 15:04 MST")
+	s.explain(blocked, "4.19.1").
+		because(names{blocking: []string{name}}).
+		finds(name, preflight.Fail, "RemovedAPIInUse", "without further use this passes from "+next, "alice")
+	s.explain(blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
+		finds(name, preflight.Fail, "RemovedAPIInUse", "requests are counted by the hour")
+	s.explain(ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
+		finds(name, preflight.Warn, "RemovedAPIFixStated", "before the stated time of the fix")
+	for since, want := range map[string]string{
+		"soon": `--since: "soon" is neither a time`, now.Add(time.Hour).Format(time.RFC3339): "is after the cluster's time",
+	} {
+		if got := s.call(badInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
+			t.Errorf("--since %s: %s", since, got.stderr)
+		}
+	}
 }
 
 // An operator that supports no more than the present release keeps the cluster

@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
@@ -46,6 +47,7 @@ type judgeFlags struct {
 	prometheus                       string
 	ignoredAlerts, ignoredNamespaces []string
 	dependencies                     []string
+	since                            string
 }
 
 func (f *judgeFlags) add(c *cobra.Command) {
@@ -53,6 +55,7 @@ func (f *judgeFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
+	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
 }
 
@@ -66,13 +69,26 @@ func (f judgeFlags) options(ctx context.Context, client *client, reached *cluste
 	if err != nil {
 		return runner.Options{}, usageError(fmt.Errorf("--prometheus: %w", err))
 	}
+	fixed, err := f.fixed()
+	if err != nil {
+		return runner.Options{}, usageError(fmt.Errorf("--since: %w", err))
+	}
 	return runner.Options{
+		Fixed:      fixed,
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout),
 		Accepted:   accepted, Accept: acceptance.Named("--accept", f.accept...),
 		IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
 		Logger:       client.log,
 		Dependencies: health.DependOn(http.DefaultClient, f.dependencies), ToolVersion: program.Version(),
 	}, nil
+}
+
+// fixed is the time of --since; without the flag nothing is stated.
+func (f judgeFlags) fixed() (gate.FixTime, error) {
+	if f.since == "" {
+		return gate.FixTime{}, nil
+	}
+	return gate.ParseFixTime(f.since)
 }
 
 func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {

@@ -97,6 +97,8 @@ func retryFlag(option string) string {
 		return " --repository REPOSITORY"
 	case finding.OptionImages:
 		return " --images check"
+	case finding.OptionFixTime:
+		return " --since TIME"
 	}
 	return ""
 }

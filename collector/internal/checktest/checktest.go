@@ -98,7 +98,7 @@ var (
 	ownCommand = regexp.MustCompile(`\b(oc|kubectl)[ -]preflight\b`)
 	// ownFlag is a flag of this program. Commands of other programs have flags of
 	// the same names.
-	ownFlag = regexp.MustCompile(`--(accept|accept-file|force|prometheus|timeout|external-dependency)\b`)
+	ownFlag = regexp.MustCompile(`--(accept|accept-file|since|force|prometheus|timeout|external-dependency)\b`)
 )
 
 // verify fails the test for a finding without a reason or a message, one that
