@@ -22,6 +22,9 @@ const (
 	retryPeriod   = 26 * time.Second
 )
 
+// clusterCA is the value of --metrics-client-ca for the CAs of the cluster.
+const clusterCA = "cluster"
+
 // flags are the arguments of the program.
 type flags struct {
 	kubeconfig, namespace               string
@@ -52,7 +55,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.healthAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "Address of /metrics over HTTPS; 0 for none.")
 	set.StringVar(&f.metricsCertificates, "metrics-cert-dir", "", "Directory with tls.crt and tls.key of /metrics. Default: a certificate that is signed by itself.")
-	set.StringVar(&f.metricsClientCA, "metrics-client-ca-file", "", "File with the CAs that sign client certificates: /metrics then requires one with the name of --metrics-client. It is read again when it changes. Default: /metrics requires no client certificate.")
+	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "", fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.", clusterCA, clientCANamespace, clientCAConfigMap))
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
 	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
 	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals and the ClusterOperator, print them, and end. The controller must have ended.")
@@ -79,7 +82,7 @@ func (f flags) validate() error {
 	case f.timeout <= 0:
 		return fmt.Errorf("--timeout is %s; it must be positive", f.timeout)
 	case f.metricsClientCA != "" && f.metricsClient == "":
-		return errors.New("--metrics-client-ca-file needs a --metrics-client")
+		return errors.New("--metrics-client-ca needs a --metrics-client")
 	case f.uninstall && len(f.signals) > 0:
 		return errors.New("--uninstall removes all signals, and --signal must not be given")
 	case f.leaderElect && f.namespace == "":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -16,6 +17,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 const scraper = "system:serviceaccount:openshift-monitoring:prometheus-k8s"
@@ -62,31 +69,38 @@ func certify(t *testing.T, template *x509.Certificate, signer *authority) (*x509
 	return made, key
 }
 
+func (a authority) pem() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
+}
+
 // write makes the authority the only one of the file.
 func (a authority) write(t *testing.T, path string) {
 	t.Helper()
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(a.pem()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestMetricsClients(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ca.crt")
-	trusted, other := newAuthority(t), newAuthority(t)
-	trusted.write(t, path)
-	options, err := flags{metricsClientCA: path, metricsClient: scraper}.tlsOptions()
+// scrape starts a server as the flags configure it, and returns a function that reads it.
+func scrape(t *testing.T, f flags, client kubernetes.Interface) func(certificates ...tls.Certificate) error {
+	t.Helper()
+	options, watch, err := f.metricsTLS(client)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if watch != nil {
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		go watch.Start(ctx) //nolint:errcheck // it returns no error
+	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{other.client(t, "server")}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{newAuthority(t).client(t, "server")}}
 	for _, option := range options {
 		option(server.TLS)
 	}
 	server.StartTLS()
-	defer server.Close()
-	get := func(certificates ...tls.Certificate) error {
+	t.Cleanup(server.Close)
+	return func(certificates ...tls.Certificate) error {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}}
 		defer client.CloseIdleConnections()
 		response, err := client.Get(server.URL) //nolint:noctx // it is local
@@ -95,6 +109,13 @@ func TestMetricsClients(t *testing.T) {
 		}
 		return err
 	}
+}
+
+func TestMetricsClients(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	trusted, other := newAuthority(t), newAuthority(t)
+	trusted.write(t, path)
+	get := scrape(t, flags{metricsClientCA: path, metricsClient: scraper}, nil)
 	for name, tc := range map[string]struct {
 		reason       string
 		certificates []tls.Certificate
@@ -127,6 +148,48 @@ func TestMetricsClients(t *testing.T) {
 	}
 }
 
+// The CAs of the cluster are those of its ConfigMap; before they are known, no client may
+// read the metrics.
+func TestClusterMetricsClients(t *testing.T) {
+	trusted, next := newAuthority(t), newAuthority(t)
+	client := fake.NewClientset()
+	configMaps := client.CoreV1().ConfigMaps("kube-system")
+	get := scrape(t, flags{metricsClientCA: "cluster", metricsClient: scraper}, client)
+	if err := get(trusted.client(t, scraper)); err == nil {
+		t.Error("a client is accepted without a CA")
+	}
+	content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"}, Data: map[string]string{"client-ca-file": trusted.pem()}}
+	if _, err := configMaps.Create(t.Context(), content, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The clientset has no event for what changes before a watch begins.
+	uses := func(ca authority) func() bool {
+		return func() bool {
+			content.Data["client-ca-file"] = ca.pem()
+			if _, err := configMaps.Update(t.Context(), content, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			return get(ca.client(t, scraper)) == nil
+		}
+	}
+	await(t, "the CA of the cluster is used", uses(trusted))
+	if err := get(trusted.client(t, "system:admin")); err == nil {
+		t.Error("a client with another name is accepted")
+	}
+	await(t, "the new CA of the cluster is used", uses(next))
+	if err := get(trusted.client(t, scraper)); err == nil {
+		t.Error("the former CA of the cluster is still used")
+	}
+}
+
+func await(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return met(), nil })
+	if err != nil {
+		t.Fatalf("not within a minute: %s", what)
+	}
+}
+
 func TestInvalidMetricsClientCA(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -144,7 +207,7 @@ func TestInvalidMetricsClientCA(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := flags{metricsClientCA: path, metricsClient: scraper}.tlsOptions()
+			_, _, err := flags{metricsClientCA: path, metricsClient: scraper}.metricsTLS(nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: want an error with %q and the file, got %v", tc.reason, tc.want, err)
 			}
@@ -161,7 +224,7 @@ func TestInvalidFlags(t *testing.T) {
 		"Signal":       {"the value is named", []string{"--signal=alarm"}, `--signal: "alarm" is not one of`},
 		"TwoModes":     {"the policy has one mode", []string{"--signal=admission=Warn,admission=Deny"}, "both Warn and Deny"},
 		"Uninstall":    {"nothing is turned on and removed", []string{"--uninstall", "--signal=alert"}, "--signal must not be given"},
-		"ClientName":   {"any client of the cluster would be allowed", []string{"--metrics-client-ca-file=x", "--metrics-client="}, "needs a --metrics-client"},
+		"ClientName":   {"any client of the cluster would be allowed", []string{"--metrics-client-ca=x", "--metrics-client="}, "needs a --metrics-client"},
 		"Ahead":        {"the runs ahead are bounded", []string{"--ahead=11"}, "it must be 0 to 10"},
 		"Argument":     {"the program takes none", []string{"run"}, `got "run"`},
 		"LeaderSpaces": {"the Lease has a namespace", []string{"--namespace="}, "--leader-elect needs a --namespace"},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -82,7 +83,7 @@ func (f flags) serve(ctx context.Context, config *rest.Config, reached *cluster.
 	if err != nil {
 		return err
 	}
-	m, err := f.manager(config)
+	m, err := f.manager(config, reached.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 }
 
 // manager holds the Lease, the cache and the servers of the program.
-func (f flags) manager(config *rest.Config) (manager.Manager, error) {
+func (f flags) manager(config *rest.Config, client kubernetes.Interface) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(configv1.Install(scheme), corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	secured, err := f.tlsOptions()
+	secured, watch, err := f.metricsTLS(client)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +156,9 @@ func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	if watch != nil {
+		err = m.Add(watch)
+	}
 	synced := func(request *http.Request) error {
 		ctx, cancel := context.WithTimeout(request.Context(), readyTimeout)
 		defer cancel()
@@ -163,18 +167,28 @@ func (f flags) manager(config *rest.Config) (manager.Manager, error) {
 		}
 		return nil
 	}
-	return m, errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("cache", synced))
+	return m, errors.Join(err, m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("cache", synced))
 }
 
-// tlsOptions configure the server of /metrics.
-func (f flags) tlsOptions() ([]func(*tls.Config), error) {
-	options := []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
-	if f.metricsClientCA == "" {
-		return options, nil
+// metricsTLS configures the server of /metrics. What it watches, if anything, is to be run.
+func (f flags) metricsTLS(client kubernetes.Interface) (options []func(*tls.Config), watch manager.Runnable, err error) {
+	options = []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
+	clients := metricsClients{commonName: f.metricsClient}
+	switch f.metricsClientCA {
+	case "":
+		return options, nil, nil
+	case clusterCA:
+		cluster, err := newClusterAuthorities(client)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--metrics-client-ca: %w", err)
+		}
+		clients.authorities, watch = cluster.pool, cluster
+	default:
+		file, err := newFileAuthorities(f.metricsClientCA)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--metrics-client-ca: %w", err)
+		}
+		clients.authorities = file.pool
 	}
-	clients, err := newMetricsClients(f.metricsClientCA, f.metricsClient)
-	if err != nil {
-		return nil, fmt.Errorf("--metrics-client-ca-file: %w", err)
-	}
-	return append(options, clients.require), nil
+	return append(options, clients.require), watch, nil
 }

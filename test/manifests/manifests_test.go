@@ -128,17 +128,17 @@ func arguments(t *testing.T, built []*unstructured.Unstructured) []string {
 
 // Each switch adds its argument, in any combination, to the manifests of both platforms.
 func TestSwitchesCompose(t *testing.T) {
-	certificate := "--metrics-cert-dir=/etc/update-preflight/serving-cert"
+	certificate, clients := "--metrics-cert-dir=/etc/update-preflight/serving-cert", "--metrics-client-ca=cluster"
 	for name, tc := range map[string]struct {
 		reason, base string
 		switches     []string
 		want         []string
 	}{
-		"OpenShift":       {reason: "all switches are off by default", base: ".", want: []string{certificate}},
+		"OpenShift":       {reason: "all switches are off by default", base: ".", want: []string{certificate, clients}},
 		"Kubernetes":      {reason: "the certificate is signed by itself", base: "kubernetes", want: []string{}},
-		"Alert":           {reason: "a switch is an argument", base: ".", switches: []string{"alert"}, want: []string{certificate, "--signal=alert"}},
-		"ClusterOperator": {reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"}, want: []string{certificate, "--signal=clusterOperator"}},
-		"Warn":            {reason: "the policy warns by default", base: ".", switches: []string{"admission"}, want: []string{certificate, "--signal=admission=Warn"}},
+		"Alert":           {reason: "a switch is an argument", base: ".", switches: []string{"alert"}, want: []string{certificate, clients, "--signal=alert"}},
+		"ClusterOperator": {reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"}, want: []string{certificate, clients, "--signal=clusterOperator"}},
+		"Warn":            {reason: "the policy warns by default", base: ".", switches: []string{"admission"}, want: []string{certificate, clients, "--signal=admission=Warn"}},
 		"All": {
 			reason: "switches are independent", base: "kubernetes", switches: []string{"alert", "cluster-operator", "admission-deny"},
 			want: []string{"--signal=alert", "--signal=clusterOperator", "--signal=admission=Deny"},
