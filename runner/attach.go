@@ -33,5 +33,8 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 	}
 	options.Only, options.Skip, options.NoJobs, options.Images = covered.Only, covered.Skip, covered.NoJobs, image.Mode(covered.Images)
 	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
+	if len(covered.Path) > 0 {
+		return attachToHop(ctx, cluster, covered.Path, run.Target, options)
+	}
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }
