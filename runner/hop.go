@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -77,10 +78,17 @@ func (h *hop) annotate(present string, findings []finding.Finding) {
 		return
 	}
 	for i, f := range findings {
-		if fails(f) && (f.Source == finding.SourceJob || f.Source == finding.SourceGate) {
+		if dependsOnPresent(f) {
 			findings[i].Message = noted(f.Message, fmt.Sprintf("Judged from %s, which the cluster runs; the update to %s may change this.", present, h.before().Version))
 		}
 	}
+}
+
+// dependsOnPresent reports whether a failure was found in the present cluster, and not in
+// the releases or acknowledgements, which are the same before the update.
+func dependsOnPresent(f finding.Finding) bool {
+	inReleases := strings.HasPrefix(f.Name, gate.AdminAck().Name) || f.Name == gate.GiantHop().Name
+	return fails(f) && (f.Source == finding.SourceJob || f.Source == finding.SourceGate && !inReleases)
 }
 
 // laterChecks are the built-in checks of a later update that can be evaluated in advance.
@@ -97,19 +105,19 @@ func (v view) askedAgain() []report.AskedAgain {
 	evaluated := v.laterChecks()
 	for _, each := range v.checks() {
 		if !slices.ContainsFunc(evaluated, func(c check.Check) bool { return c.Name == each.Name }) {
-			asked = append(asked, report.AskedAgain{Name: each.Name, Reason: v.hop.whyLater(each.Kind)})
+			asked = append(asked, report.AskedAgain{Name: each.Name, Reason: v.hop.whyLater(each)})
 		}
 	}
 	return asked
 }
 
-// whyLater is why checks of a kind cannot be evaluated in advance.
-func (h *hop) whyLater(kind finding.Source) string {
-	switch kind { //nolint:exhaustive // the other kinds are not built in
-	case finding.SourceRisk:
-		return "alerts are those that fire before the update"
-	case finding.SourceHealth:
+// whyLater is why a check cannot be evaluated in advance.
+func (h *hop) whyLater(c check.Check) string {
+	switch {
+	case c.Kind == finding.SourceHealth:
 		return "the state of the cluster before the update counts"
+	case c.Name == risk.Alerts(nil, risk.Options{}).Name:
+		return "alerts that fire before the update count"
 	}
 	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", h.before().Version)
 }
