@@ -86,8 +86,8 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	if shared.Outcome != preflight.Pass || !strings.Contains(shared.Message, "the same as that of "+next) {
 		t.Errorf("the result of the later update is that of the first: %+v", shared)
 	}
-	for i, phase := range []record.Phase{record.Complete, record.Complete} {
-		expectNothingButTheRecord(t, w, made.Updates[i].Run.ID, phase)
+	for _, each := range made.Updates {
+		expectNothingButTheRecord(t, w, each.Run.ID, record.Complete)
 	}
 	stored, err := record.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
 	if err != nil || stored.Decision != string(verdict.NothingKnown) || !strings.Contains(stored.Selection, next) {

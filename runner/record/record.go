@@ -60,7 +60,8 @@
 //	run               the ID of the run
 //	digest, version   the target; version may be empty
 //	phase             Running, Complete, Interrupted or Canceled
-//	decision          Ready, Blocked or Undecided; empty without a verdict
+//	decision          Ready, Blocked, Undecided or, for a later update of a path instead
+//	                  of Ready, NothingKnown; empty without a verdict
 //	completionTime    RFC 3339 in UTC; empty while Running
 //	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
 //	blocking, undecided, accepted
