@@ -3,6 +3,7 @@ package narrative_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,6 @@ func causesOf(made report.Path) causes {
 // Every update of a path has its own verdict, and what blocks a later one is known before
 // the first: the rows are those of the stories, in turns on one cluster.
 func TestEveryUpdateOfAPath(t *testing.T) {
-	t.Parallel()
 	const named = "ClusterVersionRecommendedUpdate"
 	for name, tc := range map[string]struct {
 		reason   string
@@ -171,9 +171,7 @@ func TestEveryUpdateOfAPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := onPath(t, tc.releases)
-			for gate, value := range tc.acks {
-				s.state.Acks[gate] = value
-			}
+			maps.Copy(s.state.Acks, tc.acks)
 			s.apply()
 			s.hold(tc.holds...)
 			if tc.kubelet != "" {
@@ -218,9 +216,7 @@ func onPath(t *testing.T, releases map[string]contents) pathScene {
 	s.change(node("control-plane-0", "master", "v1.29.9"))
 	s.change(node("worker-0", "worker", "v1.29.9"))
 	all := map[string]contents{middle: nil, last: nil}
-	for version, with := range releases {
-		all[version] = with
-	}
+	maps.Copy(all, releases)
 	pullSpecs := s.publishWith(all)
 	pullSpecs[first] = s.state.Image
 	s.state.Available = map[string]string{middle: pullSpecs[middle]}
