@@ -37,5 +37,8 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, options Op
 	if options.Fixed, err = gate.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
 		return report.Report{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
 	}
+	if len(covered.Path) > 0 {
+		return attachToHop(ctx, cluster, covered.Path, run.Target, options)
+	}
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }

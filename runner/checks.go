@@ -29,7 +29,7 @@ type Listing struct {
 // Checks lists what the target would run, and creates nothing. Errors are those of
 // Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
-	observed, err := observeFor(ctx, cluster, request{target: target, options: options, needs: ChecksNeeds()})
+	observed, err := observe(ctx, cluster, request{target: target, options: options, needs: ChecksNeeds()})
 	if err != nil {
 		return Listing{}, err
 	}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,10 +34,11 @@ func (m manifests) judge(collected collector.Collection, phase string, now time.
 	expected := expectation(collected)
 	decided, findings := verdict.Fold(collected.Findings, expected, policy)
 	return report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind,
+		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: m.askedAgain(),
 		Run:      report.Run{StartTime: timestamp(m.start), CompletionTime: timestamp(now), Phase: phase, ToolVersion: m.options.ToolVersion},
 		Cluster:  m.about,
 		Target:   m.reportedTarget(),
+		Path:     m.hop.path(m.target.Version),
 		Verdict:  decided,
 		Expected: expected,
 		CVO:      m.askCVO(policy, findings),
@@ -47,7 +49,7 @@ func (m manifests) judge(collected collector.Collection, phase string, now time.
 
 // policy is what the administrator decided about a target of that version.
 func (v view) policy(version string) verdict.Policy {
-	return verdict.Policy{Accepted: v.accounts(version).Accepted(), Force: v.options.Force}
+	return verdict.Policy{Accepted: v.accounts(version).Accepted(), Force: v.options.Force, Provisional: v.hop != nil}
 }
 
 // refold judges the findings of another user's run by what this user accepts.
@@ -59,7 +61,9 @@ func (v view) refold(stored report.Report) report.Report {
 		}
 	}
 	until := stored.Verdict.ValidUntil
-	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, v.policy(stored.Target.Version))
+	policy := v.policy(stored.Target.Version)
+	policy.Provisional = stored.Verdict.Provisional
+	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
 	stored.Verdict.ValidUntil = until
 	return stored
 }
@@ -94,6 +98,9 @@ func (e execution) validUntil(accepted []string) time.Time {
 // askCVO is what CVO would do with the same request: with the image where one was
 // named, otherwise with the version alone, as "oc adm upgrade --to" requests it.
 func (m manifests) askCVO(policy verdict.Policy, findings []finding.Finding) report.CVO {
+	if m.hop != nil {
+		return report.CVO{Reason: "NotEvaluated", Message: fmt.Sprintf("CVO evaluates this update when the cluster runs %s", m.from())}
+	}
 	if refusal, refused := refusedByNodes(findings); refused {
 		return refusal
 	}

@@ -44,6 +44,9 @@ func draft(ctx context.Context, m manifests) (plan, error) {
 // newPlan is pure.
 func newPlan(m manifests) (plan, error) {
 	drafted, withoutJobs := m.contents.draft(m.about.Version)
+	if m.hop != nil {
+		drafted = drafted.Along(m.hop.versions(), m.target.Version)
+	}
 	if err := m.options.matches(drafted.Checks); err != nil {
 		return plan{}, err
 	}
@@ -51,6 +54,10 @@ func newPlan(m manifests) (plan, error) {
 	p := plan{manifests: m, draft: drafted, sources: append(slices.Clip(m.sources), refused(drafted.Refused)...)}
 	p.draft.Checks = nil
 	for _, check := range drafted.Checks {
+		if findings, known := m.shared.find(drafted, check); known && m.options.selects(check) {
+			p.sources = append(p.sources, collector.Known(check.Name, finding.SourceJob, findings...))
+			continue
+		}
 		if m.options.selects(check) {
 			p.draft.Checks = append(p.draft.Checks, check)
 			continue
@@ -104,8 +111,8 @@ func selects(selector string, check launch.Check) bool {
 // intent is what is recorded before the first Job exists.
 func (p plan) intent(id string) record.Intent {
 	intent := record.Intent{
-		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.options.Selection(),
-		Requester: p.options.Requester, Generation: p.version.Generation,
+		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.selection(),
+		Requester: p.options.Requester, Generation: p.version.Generation, Provisional: p.hop != nil,
 	}
 	for _, check := range p.draft.Checks {
 		intent.Checks = append(intent.Checks, check.Name)
@@ -123,15 +130,37 @@ type selection struct {
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	Fixed             string   `json:"fixed,omitempty"`
+	// Path is set for a later update of a path: the releases before the target.
+	Path []pathRelease `json:"path,omitempty"`
+}
+
+// pathRelease is a release of a path in a record.
+type pathRelease struct {
+	Version string `json:"version"`
+	Image   string `json:"image"`
 }
 
 // Selection is the text by which the record of a run states what the run covers. It is
 // equal for options that select the same.
-func (o Options) Selection() string {
+func (o Options) Selection() string { return o.selection(nil) }
+
+// selection is that of the run.
+func (p plan) selection() string {
+	if p.hop == nil {
+		return p.options.Selection()
+	}
+	var path []pathRelease
+	for _, each := range p.hop.releases {
+		path = append(path, pathRelease{Version: each.Version, Image: each.Image})
+	}
+	return p.options.selection(path)
+}
+
+func (o Options) selection(path []pathRelease) string {
 	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	text, err := json.Marshal(selection{
 		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(cmp.Or(o.Images, image.Manifests)),
-		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces), Fixed: o.Fixed.String(),
+		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces), Fixed: o.Fixed.String(), Path: path,
 	})
 	if err != nil {
 		return err.Error() // lists of strings always encode

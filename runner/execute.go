@@ -58,6 +58,7 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 		return collected, nil
 	}
 	e.verifyGuard(ctx, collected.Findings)
+	e.hop.annotate(e.about.Version, collected.Findings)
 	// Which acceptances are not needed is known only when all checks have reported.
 	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Asked{
 		Account: e.accounts(e.target.Version), Findings: collected.Findings, NoJobs: !e.contents.readable(),
@@ -76,6 +77,7 @@ func (e execution) reported(source collector.Source, findings []finding.Finding)
 	if e.expected[source.Name] && !recorded {
 		e.record.Put(record.Result{Check: source.Name, Findings: findings})
 	}
+	e.shared.put(source.Name, e.target.Version, findings)
 	e.progress.Reported(findings)
 }
 

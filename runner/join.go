@@ -208,6 +208,9 @@ func (f followed) conduct(context.Context, context.Context) (report.Report, erro
 	if len(f.finished.Report) > 0 {
 		stored = f.refold(stored)
 	}
+	for _, result := range f.finished.Results {
+		f.shared.put(result.Check, f.finished.Target.Version, result.Findings)
+	}
 	f.progress.Decided(stored)
 	return stored, nil
 }

@@ -23,6 +23,16 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
+// request is what is asked, and the permissions that it needs.
+type request struct {
+	target  Target
+	options Options
+	needs   access.Needs
+	// hop is set for a later update of a path, and shared for each update of one.
+	hop    *hop
+	shared *sharedResults
+}
+
 // view is the cluster as a run finds it, for one target or many.
 type view struct {
 	cluster  *cluster.Cluster
@@ -35,6 +45,10 @@ type view struct {
 	about    report.Cluster
 	// accepted are all acceptances, whether or not they hold.
 	accepted []acceptance.Acceptance
+	// hop is nil for an update from the present release.
+	hop *hop
+	// shared are the results of a path; nil for a run without a path.
+	shared *sharedResults
 }
 
 // observed is the first stage: the cluster, and the release to ask about.
@@ -47,24 +61,17 @@ type observed struct {
 // observe reads the cluster and resolves the target. It names all permissions
 // that are missing for what is needed from here on, before it reads anything
 // that needs one. It creates nothing.
-func observe(ctx context.Context, c *cluster.Cluster, target Target, options Options) (observed, error) {
-	return observeFor(ctx, c, request{target: target, options: options, needs: options.readingNeeds()})
-}
-
-// request is what is asked, and the permissions that it needs.
-type request struct {
-	target  Target
-	options Options
-	needs   access.Needs
-}
-
-func observeFor(ctx context.Context, c *cluster.Cluster, r request) (observed, error) {
+func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, error) {
 	if err := r.target.validate(); err != nil {
 		return observed{}, err
 	}
 	seen, err := newView(ctx, c, r.options, r.needs)
 	if err != nil {
 		return observed{}, err
+	}
+	seen.hop, seen.shared = r.hop, r.shared
+	if r.hop != nil {
+		return observed{view: seen, asked: r.target, target: r.hop.target}, nil
 	}
 	resolved, err := r.target.resolve(seen.version)
 	if err != nil {
@@ -162,13 +169,21 @@ func (v view) accounts(version string) acceptance.Account {
 
 // kind is that of the update to a version; empty for a version that cannot be
 // compared.
-func (v view) kind(version string) string { return update.KindOf(v.about.Version, version) }
+func (v view) kind(version string) string { return update.KindOf(v.from(), version) }
+
+// from is the version that the update starts from.
+func (v view) from() string {
+	if v.hop != nil {
+		return v.hop.before().Version
+	}
+	return v.about.Version
+}
 
 // subject is what built-in checks are run on; the error is about versions that
 // cannot be compared.
 func (v view) subject(version string) (check.Subject, error) {
-	asked, err := update.Parse(v.about.Version, version)
-	return check.Subject{Cluster: v.snapshot, Update: asked, Now: v.start}, err
+	asked, err := update.Parse(v.from(), version)
+	return check.Subject{Cluster: v.snapshot, Update: asked, Now: v.start, Later: v.hop != nil}, err
 }
 
 // builtin are the checks for one target that need nothing of its release.
@@ -177,8 +192,16 @@ func (v view) builtin(version string) []collector.Source {
 	if err != nil {
 		return []collector.Source{notComparable(err)}
 	}
+	if v.hop != nil {
+		return collector.Bind(subject, v.laterChecks())
+	}
+	return collector.Bind(subject, v.checks())
+}
+
+// checks are the built-in checks of an update from the present release.
+func (v view) checks() []check.Check {
 	ignored := risk.Options{IgnoredAlerts: v.options.IgnoredAlerts, IgnoredNamespaces: v.options.IgnoredNamespaces}
-	return collector.Bind(subject, gate.Checks(v.options.Fixed), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies))
+	return slices.Concat(gate.Checks(v.options.Fixed), risk.Checks(v.options.Monitoring, ignored), health.Checks(v.options.Dependencies))
 }
 
 // reasonUnknownUpdateKind is reported when the versions of the cluster and the

@@ -102,17 +102,8 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.remaining())
 	defer cancel()
-	planner := planner{request: request, basis: updateplan.Basis{
-		From: v.about.Version, Channel: v.version.Spec.Channel, ImageSet: request.ImageSet, Cluster: v.about.ID,
-		Now: v.start, ToolVersion: options.ToolVersion, Assess: notAssessed("the risk is on no path to the target"),
-		Accepted: func(version string) map[string]string { return v.accounts(version).Accepted() },
-	}}
-	planner.basis.Architecture = v.graphArchitecture(ctx, request.Architecture, planner.miss)
-	if len(request.Channels) == 0 && v.version.Spec.Channel != "" {
-		planner.request.Channels = []string{v.version.Spec.Channel}
-	}
-	v.progress.step("reading the update graph")
-	if err := planner.readGraph(ctx, v.graphSource(ctx)); err != nil {
+	planner, err := v.planner(ctx, request)
+	if err != nil {
 		return updateplan.Plan{}, err
 	}
 	return planner.make(func(to string) {
@@ -123,6 +114,21 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 		planner.basis.Rollout = v.rollout(ctx, planner.miss)
 		planner.basis.Findings = v.gatesOf(ctx, best, planner.miss)
 	})
+}
+
+// planner plans for this cluster: it has read the graph unless there is an error.
+func (v view) planner(ctx context.Context, request PlanRequest) (*planner, error) {
+	planner := &planner{request: request, basis: updateplan.Basis{
+		From: v.about.Version, Channel: v.version.Spec.Channel, ImageSet: request.ImageSet, Cluster: v.about.ID,
+		Now: v.start, ToolVersion: v.options.ToolVersion, Assess: notAssessed("the risk is on no path to the target"),
+		Accepted: func(version string) map[string]string { return v.accounts(version).Accepted() },
+	}}
+	planner.basis.Architecture = v.graphArchitecture(ctx, request.Architecture, planner.miss)
+	if len(request.Channels) == 0 && v.version.Spec.Channel != "" {
+		planner.request.Channels = []string{v.version.Spec.Channel}
+	}
+	v.progress.step("reading the update graph")
+	return planner, planner.readGraph(ctx, v.graphSource(ctx))
 }
 
 // assessWithout is what is known of a risk without a cluster.

@@ -97,16 +97,21 @@ func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) u
 	}
 }
 
-func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
-	rules := make([]configv1.ClusterCondition, 0, len(each.Rules))
-	for _, rule := range each.Rules {
+// conditions are matching rules as in ClusterVersion.
+func conditions(rules []graph.Rule) []configv1.ClusterCondition {
+	all := make([]configv1.ClusterCondition, 0, len(rules))
+	for _, rule := range rules {
 		condition := configv1.ClusterCondition{Type: rule.Type}
 		if rule.PromQL != "" {
 			condition.PromQL = &configv1.PromQLClusterCondition{PromQL: rule.PromQL}
 		}
-		rules = append(rules, condition)
+		all = append(all, condition)
 	}
-	applies, err := evaluator.Match(ctx, rules)
+	return all
+}
+
+func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
+	applies, err := evaluator.Match(ctx, conditions(each.Rules))
 	switch known, ok := errors.AsType[*monitoring.Error](err); {
 	case ok:
 		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: string(known.Reason), Detail: known.Message}

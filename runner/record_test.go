@@ -26,6 +26,9 @@ import (
 // runs with an exit code, once it is let, and remembers all that it saw.
 type kubelet struct {
 	end chan struct{}
+	// held is a version: pods for that target are ended only once freed is closed.
+	held  string
+	freed chan struct{}
 
 	mutex sync.Mutex
 	seen  map[string]bool
@@ -38,7 +41,7 @@ func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kubelet{end: make(chan struct{}), seen: map[string]bool{}}
+	k := &kubelet{end: make(chan struct{}), freed: make(chan struct{}), seen: map[string]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	t.Cleanup(func() {
@@ -73,6 +76,13 @@ func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.In
 		case <-k.end:
 		case <-ctx.Done():
 			return
+		}
+		if k.held != "" && environmentOf(pod)["PREFLIGHT_TARGET_VERSION"] == k.held {
+			select {
+			case <-k.freed:
+			case <-ctx.Done():
+				return
+			}
 		}
 		phase := corev1.PodSucceeded
 		if exitCode != 0 {

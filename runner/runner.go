@@ -6,7 +6,8 @@
 //	observe ─▶ verify ─▶ read ─▶ draft ─▶ join ─▶ execute ─▶ conclude
 //	cluster    proof     manifests plan     run     findings   report
 //
-// [Checks] ends after the draft, [Targets] judges every update that the cluster
+// [RunPath] runs these stages for each update of a path. [Checks] ends after the draft,
+// [Targets] judges every update that the cluster
 // knows without reading a release. The other functions are about runs that are
 // recorded: [Attach] and [Cancel].
 //
@@ -40,27 +41,34 @@ import (
 // it created are deleted all the same, unless Options.OnInterrupt decides
 // otherwise.
 func Run(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (report.Report, error) {
-	observed, err := observe(ctx, cluster, target, options)
+	decided, _, err := conduct(ctx, cluster, request{target: target, options: options, needs: options.readingNeeds()})
+	return decided, err
+}
+
+// conduct makes the preflight that is requested, and returns what the release contains.
+func conduct(ctx context.Context, cluster *cluster.Cluster, r request) (report.Report, contents, error) {
+	observed, err := observe(ctx, cluster, r)
 	if err != nil {
-		return report.Report{}, err
+		return report.Report{}, unread{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, observed.remaining())
 	defer cancel()
 	verified, err := verify(limited, observed)
 	if err != nil {
-		return report.Report{}, err
+		return report.Report{}, unread{}, err
 	}
 	manifests, err := read(limited, verified)
 	if err != nil {
-		return report.Report{}, err
+		return report.Report{}, unread{}, err
 	}
 	plan, err := draft(limited, manifests)
 	if err != nil {
-		return report.Report{}, err
+		return report.Report{}, unread{}, err
 	}
 	run, err := join(limited, plan)
 	if err != nil {
-		return report.Report{}, err
+		return report.Report{}, unread{}, err
 	}
-	return run.conduct(ctx, limited)
+	decided, err := run.conduct(ctx, limited)
+	return decided, plan.contents, err
 }

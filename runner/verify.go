@@ -95,7 +95,7 @@ func verify(ctx context.Context, o observed) (verified, error) {
 	if known, ok := errors.AsType[*signature.Error](failure); ok && known.Reason == signature.ReasonInvalidPullSpec {
 		return verified{}, &BadInputError{Err: failure}
 	}
-	v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, unproven(failure).Named(nameSignature)))
+	v.sources = append(v.sources, collector.Known(nameSignature, finding.SourceSignature, o.unproven(failure).Named(nameSignature)))
 	if v.proof, err = distrust(o, pullSpec, failure); err != nil {
 		return verified{}, err
 	}
@@ -152,6 +152,17 @@ func signedBy(release signature.Release) []finding.Finding {
 		findings = append(findings, finding.Warn(reasonSignatureWarning, "%s", warning).Named(nameSignature))
 	}
 	return findings
+}
+
+// unproven is the finding about the target without proof. Of a later update it is
+// inconclusive where only a trusted key is missing: the release before may add it.
+func (v view) unproven(failure error) finding.Finding {
+	known, ok := errors.AsType[*signature.Error](failure)
+	if v.hop == nil || !ok || known.Reason != signature.ReasonUnknownKey {
+		return unproven(failure)
+	}
+	return finding.Unknown(finding.Reason(known.Reason), "%s; release %s may add the key", known.Message, v.from()).
+		Remedy("Verify the signature when the cluster runs %s, or name keyrings for this run.", v.from()).Do(finding.Retry(finding.OptionTrust))
 }
 
 // unproven is the finding about a release without proof. A failure that is not

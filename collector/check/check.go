@@ -40,6 +40,9 @@ type Subject struct {
 	// Cluster reads each resource once for all checks and all targets.
 	Cluster *snapshot.Cluster
 	Update  update.Update
+	// Later is true for an update that starts from a release which the cluster does not
+	// run yet: what the cluster reports of its own release does not concern it.
+	Later bool
 	// Now is the time of the run by the cluster's clock.
 	Now time.Time
 }

@@ -97,14 +97,14 @@ func measureOf(by rule, desired semver.Version, asked update.Update) measure {
 
 // measured is the Run of a check that blocks only updates that leave a minor version,
 // by the measure of its rule. Without a ClusterVersion, or with a version that is not
-// SemVer, no update is taken to be in progress.
+// SemVer, no update is taken to be in progress; nor for an update from a later release.
 func measured(
 	by rule, judge func(context.Context, check.Subject, measure) ([]finding.Finding, error),
 ) func(context.Context, check.Subject) ([]finding.Finding, error) {
 	return func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 		desired := s.Update.From
 		version, unread := s.ClusterVersion(ctx)
-		if unread == nil {
+		if unread == nil && !s.Later {
 			if parsed, err := semver.Parse(version.Status.Desired.Version); err == nil {
 				desired = parsed
 			}

@@ -19,6 +19,11 @@ import (
 // that a report without findings does not pass. A finding that an administrator bypassed
 // passes, with the decision as its output.
 func (r Report) WriteJUnit(w io.Writer) error {
+	return junit.Write(w, r.Run.StartTime, r.properties(), r.cases())
+}
+
+// cases are those of the findings, the missing checks and the verdict.
+func (r Report) cases() []junit.Case {
 	var cases []junit.Case
 	for _, f := range r.Findings {
 		cases = append(cases, caseOf(f))
@@ -29,7 +34,7 @@ func (r Report) WriteJUnit(w io.Writer) error {
 			Suite: string(finding.SourceJob), Class: "preflight.job", Name: name, Outcome: preflight.Unknown, Type: "NotReported", Message: text, Text: text,
 		})
 	}
-	return junit.Write(w, r.Run.StartTime, r.properties(), append(cases, r.verdictCase()))
+	return append(cases, r.verdictCase())
 }
 
 func (r Report) properties() []junit.Property {
@@ -37,7 +42,7 @@ func (r Report) properties() []junit.Property {
 	for _, property := range []junit.Property{
 		{Name: "run", Value: r.Run.ID},
 		{Name: "cluster", Value: r.Cluster.ID},
-		{Name: "from", Value: r.Cluster.Version},
+		{Name: "from", Value: r.from()},
 		{Name: "to", Value: r.Target.Version},
 		{Name: "image", Value: r.Target.Image},
 		{Name: "decision", Value: string(r.Verdict.Decision)},
@@ -85,7 +90,7 @@ func (r Report) verdictCase() junit.Case {
 	switch {
 	case !r.Holds() || r.Run.Phase == PhaseRunning:
 		c.Outcome, c.Type = preflight.Unknown, "NoVerdict"
-	case r.Verdict.Decision == verdict.Ready:
+	case r.Verdict.Decision == verdict.Ready, r.Verdict.Decision == verdict.NothingKnown:
 		c.Outcome = preflight.Warn
 	case r.Verdict.Decision == verdict.Undecided:
 		c.Outcome = preflight.Unknown

@@ -23,7 +23,15 @@ const maxMarkdown = 60_000
 // findings that block, and states so.
 func (r Report) WriteMarkdown(w io.Writer) error {
 	var m markdown
-	r.markHead(&m)
+	r.mark(&m)
+	_, err := io.WriteString(w, m.text.String())
+	return err
+}
+
+// mark writes the report into a document.
+func (r Report) mark(m *markdown) {
+	r.markHead(m)
+	r.markAskedAgain(m)
 	for _, section := range []struct {
 		title  string
 		wanted func(finding.Finding) bool
@@ -35,12 +43,18 @@ func (r Report) WriteMarkdown(w io.Writer) error {
 	} {
 		m.section(section.title, slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return !section.wanted(f) }))
 	}
-	r.markQuiet(&m)
+	r.markQuiet(m)
 	if m.omitted > 0 {
 		m.paragraph(fmt.Sprintf("%d findings are left out here, since the document is bounded. `-o json` has all of them.", m.omitted))
+		m.omitted = 0
 	}
-	_, err := io.WriteString(w, m.text.String())
-	return err
+}
+
+// markAskedAgain lists the checks of a later update that were not evaluated.
+func (r Report) markAskedAgain(m *markdown) {
+	for _, group := range r.askedAgain() {
+		m.paragraph("Asked again at " + code(r.from()) + ", and not evaluated now: " + codes(group.names, 50) + " (" + escaped(group.reason) + ")")
+	}
 }
 
 // markHead writes the verdict, what to do, and what the report is about.
@@ -55,7 +69,7 @@ func (r Report) markHead(m *markdown) {
 	}
 	m.line("| | |")
 	m.line("|---|---|")
-	m.row("Update", code(r.Cluster.Version)+" to "+code(r.Target.Version)+" "+escaped(r.Target.UpdateKind))
+	m.row("Update", code(r.from())+" to "+code(r.Target.Version)+" "+escaped(r.Target.UpdateKind))
 	m.row("Release", code(r.Target.Image))
 	if r.Run.Phase != PhaseRunning {
 		m.row("Signature", escaped(signature(r.Target)))

@@ -68,13 +68,13 @@ func (r Report) WritePreflightV1(w io.Writer) error {
 	})
 }
 
-// executionStatus is "completed" only for a verdict that holds and rests on a result of
-// every check.
+// executionStatus is "completed" only for a verdict that holds, is not provisional, and rests
+// on a result of every check.
 func (r Report) executionStatus() string {
 	switch {
 	case r.Run.Phase == PhaseRunning:
 		return executionRunning
-	case r.Run.Phase == PhaseComplete && r.Holds() && r.Expected.Checks > 0 && r.Expected.Reported >= r.Expected.Checks:
+	case r.Run.Phase == PhaseComplete && r.Holds() && !r.Verdict.Provisional && r.Expected.Checks > 0 && r.Expected.Reported >= r.Expected.Checks:
 		return executionCompleted
 	}
 	return executionFailed

@@ -37,7 +37,7 @@ func Read(r io.Reader) (Report, error) {
 		return Report{}, fmt.Errorf("this is no report: %w", err)
 	}
 	switch stored.Verdict.Decision {
-	case verdict.Ready, verdict.Blocked, verdict.Undecided:
+	case verdict.Ready, verdict.NothingKnown, verdict.Blocked, verdict.Undecided:
 		if err := stored.consistent(); err != nil {
 			return Report{}, err
 		}
@@ -50,7 +50,7 @@ func Read(r io.Reader) (Report, error) {
 // not completed may be Undecided whatever its findings are.
 func (r Report) consistent() error {
 	stated, folded := r.Verdict.Decision, r.Verdict.Refold(r.Findings, r.Expected).Decision
-	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided && folded == verdict.Ready {
+	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided && (folded == verdict.Ready || folded == verdict.NothingKnown) {
 		return nil
 	}
 	return fmt.Errorf("the report contradicts itself: its decision is %s, but its findings make it %s", stated, folded)

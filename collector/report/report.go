@@ -34,11 +34,17 @@ const (
 // Report is the result of a run. The same inputs give the same report, but for the
 // ID of the run and the times.
 type Report struct {
-	APIVersion string              `json:"apiVersion"`
-	Kind       string              `json:"kind"`
-	Run        Run                 `json:"run"`
-	Cluster    Cluster             `json:"cluster"`
-	Target     Target              `json:"target"`
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Run        Run     `json:"run"`
+	Cluster    Cluster `json:"cluster"`
+	Target     Target  `json:"target"`
+	// Path is set for a later update of a path: the versions that the cluster goes
+	// through, its own first and that of the target last. The verdict is provisional.
+	Path []string `json:"path,omitempty"`
+	// AskedAgain are the checks that can be evaluated only when the cluster runs the
+	// release before the target; none for an update from the present release.
+	AskedAgain []AskedAgain        `json:"askedAgain,omitempty"`
 	Verdict    verdict.Verdict     `json:"verdict"`
 	Expected   verdict.Expectation `json:"expected"`
 	CVO        CVO                 `json:"cvo"`
@@ -59,6 +65,20 @@ type Report struct {
 	// Actions are next steps for the findings together. A run returns none: the
 	// program that shows the report adds those of its own command line.
 	Actions []finding.Action `json:"actions,omitempty"`
+}
+
+// AskedAgain is a check that was not evaluated in advance.
+type AskedAgain struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// from is the version that the update starts from.
+func (r Report) from() string {
+	if before := len(r.Path) - 2; before >= 0 {
+		return r.Path[before]
+	}
+	return r.Cluster.Version
 }
 
 // Switch is a switch that is on in the cluster.

@@ -20,6 +20,7 @@ import (
 func (r Report) WriteText(w io.Writer) error {
 	var p page.Page
 	r.writeHead(&p)
+	r.writeAskedAgain(&p)
 	writeBody(&p, r)
 	_, err := p.WriteTo(w)
 	return err
@@ -54,7 +55,7 @@ func (r Report) writeHead(p *page.Page) {
 	p.Row("Target", r.Target.Version)
 	p.Row("Image", r.Target.Image)
 	if r.Target.UpdateKind != "" {
-		p.Row("Update", r.Target.UpdateKind+", from "+r.Cluster.Version)
+		p.Row("Update", r.Target.UpdateKind+", from "+r.from())
 	}
 	if r.Run.Phase == PhaseRunning {
 		r.writeProgress(p)
@@ -130,10 +131,14 @@ func headline(r Report) string {
 		return fmt.Sprintf("Outdated: the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
 	}
 	text := map[verdict.Decision]string{
-		verdict.Ready:     fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
-		verdict.Blocked:   fmt.Sprintf("Blocked: do not update this cluster to %s yet.", target),
-		verdict.Undecided: fmt.Sprintf("Undecided: the update to %s could not be evaluated completely.", target),
+		verdict.Ready:        fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
+		verdict.NothingKnown: fmt.Sprintf("NothingKnown: nothing that can be evaluated in advance blocks the update to %s.", target),
+		verdict.Blocked:      fmt.Sprintf("Blocked: do not update this cluster to %s yet.", target),
+		verdict.Undecided:    fmt.Sprintf("Undecided: the update to %s could not be evaluated completely.", target),
 	}[r.Verdict.Decision]
+	if r.Verdict.Provisional {
+		text += fmt.Sprintf(" Provisional: judged from %s.", words.Line(r.Cluster.Version, maxName))
+	}
 	if r.Verdict.Forced {
 		text += " FORCED: findings that block were bypassed by force."
 	}

@@ -6,6 +6,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
 
@@ -24,5 +25,15 @@ type Evaluator struct {
 // present: the first rule that can be evaluated decides. The error is a
 // *monitoring.Error, or that of a context: then it is unknown whether the risk applies.
 func (e Evaluator) Match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
-	return evaluator{subject: e.Subject, client: e.Client, id: e.ClusterID}.match(ctx, rules)
+	return e.evaluator().match(ctx, rules)
+}
+
+func (e Evaluator) evaluator() evaluator {
+	return evaluator{subject: e.Subject, client: e.Client, id: e.ClusterID}
+}
+
+// Judge is the finding about a risk of an update to that version, as the present cluster
+// is. Conditions of the risk are not used.
+func (e Evaluator) Judge(ctx context.Context, risk configv1.ConditionalUpdateRisk, version string) finding.Finding {
+	return definition{risk: risk}.judge(ctx, e.evaluator(), version)
 }

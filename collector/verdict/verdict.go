@@ -18,6 +18,9 @@ const (
 	Blocked   Decision = "Blocked"
 	Undecided Decision = "Undecided"
 	Ready     Decision = "Ready"
+	// NothingKnown is in place of Ready for a later update of a path: nothing that can be
+	// evaluated in advance blocks it.
+	NothingKnown Decision = "NothingKnown"
 )
 
 // Policy is what the administrator decided beforehand.
@@ -28,6 +31,9 @@ type Policy struct {
 	// Force bypasses every finding that blocks or is inconclusive. Verdict.Forced
 	// reports it.
 	Force bool
+	// Provisional is for a later update of a path, which starts from a release that the
+	// cluster does not run yet: its verdict is NothingKnown instead of Ready.
+	Provisional bool
 }
 
 // Verdict is the decision and the names of the findings that led to it, each
@@ -36,6 +42,8 @@ type Verdict struct {
 	Decision Decision `json:"decision"`
 	// Forced is true when force was requested, needed or not.
 	Forced bool `json:"forced"`
+	// Provisional is true for a later update of a path, whose decision is never Ready.
+	Provisional bool `json:"provisional,omitempty"`
 	// Blocking names the unbypassed failures.
 	Blocking []string `json:"blocking"`
 	// Undecided names the unbypassed inconclusive findings.
@@ -82,10 +90,10 @@ func (e Expectation) met(policy Policy) bool {
 //
 // An unbypassed Fail that blocks makes the decision Blocked; otherwise an
 // unbypassed Unknown, fewer reports than expected, or no expected report at all
-// makes it Undecided; otherwise it is Ready.
+// makes it Undecided; otherwise it is Ready, or NothingKnown for a provisional verdict.
 func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verdict, []finding.Finding) {
 	folded := make([]finding.Finding, 0, len(findings))
-	verdict := Verdict{Forced: policy.Force, Blocking: []string{}, Undecided: []string{}, Accepted: []string{}}
+	verdict := Verdict{Forced: policy.Force, Provisional: policy.Provisional, Blocking: []string{}, Undecided: []string{}, Accepted: []string{}}
 	for _, f := range findings {
 		f.Bypass = bypass(f, policy)
 		f.Effect = f.EffectOf()
@@ -97,7 +105,7 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	verdict.Undecided = sortedSet(verdict.Undecided)
 	verdict.Accepted = sortedSet(verdict.Accepted)
 	verdict.Decision = verdict.decide()
-	if verdict.Decision == Ready && !policy.Force && !expected.met(policy) {
+	if verdict.Decision == verdict.clear() && !policy.Force && !expected.met(policy) {
 		verdict.Decision = Undecided
 	}
 	return verdict, folded
@@ -112,7 +120,7 @@ func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdic
 			accepted[f.Name] = f.Bypass.Detail
 		}
 	}
-	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted})
+	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted, Provisional: v.Provisional})
 	verdict.Forced = v.Forced
 	if v.Forced {
 		verdict.Decision = verdict.decide()
@@ -141,7 +149,28 @@ func (v *Verdict) decide() Decision {
 	if len(v.Undecided) > 0 {
 		return Undecided
 	}
+	return v.clear()
+}
+
+// clear is the decision where no finding counts.
+func (v *Verdict) clear() Decision {
+	if v.Provisional {
+		return NothingKnown
+	}
 	return Ready
+}
+
+// Whole is the decision about a path of which each update has one, in order: Blocked if an
+// update is; otherwise Undecided if an update is, or if there is none; otherwise that of
+// the first update, the only one that can be Ready.
+func Whole(updates []Decision) Decision {
+	switch {
+	case slices.Contains(updates, Blocked):
+		return Blocked
+	case len(updates) == 0 || slices.ContainsFunc(updates, func(d Decision) bool { return d != Ready && d != NothingKnown }):
+		return Undecided
+	}
+	return updates[0]
 }
 
 // bypass is the decision by which a finding does not count, or nil. An

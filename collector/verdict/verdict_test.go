@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -316,4 +317,47 @@ func arbitrary(random *rand.Rand) ([]finding.Finding, verdict.Expectation, verdi
 	}
 	expected.Reported = max(0, expected.Checks-len(expected.Missing))
 	return findings, expected, policy
+}
+
+// TestWhole has every path of up to four updates.
+func TestWhole(t *testing.T) {
+	rank := map[verdict.Decision]int{verdict.Blocked: 0, verdict.Undecided: 1, verdict.Ready: 2, verdict.NothingKnown: 2}
+	paths := [][]verdict.Decision{{verdict.Ready}, {verdict.Undecided}, {verdict.Blocked}}
+	if got := verdict.Whole(nil); got != verdict.Undecided {
+		t.Errorf("a path without updates is %s, want Undecided", got)
+	}
+	for len(paths) > 0 {
+		path := paths[0]
+		paths = paths[1:]
+		whole := verdict.Whole(path)
+		if len(path) == 1 && whole != path[0] {
+			t.Errorf("a path of one update is %s, want %s", whole, path[0])
+		}
+		for _, later := range []verdict.Decision{verdict.NothingKnown, verdict.Undecided, verdict.Blocked, ""} {
+			longer := append(slices.Clone(path), later)
+			if got := verdict.Whole(longer); rank[got] > rank[whole] || got == verdict.Ready && later != verdict.NothingKnown {
+				t.Errorf("%v is %s, and with %q it is %s: an update more never improves a path", path, whole, later, got)
+			}
+			if len(longer) < 4 {
+				paths = append(paths, longer)
+			}
+		}
+	}
+}
+
+// TestProvisional has no findings that count.
+func TestProvisional(t *testing.T) {
+	expected := verdict.Expectation{Checks: 1, Reported: 1}
+	for name, policy := range map[string]verdict.Policy{"Plain": {Provisional: true}, "Forced": {Provisional: true, Force: true}} {
+		decided, findings := verdict.Fold(nil, expected, policy)
+		if decided.Decision != verdict.NothingKnown || !decided.Provisional {
+			t.Errorf("%s: %+v, want NothingKnown: a provisional verdict is never Ready", name, decided)
+		}
+		if again := decided.Refold(findings, expected); again.Decision != verdict.NothingKnown {
+			t.Errorf("%s: made again it is %s, want NothingKnown", name, again.Decision)
+		}
+		if missing, _ := verdict.Fold(nil, verdict.Expectation{Checks: 2, Reported: 1}, verdict.Policy{Provisional: true}); missing.Decision != verdict.Undecided {
+			t.Errorf("%s: with a check that has not reported it is %s, want Undecided", name, missing.Decision)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -91,6 +93,33 @@ func NewDraft(from string, release *payload.Release) Draft {
 		draft.Checks = append(draft.Checks, check)
 	}
 	return draft
+}
+
+// Along returns the draft for a cluster that goes through these versions, its own first,
+// before it updates to the release.
+func (d Draft) Along(before []string, release string) Draft {
+	d.path = strings.Join(append(slices.Clone(before), release), ",")
+	return d
+}
+
+// Identity is equal for checks that do the same in two releases: their names, Jobs with
+// the digests of the images, and supporting objects are equal. It is false for a check
+// that cannot be compared.
+func (d Draft) Identity(check Check) (string, bool) {
+	same := struct {
+		Name       string           `json:"name"`
+		Component  string           `json:"component"`
+		Job        *batchv1.Job     `json:"job"`
+		Supporting []payload.Object `json:"supporting"`
+	}{Name: check.Name, Component: check.Component, Job: check.Job}
+	for _, need := range check.needs {
+		same.Supporting = append(same.Supporting, d.catalog.manifests[need].manifest.Object)
+	}
+	text, err := json.Marshal(same)
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text)), true
 }
 
 // Bind returns the plan of one run: the names, labels and deadlines of its objects

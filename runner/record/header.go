@@ -71,6 +71,7 @@ type summary struct {
 	Selection      string `json:"selection,omitempty"`
 	Requester      string `json:"requester,omitempty"`
 	Generation     int64  `json:"generation,omitempty"`
+	Provisional    bool   `json:"provisional,omitempty"`
 	Expected       int    `json:"expected"`
 	Reported       int    `json:"reported"`
 	ResultParts    int    `json:"resultParts,omitempty"`
@@ -96,7 +97,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	text, err := yaml.Marshal(summary{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: formatTime(r.StartTime), CompletionTime: formatTime(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
-		Requester: string(r.Requester), Generation: r.Generation,
+		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
 	})
 	if err != nil {
@@ -196,7 +197,7 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 	return Record{
 		Intent: Intent{
 			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
-			Requester: Requester(s.Requester).known(), Generation: s.Generation,
+			Requester: Requester(s.Requester).known(), Generation: s.Generation, Provisional: s.Provisional,
 		},
 		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision,
 	}, nil

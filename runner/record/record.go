@@ -60,7 +60,8 @@
 //	run               the ID of the run
 //	digest, version   the target; version may be empty
 //	phase             Running, Complete, Interrupted or Canceled
-//	decision          Ready, Blocked or Undecided; empty without a verdict
+//	decision          Ready, Blocked, Undecided or, for a later update of a path instead
+//	                  of Ready, NothingKnown; empty without a verdict
 //	completionTime    RFC 3339 in UTC; empty while Running
 //	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
 //	blocking, undecided, accepted
@@ -68,6 +69,8 @@
 //	blockingOmitted, undecidedOmitted, acceptedOmitted
 //	                  how many names each list omits
 //	selection         the options by which runs of the same release differ
+//	provisional       true for a later update of a path: the run has no verdict on the
+//	                  update of this cluster to the target; otherwise absent
 //
 // verdict.mac has the domain "preflight.openshift.io/verdict.mac/v1" and covers exactly
 // the bytes of verdict.json. In Go, where hmacSHA256(key, message) returns the HMAC:
@@ -151,6 +154,9 @@ type Intent struct {
 	// Generation is metadata.generation of the ClusterVersion that the run has read; 0 in
 	// records of versions without it.
 	Generation int64
+	// Provisional is true for a later update of a path, which does not start from the
+	// present release: its verdict is none on the update of this cluster to the target.
+	Provisional bool
 	// Checks are the names of the checks that have a Job. At most 256 KiB compressed,
 	// which is about ten thousand names.
 	Checks []string

@@ -33,13 +33,14 @@ type verdictFile struct {
 	Accepted         []string `json:"accepted"`
 	AcceptedOmitted  int      `json:"acceptedOmitted"`
 	Selection        string   `json:"selection"`
+	Provisional      bool     `json:"provisional,omitempty"`
 }
 
 // verdictJSON encodes the verdict of a header.
 func (h header) verdictJSON() (string, error) {
 	r := h.record
 	file := verdictFile{
-		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection,
+		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection, Provisional: r.Provisional,
 		CompletionTime: formatTime(r.CompletionTime), ValidUntil: h.validUntil(),
 	}
 	file.Blocking, file.BlockingOmitted = bounded(h.verdict.Blocking)

@@ -216,11 +216,12 @@ func Ended(ctx context.Context, recorded record.Record, stored report.Report, pr
 }
 
 // Superseded is why the verdict of a recorded run no longer counts: of runs, another
-// one of the same target has a verdict and ended later. It is empty where there is
-// none.
+// one of the same update has a verdict and ended later. It is empty where there is
+// none. A later update of a path is another update than that of the cluster to its target.
 func Superseded(recorded record.Record, runs []record.Record) string {
 	for _, other := range runs {
-		if other.ID != recorded.ID && other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
+		isSame := other.Provisional == recorded.Provisional
+		if isSame && other.ID != recorded.ID && other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
 			if err := other.Verified(); err != nil {
 				return fmt.Sprintf("run %s of the same target is newer: %v", other.ID, err)
 			}

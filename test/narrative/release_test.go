@@ -16,6 +16,22 @@ import (
 // specs.
 func (s *scene) publish(versions ...string) map[string]string {
 	s.t.Helper()
+	contents := map[string]contents{}
+	for _, version := range versions {
+		contents[version] = nil
+	}
+	return s.publishWith(contents)
+}
+
+// contents are the manifests of a release by file name; the manifest of the file untrusted
+// has no content, and the cluster does not have the key that signs the release.
+type contents map[string]string
+
+const untrusted = "untrusted"
+
+// publishWith is publish for releases with these contents, by version.
+func (s *scene) publishWith(releases map[string]contents) map[string]string {
+	s.t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	s.t.Cleanup(server.Close)
 	signer, err := release.NewSigner("Release Key")
@@ -35,10 +51,17 @@ func (s *scene) publish(versions ...string) map[string]string {
 		s.t.Fatal(err)
 	}
 	pullSpecs := map[string]string{}
-	for _, version := range versions {
+	for version, manifests := range releases {
+		signer := signer
+		if _, foreign := manifests[untrusted]; foreign {
+			delete(manifests, untrusted)
+			if signer, err = release.NewSigner("Next Key"); err != nil {
+				s.t.Fatal(err)
+			}
+		}
 		pullSpec, err := release.Push(s.t.Context(), host, release.Release{
 			Version: version, Previous: []string{s.state.Version},
-			Components: []release.Component{{Name: "etcd", Image: etcd, Source: "quay.io/openshift/origin-etcd"}},
+			Components: []release.Component{{Name: "etcd", Image: etcd, Source: "quay.io/openshift/origin-etcd", Manifests: manifests}},
 		})
 		if err != nil {
 			s.t.Fatal(err)

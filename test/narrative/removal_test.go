@@ -107,6 +107,19 @@ func TestAPIsThatAreNoLongerUsed(t *testing.T) {
 	}
 }
 
+// installedOperator is an operator of OLM that supports OpenShift up to that minor version.
+func installedOperator(name, newest string) string {
+	return strings.NewReplacer("NAME", name, "MAX", newest).Replace(`
+apiVersion: operators.coreos.com/v1alpha1
+kind: ClusterServiceVersion
+metadata:
+  name: NAME
+  namespace: billing
+  annotations: {operatorframework.io/properties: '{"properties":[{"type":"olm.maxOpenShiftVersion","value":"MAX"}]}'}
+spec: {displayName: An operator, install: {strategy: deployment}}
+`)
+}
+
 // An operator that supports no more than the present release keeps the cluster
 // from leaving it (eus-upgrades-mvp: "equal to the current cluster version").
 func TestOperatorsThatDoNotGoAlong(t *testing.T) {
@@ -115,15 +128,7 @@ func TestOperatorsThatDoNotGoAlong(t *testing.T) {
 	s.state.Available = map[string]string{"4.18.16": digested("1"), "4.19.1": digested("2")}
 	s.apply()
 	for version, name := range map[string]string{"4.18": "lags.v1", "4.19": "follows.v1"} {
-		s.hold(strings.NewReplacer("NAME", name, "MAX", version).Replace(`
-apiVersion: operators.coreos.com/v1alpha1
-kind: ClusterServiceVersion
-metadata:
-  name: NAME
-  namespace: billing
-  annotations: {operatorframework.io/properties: '{"properties":[{"type":"olm.maxOpenShiftVersion","value":"MAX"}]}'}
-spec: {displayName: An operator, install: {strategy: deployment}}
-`))
+		s.hold(installedOperator(name, version))
 	}
 	s.explain(blocked, "4.19.1").
 		because(names{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).

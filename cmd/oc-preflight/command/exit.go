@@ -58,12 +58,24 @@ func exitOf(decided report.Report) error {
 	case !decided.Holds():
 		return &exitError{code: exitUndecided}
 	}
-	switch decided.Verdict.Decision {
+	return exitOfDecision(decided.Verdict.Decision)
+}
+
+// exitOfPath is the error with the exit code of a path.
+func exitOfPath(made report.Path) error {
+	if made.Interrupted() {
+		return &exitError{code: exitInterrupted}
+	}
+	return exitOfDecision(made.Decision)
+}
+
+func exitOfDecision(decision verdict.Decision) error {
+	switch decision {
 	case verdict.Ready:
 		return nil
 	case verdict.Blocked:
 		return &exitError{code: exitBlocked}
-	case verdict.Undecided:
+	case verdict.Undecided, verdict.NothingKnown:
 		return &exitError{code: exitUndecided}
 	}
 	return &exitError{code: exitUndecided}

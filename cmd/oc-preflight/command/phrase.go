@@ -12,7 +12,23 @@ import (
 // withCommands fills in the commands of the actions that are requests to this
 // program. program is how the user calls it, such as "oc preflight".
 func withCommands(decided report.Report, program string) report.Report {
-	p := phrase{program: program, target: targetFlag(decided.Target)}
+	target := targetFlag(decided.Target)
+	if len(decided.Path) > 1 {
+		target = "--hop " + strings.Join(decided.Path[1:], " --hop ")
+	}
+	return phrase{program: program, target: target}.report(decided)
+}
+
+// withPathCommands is withCommands for a path, which the flags in target select again.
+func withPathCommands(made report.Path, program, target string) report.Path {
+	made.Updates = slices.Clone(made.Updates)
+	for i, each := range made.Updates {
+		made.Updates[i] = phrase{program: program, target: target}.report(each)
+	}
+	return made
+}
+
+func (p phrase) report(decided report.Report) report.Report {
 	decided.Findings = p.findings(decided.Findings)
 	if names := decided.Acceptable(); len(names) > 0 {
 		decided.Actions = p.actions([]finding.Action{finding.Accept(strings.Join(names, ","))})

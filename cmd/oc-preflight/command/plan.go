@@ -7,32 +7,27 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/acceptance"
-	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // planFlags are the flags of "plan".
 type planFlags struct {
 	acceptedFlags
+	graphFlags
 
 	target                      updateplan.Target
 	latest                      bool
-	from, architecture, follow  string
-	channels, graphs            []string
+	from, follow                string
 	prometheus                  string
 	output, imageSet, directory string
 }
@@ -83,10 +78,8 @@ apply, 130 interrupted.`,
 	c.Flags().BoolVar(&flags.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
 	c.Flags().StringVar(&flags.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
 	c.Flags().StringVar(&flags.from, "from", "", "Version to start from. No cluster is used.")
-	c.Flags().StringSliceVar(&flags.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&flags.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
-	c.Flags().StringVar(&flags.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
-	flags.add(c)
+	flags.graphFlags.add(c)
+	flags.acceptedFlags.add(c)
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
@@ -95,18 +88,9 @@ apply, 130 interrupted.`,
 	return c
 }
 
-// architectures are those that update services know.
-func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
-
-// The names of channels are restricted by update services.
-var channelName = regexp.MustCompile(`^[0-9a-z.-]+$`)
-
 func (f planFlags) validate() error {
 	if err := report.CheckFormat(f.output, updateplan.Plan{}); err != nil {
 		return err
-	}
-	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
-		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
 	}
 	if f.targets() > 1 {
 		return errors.New("--to, --to-minor, --to-latest and --follow exclude each other")
@@ -133,13 +117,8 @@ func (f planFlags) targets() int {
 
 // validateNames rejects channels and versions that are none.
 func (f planFlags) validateNames() error {
-	for _, channel := range f.channels {
-		if !channelName.MatchString(channel) {
-			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
-		}
-	}
-	if strings.Count(f.target.Minor, ".") > 1 || f.target.Minor != "" && !semverLike(f.target.Minor+".0") {
-		return fmt.Errorf("--to-minor: %q is not a minor version, such as 4.18", f.target.Minor)
+	if err := errors.Join(f.graphFlags.validate(), checkMinor(f.target.Minor)); err != nil {
+		return err
 	}
 	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
 		if version != "" && !semverLike(version) {
@@ -174,23 +153,11 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 
 // request is that of the flags, with the files read.
 func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
-	request := runner.PlanRequest{
-		From: f.from, Target: f.target, Channels: f.channels, Architecture: f.architecture, ImageSet: imageset.Format(f.imageSet),
+	request, err := f.graphFlags.request(ctx, stdin)
+	if err != nil {
+		return runner.PlanRequest{}, err
 	}
-	for _, name := range f.graphs {
-		if strings.Contains(name, "://") {
-			if err := updateservice.Check(name); err != nil {
-				return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
-			}
-			request.Services = append(request.Services, name)
-			continue
-		}
-		content, err := readGraph(ctx, stdin, name)
-		if err != nil {
-			return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
-		}
-		request.Files = append(request.Files, runner.GraphFile{Name: f.sourceOf(name), Content: content})
-	}
+	request.From, request.Target, request.ImageSet = f.from, f.target, imageset.Format(f.imageSet)
 	if f.follow != "" {
 		stored, err := readPlan(ctx, f.follow)
 		if err != nil {
@@ -199,31 +166,6 @@ func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanReq
 		request.Stored = &stored
 	}
 	return request, nil
-}
-
-// sourceOf is the channel of a file: that of --channel if it is about this file alone,
-// else the name of the file.
-func (f planFlags) sourceOf(name string) string {
-	if len(f.graphs) == 1 && len(f.channels) == 1 {
-		return f.channels[0]
-	}
-	if name == "-" {
-		return "stdin"
-	}
-	return strings.TrimSuffix(filepath.Base(name), ".json")
-}
-
-// readGraph reads one byte more than is allowed, for the graph's own error.
-func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(stdin, graph.MaxBytes+1))
-	}
-	file, err := localfile.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	return io.ReadAll(io.LimitReader(file, graph.MaxBytes+1))
 }
 
 func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {

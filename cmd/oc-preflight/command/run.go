@@ -23,6 +23,7 @@ type runFlags struct {
 	judgeFlags
 	pullFlags
 
+	route        pathFlags
 	only, skip   []string
 	parallelism  int
 	timeout      time.Duration
@@ -36,11 +37,18 @@ type runFlags struct {
 func newRun(client *client) *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
-		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC)",
+		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC | --path | --hop RELEASE...)",
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this
 cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready,
 Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
+
+With --path or --hop, the updates of a path are checked one after the other, each with the
+checks of its release, and there is a decision for each and for the path: Blocked or
+Undecided if that of an update is, else that of the first update. A later update is
+provisional and never Ready: it is judged from the present cluster, and the checks that can
+only be asked before it are listed. Each update is a run of its own, and a check that
+several releases have with the same image is run once.
 
 The run is recorded in the cluster. Where a run of the same release is in progress,
 also from another machine, this command waits for its result, and continues it when
@@ -62,12 +70,17 @@ the objects that the run created; the exit code is 1 if they could not be delete
   # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
 
+  # Each update of the best path to 4.18, or of the path that is named
+  oc preflight run --path --to-minor 4.18 --channel eus-4.18
+  oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
+
   # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
 		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	flags.targetFlags.add(c)
+	flags.route.add(c)
 	flags.conductFlags(c)
 	c.Flags().BoolVar(&flags.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
 	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
@@ -103,7 +116,7 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 func run(c *cobra.Command, client *client, flags runFlags) error {
-	if err := flags.checkConduct(); err != nil {
+	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.targetFlags)); err != nil {
 		return usageError(err)
 	}
 	reached, err := client.connect()
@@ -114,13 +127,20 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
+	if flags.route.requested() {
+		return runPath(c, client, flags, reached, options)
+	}
 	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Run(ctx, reached, flags.target, options)
 	})
 }
 
 func (f *runFlags) checkConduct() error {
-	if err := report.CheckFormat(f.output, report.Report{}); err != nil {
+	var document any = report.Report{}
+	if f.route.requested() {
+		document = report.Path{}
+	}
+	if err := report.CheckFormat(f.output, document); err != nil {
 		return err
 	}
 	return checkInterrupt(f.onInterrupt)
@@ -138,13 +158,18 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	decided, err := start(c.Context(), options)
 	display.close()
 	prompt.reportRemoval(decided)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", flags.timeout, err)
-	}
-	if err := errors.Join(err, follower.failure); err != nil {
+	if err := errors.Join(flags.late(err), follower.failure); err != nil {
 		return err
 	}
 	return exitOf(decided)
+}
+
+// late adds the time limit to the error of a run that exceeded it.
+func (f *runFlags) late(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.timeout, err)
+	}
+	return err
 }
 
 // observer shows a run on the display and writes its report.

@@ -144,6 +144,9 @@ func TestGate(t *testing.T) {
 		"Interrupted":   {why: "a run that did not complete has no verdict", read: with(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
 		"OtherDigest":   {why: "digests with the same first digits are other releases", read: with(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
 		"OtherVersion":  {why: "the image is not the release that CVO has loaded", read: with(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
+		"Provisional": {why: "a later update of a path is judged from another release", read: with(record(nil), record(map[string]any{
+			"decision": "Blocked", "completionTime": time.Now().UTC().Format(time.RFC3339), "blocking": []string{"A"}, "provisional": true,
+		}))},
 		"Forged":        {why: "an editor of ConfigMaps does not have the key", read: with(sealed(record(nil)["verdict.json"], []byte("another"))), reason: "PreflightMissing"},
 		"NoMAC":         {why: "a record of a former version has no MAC", read: with(map[string]string{"verdict.json": record(nil)["verdict.json"]}), reason: "PreflightMissing"},
 		"NotJSON":       {why: "a record that cannot be decoded does not count", read: with(sealed("{", key)), reason: "PreflightMissing"},

@@ -40,10 +40,12 @@ func Selector(image string) string {
 type verdict struct {
 	Run, Digest, Version, Phase, Decision, CompletionTime, ValidUntil string
 	Blocking, Undecided, Accepted                                     []string
+	Provisional                                                       bool
 }
 
 // newest is the complete run of the release with that version that ended last, nil
-// without one, and whether another run is in progress. Only authentic records count.
+// without one, and whether another run is in progress. Only authentic records count, and
+// of a path only its first update.
 func (r Records) newest(version string) (newest *verdict, running bool) {
 	_, digest, _ := strings.Cut(r.Image, "@")
 	for _, data := range r.Data {
@@ -51,7 +53,7 @@ func (r Records) newest(version string) (newest *verdict, running bool) {
 		switch text := data["verdict.json"]; {
 		case digest == "" || len(r.Key) == 0:
 		case !hmac.Equal([]byte(data["verdict.mac"]), []byte(hex.EncodeToString(sum(sum(r.Key, domain), text)))):
-		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version: //nolint:musttag // fewer lines for CVO to link
+		case json.Unmarshal([]byte(text), &found) != nil || found.Digest != digest || found.Version != version || found.Provisional: //nolint:musttag // fewer lines for CVO to link
 		case found.Phase == "Running":
 			running = true
 		case found.Phase == "Complete" && (newest == nil || found.isAfter(*newest)):

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/graph"
+	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/updateservice"
+	"github.com/openshift/update-preflight/signature/localfile"
+)
+
+// graphFlags select the update graph.
+type graphFlags struct {
+	architecture     string
+	channels, graphs []string
+}
+
+func (f *graphFlags) add(c *cobra.Command) {
+	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
+	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
+	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+}
+
+// given reports whether one of the flags is.
+func (f graphFlags) given() bool { return f.architecture != "" || len(f.channels)+len(f.graphs) > 0 }
+
+// flag selects the same graph again.
+func (f graphFlags) flag() string {
+	var words []string
+	for _, channel := range f.channels {
+		words = append(words, " --channel "+channel)
+	}
+	for _, name := range f.graphs {
+		words = append(words, " --graph "+name)
+	}
+	if f.architecture != "" {
+		words = append(words, " --arch "+f.architecture)
+	}
+	return strings.Join(words, "")
+}
+
+// architectures are those that update services know.
+func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
+
+func (f graphFlags) validate() error {
+	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
+		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
+	}
+	// The names of channels are restricted by update services.
+	channelName := regexp.MustCompile(`^[0-9a-z.-]+$`)
+	for _, channel := range f.channels {
+		if !channelName.MatchString(channel) {
+			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
+		}
+	}
+	return nil
+}
+
+// checkMinor rejects a value of --to-minor that is not a minor version.
+func checkMinor(minor string) error {
+	if strings.Count(minor, ".") > 1 || minor != "" && !semverLike(minor+".0") {
+		return fmt.Errorf("--to-minor: %q is not a minor version, such as 4.18", minor)
+	}
+	return nil
+}
+
+// request is that of the flags, with the files read.
+func (f graphFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
+	request := runner.PlanRequest{Channels: f.channels, Architecture: f.architecture}
+	for _, name := range f.graphs {
+		if strings.Contains(name, "://") {
+			if err := updateservice.Check(name); err != nil {
+				return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+			}
+			request.Services = append(request.Services, name)
+			continue
+		}
+		content, err := readGraph(ctx, stdin, name)
+		if err != nil {
+			return runner.PlanRequest{}, fmt.Errorf("--graph: %w", err)
+		}
+		request.Files = append(request.Files, runner.GraphFile{Name: f.sourceOf(name), Content: content})
+	}
+	return request, nil
+}
+
+// sourceOf is the channel of a file: that of --channel if it is about this file alone,
+// else the name of the file.
+func (f graphFlags) sourceOf(name string) string {
+	if len(f.graphs) == 1 && len(f.channels) == 1 {
+		return f.channels[0]
+	}
+	if name == "-" {
+		return "stdin"
+	}
+	return strings.TrimSuffix(filepath.Base(name), ".json")
+}
+
+// readGraph reads one byte more than is allowed, for the graph's own error.
+func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(stdin, graph.MaxBytes+1))
+	}
+	file, err := localfile.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	return io.ReadAll(io.LimitReader(file, graph.MaxBytes+1))
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/verdict"
+)
+
+// PathKind is the kind of Path.
+const PathKind = "PreflightPath"
+
+// Path is the result of the preflights of all updates of a path. The first starts from
+// the present release; the others are provisional, since the cluster will have changed.
+type Path struct {
+	APIVersion  string `json:"apiVersion"`
+	Kind        string `json:"kind"`
+	ToolVersion string `json:"toolVersion"`
+	// Time is when the last of the preflights ended, RFC 3339 in UTC.
+	Time    string  `json:"time"`
+	Cluster Cluster `json:"cluster"`
+	// Versions are those that the cluster goes through, its own first. That of an update
+	// that is selected by image and was not read is empty.
+	Versions []string `json:"versions"`
+	// Decision is Blocked if that of an update is; otherwise Undecided if one is Undecided
+	// or has no report; otherwise that of the first update.
+	Decision verdict.Decision `json:"decision"`
+	// Forced is true when force was requested.
+	Forced bool `json:"forced"`
+	// Updates are the reports in order. There are fewer than updates of the path if the
+	// preflight ended before.
+	Updates []Report `json:"updates"`
+}
+
+// NewPath makes the document of a path from the reports of its updates, in order. At least
+// one is required; versions are those of the whole path.
+func NewPath(versions []string, updates []Report) Path {
+	first, last := updates[0], updates[len(updates)-1]
+	made := Path{
+		APIVersion: APIVersion, Kind: PathKind, ToolVersion: first.Run.ToolVersion, Time: last.Run.CompletionTime,
+		Cluster: first.Cluster, Versions: versions, Forced: first.Verdict.Forced, Updates: updates,
+	}
+	var decisions []verdict.Decision
+	for _, each := range updates {
+		decisions = append(decisions, each.Verdict.Decision)
+	}
+	for range max(0, made.planned()-len(updates)) {
+		decisions = append(decisions, verdict.Undecided)
+	}
+	made.Decision = verdict.Whole(decisions)
+	return made
+}
+
+// planned is how many updates the path has.
+func (p Path) planned() int { return len(p.Versions) - 1 }
+
+// Interrupted reports whether a preflight of the path was interrupted or canceled.
+func (p Path) Interrupted() bool {
+	for _, each := range p.Updates {
+		if each.Run.Phase == PhaseInterrupted || each.Run.Phase == PhaseCanceled {
+			return true
+		}
+	}
+	return false
+}
+
+// route is the path on one line.
+func (p Path) route() string {
+	names := make([]string, 0, len(p.Versions))
+	for _, version := range p.Versions {
+		names = append(names, orUnknown(version))
+	}
+	return strings.Join(names, " -> ")
+}
+
+// unreported are the versions of the updates without a report.
+func (p Path) unreported() []string {
+	var names []string
+	for _, version := range p.Versions[min(len(p.Updates)+1, len(p.Versions)):] {
+		names = append(names, orUnknown(version))
+	}
+	return names
+}
+
+func orUnknown(version string) string {
+	if version == "" {
+		return "(unknown version)"
+	}
+	return version
+}

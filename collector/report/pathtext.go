@@ -1,0 +1,158 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/junit"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// WriteText writes the path for people: the decision about the whole, a line for each
+// update, then each update with its findings and what is asked again.
+func (p Path) WriteText(w io.Writer) error {
+	var text page.Page
+	text.Line("%s\n", p.headline())
+	text.Row("Path", p.route())
+	for i, each := range p.Updates {
+		text.Row(p.position(i), p.summary(each))
+	}
+	if rest := p.unreported(); len(rest) > 0 {
+		text.Row("No report", strings.Join(rest, ", "))
+	}
+	text.Line("")
+	for i, each := range p.Updates {
+		text.Line("%s: %s to %s\n", p.position(i), words.Line(each.from(), maxName), words.Line(orUnknown(each.Target.Version), maxName))
+		each.writeHead(&text)
+		each.writeAskedAgain(&text)
+		writeBody(&text, each)
+		text.Line("")
+	}
+	text.Line("Decision for the path: %s", p.Decision)
+	_, err := text.WriteTo(w)
+	return err
+}
+
+// position names an update by its number.
+func (p Path) position(update int) string {
+	return fmt.Sprintf("Hop %d of %d", update+1, max(p.planned(), len(p.Updates)))
+}
+
+// summary is the decision about one update, and the findings that led to it.
+func (p Path) summary(r Report) string {
+	const most = 5
+	text := fmt.Sprintf("%s to %s: %s", r.from(), orUnknown(r.Target.Version), r.Verdict.Summary())
+	if names := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(names) > 0 {
+		text += " because of " + words.List(names, most)
+	}
+	if r.Verdict.Provisional {
+		text += fmt.Sprintf("; provisional, %d checks are asked again at %s", len(r.AskedAgain), r.from())
+	}
+	return text
+}
+
+// headline is the decision about the whole path.
+func (p Path) headline() string {
+	target := words.Line(orUnknown(p.Versions[len(p.Versions)-1]), maxName)
+	text := map[verdict.Decision]string{
+		verdict.Ready:        "Ready: this cluster can be updated to " + words.Line(orUnknown(p.Updates[0].Target.Version), maxName) + ".",
+		verdict.Blocked:      fmt.Sprintf("Blocked: do not start the path to %s yet.", target),
+		verdict.Undecided:    fmt.Sprintf("Undecided: the path to %s could not be evaluated completely.", target),
+		verdict.NothingKnown: fmt.Sprintf("NothingKnown: nothing that can be evaluated in advance blocks the path to %s.", target),
+	}[p.Decision]
+	if p.Decision == verdict.Ready && p.planned() > 1 {
+		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
+	}
+	if p.Forced {
+		text += " FORCED: findings that block were bypassed by force."
+	}
+	if p.Interrupted() {
+		text += " The preflight was interrupted."
+	}
+	return text
+}
+
+// writeAskedAgain writes the checks of a later update that were not evaluated, by reason.
+func (r Report) writeAskedAgain(p *page.Page) {
+	if len(r.AskedAgain) == 0 {
+		return
+	}
+	p.Line("Asked again when the cluster runs %s, and not evaluated now:", words.Line(r.from(), maxName))
+	for _, group := range r.askedAgain() {
+		p.Line("  %s (%s)", strings.Join(group.names, ", "), group.reason)
+	}
+	p.Line("")
+}
+
+// askedGroup are checks that are asked again for the same reason.
+type askedGroup struct {
+	reason string
+	names  []string
+}
+
+// askedAgain groups the checks by reason, in the order of the report.
+func (r Report) askedAgain() []askedGroup {
+	var groups []askedGroup
+	for _, each := range r.AskedAgain {
+		i := slices.IndexFunc(groups, func(g askedGroup) bool { return g.reason == each.Reason })
+		if i < 0 {
+			groups = append(groups, askedGroup{reason: each.Reason})
+			i = len(groups) - 1
+		}
+		groups[i].names = append(groups[i].names, each.Name)
+	}
+	return groups
+}
+
+// WriteMarkdown writes the path for change tickets: the decision, a table of the updates,
+// and the report of each.
+func (p Path) WriteMarkdown(w io.Writer) error {
+	var m markdown
+	decision, rest, _ := strings.Cut(p.headline(), ": ")
+	m.paragraph("**" + escaped(decision) + "**: " + escaped(rest))
+	m.line("| | |")
+	m.line("|---|---|")
+	for i, each := range p.Updates {
+		m.row(p.position(i), escaped(p.summary(each)))
+	}
+	if rest := p.unreported(); len(rest) > 0 {
+		m.row("No report", escaped(strings.Join(rest, ", ")))
+	}
+	m.line("")
+	for i, each := range p.Updates {
+		m.line("# " + escaped(fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version))) + "\n")
+		each.mark(&m)
+	}
+	_, err := io.WriteString(w, m.text.String())
+	return err
+}
+
+// WriteJUnit writes the path for CI systems: the test cases of each update, with its
+// version as the last part of the class, and one for the decision about the path.
+func (p Path) WriteJUnit(w io.Writer) error {
+	var cases []junit.Case
+	for _, each := range p.Updates {
+		for _, c := range each.cases() {
+			c.Class += "." + strings.ReplaceAll(orUnknown(each.Target.Version), ".", "_")
+			cases = append(cases, c)
+		}
+	}
+	outcome, known := map[verdict.Decision]preflight.Outcome{
+		verdict.Ready: preflight.Warn, verdict.NothingKnown: preflight.Warn, verdict.Undecided: preflight.Unknown,
+	}[p.Decision]
+	if !known {
+		outcome = preflight.Fail
+	}
+	first := p.Updates[0]
+	properties := []junit.Property{{Name: "path", Value: words.Line(p.route(), maxCommand)}, {Name: "decision", Value: string(p.Decision)}}
+	return junit.Write(w, first.Run.StartTime, properties, append(cases, junit.Case{
+		Suite: "verdict", Class: "preflight", Name: "preflight.Path", Outcome: outcome, Type: cmp.Or(string(p.Decision), "NoVerdict"),
+		Message: p.headline(), Text: p.route(),
+	}))
+}
