@@ -93,6 +93,9 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	if err != nil || stored.Decision != string(verdict.NothingKnown) || !strings.Contains(stored.Selection, next) {
 		t.Errorf("decision %q, selection %s, error %v; want NothingKnown, and the path", stored.Decision, stored.Selection, err)
 	}
+	if !stored.Provisional {
+		t.Error("the record of the later update is not provisional: it would count as a verdict on the update of this cluster")
+	}
 }
 
 // TestLaterUpdateIsContinued detaches from the run of the later update, whose check fails,

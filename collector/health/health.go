@@ -40,5 +40,7 @@ func Checks(dependencies *Dependencies) []check.Check {
 		Capacity(),
 		ExternalDependencies(dependencies),
 		UpgradeWindow(),
+		Webhooks(),
+		Policies(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,7 @@ func TestChecks(t *testing.T) {
 				"ClusterOperatorHealth": result(preflight.Skipped, "PlainKubernetes"), "NodeHealth": result(preflight.Skipped, "NoNodes"),
 				"Drain": result(preflight.Pass, "AsExpected"), "CapacityReservation": result(preflight.Skipped, "NoUpgradeConfig"),
 				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Skipped, "NoUpgradeConfig"),
+				"Webhooks": result(preflight.Pass, "AsExpected"), "AdmissionPolicies": result(preflight.Pass, "AsExpected"),
 			},
 		},
 		"Forbidden": {
@@ -43,6 +45,7 @@ func TestChecks(t *testing.T) {
 				"ClusterOperatorHealth": result(preflight.Unknown, "Forbidden"), "NodeHealth": result(preflight.Unknown, "Forbidden"),
 				"Drain": result(preflight.Unknown, "Forbidden"), "CapacityReservation": result(preflight.Unknown, "Forbidden"),
 				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Warn, "Forbidden"),
+				"Webhooks": result(preflight.Unknown, "Forbidden"), "AdmissionPolicies": result(preflight.Unknown, "Forbidden"),
 			},
 		},
 	} {
@@ -65,12 +68,15 @@ func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
 		}),
+		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{webhookFor("nodes")}),
+		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policyFor("nodes", "params.x")}),
+		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{binding("missing")}),
 	})
 	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"})
 	subject := check.Subject{Update: patch(t), Now: clock(t, "11:50:00")}
 	findings := checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject)
-	if len(findings) != 12 {
-		t.Errorf("got %d findings, want 12: %v", len(findings), checktest.Results(findings))
+	if len(findings) != 14 {
+		t.Errorf("got %d findings, want 14: %v", len(findings), checktest.Results(findings))
 	}
 	for _, f := range findings {
 		if !regexp.MustCompile(`^[A-Z][A-Za-z0-9.-]*$`).MatchString(f.Name) {
@@ -120,8 +126,8 @@ func TestChecksReadOnce(t *testing.T) {
 	for i := range 500 {
 		subject := check.Subject{Update: checktest.Update(t, "4.18.3", fmt.Sprintf("4.18.%d", i+4)), Now: time.Now()}
 		updates.Go(func() {
-			if findings := checktest.Collect(t, health.Checks(nil), view, subject); len(findings) != 6 {
-				t.Errorf("got %d findings, want one of each of 6 checks", len(findings))
+			if findings := checktest.Collect(t, health.Checks(nil), view, subject); len(findings) != 8 {
+				t.Errorf("got %d findings, want one of each of 8 checks", len(findings))
 			}
 		})
 	}

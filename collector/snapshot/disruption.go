@@ -74,7 +74,9 @@ func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
 		found := contentions{}
 		for _, namespace := range namespaces {
 			err := c.eachPod(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
-				found.add(pod, selections[pod.Namespace].of(pod.Labels))
+				if drained(pod) {
+					found.add(pod, selections[pod.Namespace].of(pod.Labels))
+				}
 			})
 			if err != nil {
 				return nil, fmt.Errorf("could not list the pods that several PodDisruptionBudgets may select: %w", err)
@@ -84,6 +86,7 @@ func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
 	})
 }
 
+// eachPod calls do for the metadata of each pod that runs.
 func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1.PartialObjectMetadata)) error {
 	pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -96,7 +99,7 @@ func (c *Cluster) eachPod(ctx context.Context, namespace string, do func(*metav1
 		if count++; count > maxPods {
 			return fmt.Errorf("the cluster has more than %d pods", maxPods)
 		}
-		if pod, ok := item.(*metav1.PartialObjectMetadata); ok && drained(pod) {
+		if pod, ok := item.(*metav1.PartialObjectMetadata); ok {
 			do(pod)
 		}
 		return nil

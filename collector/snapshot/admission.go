@@ -1,0 +1,100 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Namespaces are the metadata of all namespaces, sorted by name, without annotations.
+func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(c, "namespaces", func() ([]metav1.PartialObjectMetadata, error) {
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, options)
+		}
+		return list(ctx, page, func(namespace *metav1.PartialObjectMetadata) { namespace.Annotations = nil })
+	})
+}
+
+// Services are all Services, sorted by namespace and name: their type, selector and
+// ports.
+func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
+	return once(c, "services", func() ([]corev1.Service, error) {
+		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Kubernetes.CoreV1().Services(corev1.NamespaceAll).List(ctx, options)
+		}, func(service *corev1.Service) {
+			service.Annotations, service.Labels, service.Status = nil, nil, corev1.ServiceStatus{}
+			service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Selector: service.Spec.Selector, Ports: service.Spec.Ports}
+		})
+	})
+}
+
+// EndpointSlices are all EndpointSlices, sorted by namespace and name, without the
+// addresses of the endpoints.
+func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+	return once(c, "endpointSlices", func() ([]discoveryv1.EndpointSlice, error) {
+		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Kubernetes.DiscoveryV1().EndpointSlices(corev1.NamespaceAll).List(ctx, options)
+		}, func(slice *discoveryv1.EndpointSlice) {
+			slice.Annotations, slice.OwnerReferences = nil, nil
+			for i := range slice.Endpoints {
+				endpoint := &slice.Endpoints[i]
+				slice.Endpoints[i] = discoveryv1.Endpoint{Conditions: endpoint.Conditions, NodeName: endpoint.NodeName}
+			}
+		})
+	})
+}
+
+// Replicas are one pod of each controller, and every pod that has none or is a mirror
+// of a static pod, sorted by namespace and name. Of a pod, name, namespace, labels and
+// controller are read. Pods that are pending or have ended are left out.
+func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(c, "replicas", func() ([]metav1.PartialObjectMetadata, error) {
+		first := map[string]*metav1.PartialObjectMetadata{}
+		err := c.eachPod(ctx, corev1.NamespaceAll, func(pod *metav1.PartialObjectMetadata) {
+			key := controllerKey(pod)
+			if known, ok := first[key]; len(first) < maxObjects+1 && (!ok || pod.Name < known.Name) {
+				first[key] = replica(pod)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(first) > maxObjects {
+			return nil, fmt.Errorf("the pods of the cluster have more than %d controllers", maxObjects)
+		}
+		found := make([]metav1.PartialObjectMetadata, 0, len(first))
+		for _, pod := range first {
+			found = append(found, *pod)
+		}
+		slices.SortFunc(found, func(a, b metav1.PartialObjectMetadata) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+		return found, nil
+	})
+}
+
+// controllerKey identifies the controller of a pod, or the pod if it has none.
+func controllerKey(pod *metav1.PartialObjectMetadata) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind == "Node" {
+		return pod.Namespace + "/" + pod.Name
+	}
+	return pod.Namespace + "/" + owner.Kind + "/" + owner.Name
+}
+
+// replica is a pod with the fields that are kept.
+func replica(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels}}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return kept
+}
