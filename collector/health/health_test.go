@@ -69,7 +69,7 @@ func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
 		}),
 		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{webhookFor("nodes")}),
-		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policyFor("nodes", "params.x")}),
+		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policyFor("nodes", "request.name == 'other'")}),
 		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{binding("missing")}),
 	})
 	dependencies := health.DependOn(http.DefaultClient, []string{"http://" + refusing(t) + "/a_b/"})

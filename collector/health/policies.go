@@ -1,7 +1,6 @@
 package health
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,17 +16,6 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// ReasonPolicyParameterMissing is reported when a ValidatingAdmissionPolicy applies to
-// requests of an update, and the parameter of its binding does not exist, so that the
-// API server rejects them, whatever the validations.
-//
-// Cause: the ConfigMap that paramRef of the binding names does not exist,
-// parameterNotFoundAction is Deny, and failurePolicy of the policy is Fail.
-//
-// Remedy: create the ConfigMap, or exclude the namespaces of the cluster in the binding:
-// `oc edit validatingadmissionpolicybinding NAME`.
-const ReasonPolicyParameterMissing finding.Reason = "PolicyParameterMissing"
-
 // ReasonPolicyDenies is reported when a ValidatingAdmissionPolicy denies a request like
 // those of an update. Only validations on the attributes of a request, and the name and
 // labels of its object, are evaluated.
@@ -40,18 +28,17 @@ const ReasonPolicyDenies finding.Reason = "PolicyDenies"
 
 // Policies is the check for ValidatingAdmissionPolicies that deny a request which every
 // update makes (see [Webhooks]): a finding PolicyBinding-<binding> for each binding. A
-// parameter that is missing is a failure. A denial by the validations is only warned of,
-// and only where they depend on the attributes of a request, or the name and labels of
-// its object: a policy on anything else, as those of OpenShift and Kubernetes are, is
-// not judged. Parameters of other kinds than ConfigMap, and those that are selected by
-// labels, are not read.
+// denial by the validations is only warned of, and only where they depend on the
+// attributes of a request, or the name and labels of its object: a policy on anything
+// else, as those of OpenShift and Kubernetes are, is not judged. Parameters are not read,
+// which may be of any kind and in any namespace: a missing one, which denies everything
+// where parameterNotFoundAction is Deny, is not found.
 func Policies() check.Check {
 	return check.Check{
 		Name: "AdmissionPolicies", Kind: finding.SourceHealth,
 		Reads: slices.Concat(readsRequests(), []access.Request{
 			check.List(admissionregistrationv1.GroupName, "validatingadmissionpolicies"),
 			check.List(admissionregistrationv1.GroupName, "validatingadmissionpolicybindings"),
-			check.Get("", "configmaps", "", ""),
 		}),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			bindings, err := boundPolicies(ctx, s.Cluster)
@@ -68,7 +55,7 @@ func Policies() check.Check {
 			if err != nil {
 				return nil, err
 			}
-			return judgePolicies(ctx, s.Cluster, requests, bindings)
+			return judgePolicies(ctx, requests, bindings)
 		},
 	}
 }
@@ -103,17 +90,9 @@ func boundPolicies(ctx context.Context, cluster *snapshot.Cluster) ([]boundPolic
 	return bound, nil
 }
 
-func judgePolicies(ctx context.Context, cluster *snapshot.Cluster, requests *updateRequests, bindings []boundPolicy) ([]finding.Finding, error) {
+func judgePolicies(ctx context.Context, requests *updateRequests, bindings []boundPolicy) ([]finding.Finding, error) {
 	var drafts []finding.Draft
 	for _, bound := range bindings {
-		request, missing, err := bound.missingParameter(ctx, cluster, requests)
-		if err != nil {
-			return finding.Bounded(drafts), err
-		}
-		if missing {
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return bound.describeMissing(request) }})
-			continue
-		}
 		denied, ok, err := bound.denies(ctx, requests)
 		if err != nil {
 			return finding.Bounded(drafts), err
@@ -154,38 +133,6 @@ func (b boundPolicy) each(ctx context.Context, requests *updateRequests, conditi
 	return nil
 }
 
-// missingParameter returns a request that is denied since the parameter is missing. The
-// API server reads it before it evaluates match conditions, and whatever the actions of
-// the binding (k8s.io/apiserver pkg/admission/plugin/policy/validating, Dispatch).
-func (b boundPolicy) missingParameter(ctx context.Context, cluster *snapshot.Cluster, requests *updateRequests) (request admission.Request, missing bool, err error) {
-	kind, ref := b.policy.Spec.ParamKind, b.binding.Spec.ParamRef
-	if kind == nil || kind.APIVersion != "v1" || kind.Kind != "ConfigMap" || ref == nil || ref.Name == "" {
-		return request, false, nil
-	}
-	if ref.ParameterNotFoundAction == nil || *ref.ParameterNotFoundAction != admissionregistrationv1.DenyAction || ignores(b.policy) {
-		return request, false, nil
-	}
-	var readErr error
-	err = b.each(ctx, requests, nil, func(matched admission.Request) bool {
-		namespace := cmp.Or(ref.Namespace, matched.Namespace())
-		if namespace != "" {
-			_, readErr = cluster.ConfigMap(ctx, namespace, ref.Name)
-		}
-		if missing = namespace == "" || apierrors.IsNotFound(readErr); missing {
-			request, readErr = matched, nil
-		}
-		return !missing && readErr == nil
-	})
-	if readErr != nil {
-		return request, false, fmt.Errorf("could not read the parameter of ValidatingAdmissionPolicyBinding %q: %w", b.binding.Name, readErr)
-	}
-	return request, missing, err
-}
-
-func ignores(policy *admissionregistrationv1.ValidatingAdmissionPolicy) bool {
-	return policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionregistrationv1.Ignore
-}
-
 // denies returns a request for which a validation is false.
 func (b boundPolicy) denies(ctx context.Context, requests *updateRequests) (request admission.Request, denied bool, err error) {
 	validations := admission.Validations(b.policy)
@@ -199,18 +146,6 @@ func (b boundPolicy) denies(ctx context.Context, requests *updateRequests) (requ
 		return !denied
 	})
 	return request, denied, err
-}
-
-func (b boundPolicy) describeMissing(request admission.Request) finding.Finding {
-	ref := b.binding.Spec.ParamRef
-	namespace := cmp.Or(ref.Namespace, request.Namespace())
-	where := fmt.Sprintf("ConfigMap %q in namespace %q, which does not exist", ref.Name, namespace)
-	if namespace == "" {
-		where = fmt.Sprintf("ConfigMap %q in the namespace of the object, and the object has none", ref.Name)
-	}
-	return b.finding(preflight.Fail, ReasonPolicyParameterMissing, fmt.Sprintf(
-		"%s needs %s, and with parameterNotFoundAction Deny the API server rejects what the update requests, such as: %s", check.Describe(b.object()), where, request.Action),
-		"Create the ConfigMap, or exclude the namespaces of the cluster in matchResources of the binding.")
 }
 
 func (b boundPolicy) describeDenial(request admission.Request) finding.Finding {

@@ -319,26 +319,7 @@ func TestPolicies(t *testing.T) {
 		change  func(*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding)
 		want    results
 	}{
-		"NoParameter": {reason: "a missing parameter denies every request", policy: policyFor("nodes", "true"), binding: binding("missing"), want: one(preflight.Fail, "PolicyParameterMissing")},
-		"NoParameterInNoNamespace": {
-			reason: "a node has no namespace", policy: policyFor("nodes", "true"), binding: binding(present), want: one(preflight.Fail, "PolicyParameterMissing"),
-			change: func(_ *admissionregistrationv1.ValidatingAdmissionPolicy, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-				b.Spec.ParamRef.Namespace = ""
-			},
-		},
-		"NoParameterAllowed": {
-			reason: "parameterNotFoundAction is Allow", policy: policyFor("nodes", "true"), binding: binding("missing"), want: fine,
-			change: func(_ *admissionregistrationv1.ValidatingAdmissionPolicy, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-				b.Spec.ParamRef.ParameterNotFoundAction = new(admissionregistrationv1.AllowAction)
-			},
-		},
-		"NoParameterIgnored": {
-			reason: "the API server ignores a policy that fails", policy: policyFor("nodes", "true"), binding: binding("missing"), want: fine,
-			change: func(p *admissionregistrationv1.ValidatingAdmissionPolicy, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-				p.Spec.FailurePolicy = new(admissionregistrationv1.Ignore)
-			},
-		},
-		"Parameter":     {reason: "the parameter exists", policy: policyFor("nodes", "params.data.x == ''"), binding: binding(present), want: fine},
+		"NoParameter":   {reason: "parameters are not read", policy: policyFor("nodes", "params.data.x == ''"), binding: binding("missing"), want: fine},
 		"OtherResource": {reason: "an update does not update Secrets", policy: policyFor("secrets", "true"), binding: binding("missing"), want: fine},
 		"Denies":        {reason: "the validation is false for a node", policy: policyFor("nodes", "request.name == 'other'"), binding: binding(present), want: one(preflight.Warn, "PolicyDenies")},
 		"Allows":        {reason: "the validation is true", policy: policyFor("nodes", "request.name != 'other'"), binding: binding(present), want: fine},

@@ -86,22 +86,6 @@ func newPods() *admissionregistrationv1.MatchResources {
 	}
 }
 
-func parameter(name string, actions ...admissionregistrationv1.ValidationAction) *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
-	return &admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		ValidationActions: actions,
-		ParamRef: &admissionregistrationv1.ParamRef{
-			Name: name, Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction),
-		},
-	}
-}
-
-func parametric() *admissionregistrationv1.ValidatingAdmissionPolicySpec {
-	return &admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, MatchConstraints: newPods(),
-		Validations: []admissionregistrationv1.Validation{{Expression: "params.metadata.name != ''"}},
-	}
-}
-
 func validating(expression string) *admissionregistrationv1.ValidatingAdmissionPolicySpec {
 	return &admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: newPods(), Validations: []admissionregistrationv1.Validation{{Expression: expression}},
@@ -114,7 +98,6 @@ func denying() *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
 
 // topologies are all, by name.
 func topologies() map[string]topology {
-	const deny, warn = admissionregistrationv1.Deny, admissionregistrationv1.Warn
 	return map[string]topology{
 		"clean":                                       {replicas: 2, spread: true, budget: true, change: others, predicted: preflight.Pass, happens: completes},
 		"spread, selects itself":                      {replicas: 2, spread: true, budget: true, change: all, predicted: preflight.Warn, happens: completes},
@@ -142,9 +125,6 @@ func topologies() map[string]topology {
 		"no endpoint, condition holds":   {change: condition("request.namespace.startsWith('openshift-')"), predicted: preflight.Fail, happens: blocked},
 		"no endpoint, condition on spec": {change: condition("object.spec.containers.all(c, c.image != 'other')"), predicted: preflight.Warn, happens: blocked},
 		"no endpoint, spec excludes":     {change: condition("object.spec.containers.all(c, c.image == 'other')"), predicted: preflight.Warn, happens: completes},
-		"no parameter":                   {policy: parametric(), binding: parameter("missing", deny), predicted: preflight.Fail, happens: blocked},
-		"no parameter, action Warn":      {policy: parametric(), binding: parameter("missing", warn), predicted: preflight.Fail, happens: blocked},
-		"parameter":                      {policy: parametric(), binding: parameter("kube-root-ca.crt", deny), predicted: preflight.Pass, happens: completes},
 		"policy denies":                  {policy: validating("!request.namespace.startsWith('openshift-')"), binding: denying(), predicted: preflight.Warn, happens: blocked},
 		"policy on spec":                 {policy: validating("object.spec.containers.size() > 0"), binding: denying(), predicted: preflight.Pass, happens: completes},
 	}
