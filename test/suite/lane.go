@@ -79,7 +79,7 @@ func Cluster(all []Package) []Lane {
 func Faults() Lane {
 	return Lane{
 		Flags: []string{"-count=1", "-tags", "faults", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
-		Processes: 1, Verbose: true,
+		Processes: 2, Verbose: true,
 	}
 }
 

@@ -1,16 +1,21 @@
 package trigger_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 
+	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/test/versionoperator"
 )
 
@@ -81,6 +86,55 @@ func TestCVORecordsWhatWasAccepted(t *testing.T) {
 				t.Errorf("%s, but the history has %q, want %q", tc.reason, got, tc.risks)
 			}
 		})
+	}
+}
+
+// The signals of a Blocked verdict come back as inputs of the next run: CVO repeats
+// Upgradeable=False of the ClusterOperator in ClusterVersion, and refuses the update for it.
+// They do not keep the verdict Blocked.
+func TestOwnSignalsAreNoInputs(t *testing.T) {
+	const gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
+	w := newWorld(t, map[string][]string{minor: {"pass"}})
+	w.State.Gates[gate] = "Kubernetes 1.38 removes APIs that may be used in this cluster."
+	w.offer(minor)
+	t.Cleanup(func() {
+		if _, err := guard.Uninstall(context.WithoutCancel(t.Context()), dynamic.NewForConfigOrDie(local.Config)); err != nil {
+			t.Error(err)
+		}
+	})
+	versionoperator.Start(t, local.Config)
+	w.start("--signal=clusterOperator", "--signal=admission=Deny")
+	w.awaitRuns(minor + " ahead Complete Blocked")
+	repeated := w.awaitClusterVersion("CVO repeats the signal", func(v *configv1.ClusterVersion) bool {
+		return find(v, configv1.OperatorUpgradeable).Status == configv1.ConditionFalse
+	})
+	if message := find(repeated, configv1.OperatorUpgradeable).Message; !strings.Contains(message, "Cluster operator update-preflight should not be upgraded") {
+		t.Errorf("Upgradeable=False has another cause: %s", message)
+	}
+	w.awaitSelection("denied", func(err error) bool { return err != nil && strings.Contains(err.Error(), "its verdict is Blocked") })
+
+	w.preflight(0, "ack", gate)
+	w.preflight(0, "run", "--to", minor, "--prometheus", monitoring)
+	w.awaitClusterVersion("CVO repeats no signal", func(v *configv1.ClusterVersion) bool {
+		return find(v, configv1.OperatorUpgradeable).Status == ""
+	})
+	w.awaitSelection("allowed", func(err error) bool { return err == nil })
+	w.selectUpdate(configv1.Update{Version: minor})
+	w.awaitClusterVersion("the update is completed", completed(minor))
+}
+
+// awaitSelection waits until a request, which is not stored, to select minor is answered
+// like that.
+func (w *world) awaitSelection(what string, like func(error) bool) {
+	w.t.Helper()
+	client := configclient.NewForConfigOrDie(local.Config).ConfigV1().ClusterVersions()
+	var last error
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, last = client.Patch(ctx, "version", types.MergePatchType, []byte(`{"spec":{"desiredUpdate":{"version":"`+minor+`"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return like(last), nil
+	})
+	if err != nil {
+		w.t.Fatalf("the selection is not %s: %v", what, last)
 	}
 }
 

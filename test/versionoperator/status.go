@@ -1,7 +1,9 @@
 package versionoperator
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,4 +47,33 @@ func complete(status *configv1.ClusterVersionStatus) {
 	now := metav1.Now().Rfc3339Copy()
 	status.History[0].State, status.History[0].CompletionTime = configv1.CompletedUpdate, &now
 	set(status, configv1.OperatorProgressing, configv1.ConditionFalse, "", "Cluster version is "+status.History[0].Version)
+}
+
+func isUpgradeable(condition configv1.ClusterOperatorStatusCondition) bool {
+	return condition.Type == configv1.OperatorUpgradeable
+}
+
+// repeat has ClusterVersion repeat Upgradeable=False of ClusterOperators, as CVO does up to
+// 4.22: the message of a single one, and several on lines of their own. Without one, it has
+// no such condition.
+func repeat(status *configv1.ClusterVersionStatus, operators []configv1.ClusterOperator) {
+	var messages []string
+	var reason string
+	for _, operator := range operators {
+		i := slices.IndexFunc(operator.Status.Conditions, isUpgradeable)
+		if i < 0 || operator.Status.Conditions[i].Status != configv1.ConditionFalse {
+			continue
+		}
+		reason = operator.Status.Conditions[i].Reason
+		messages = append(messages, fmt.Sprintf("Cluster operator %s should not be upgraded between minor or major versions: %s", operator.Name, operator.Status.Conditions[i].Message))
+	}
+	switch len(messages) {
+	case 0:
+		status.Conditions = slices.DeleteFunc(status.Conditions, isUpgradeable)
+	case 1:
+		set(status, configv1.OperatorUpgradeable, configv1.ConditionFalse, reason, messages[0])
+	default:
+		set(status, configv1.OperatorUpgradeable, configv1.ConditionFalse, "ClusterOperatorsNotUpgradeable",
+			"Multiple cluster operators should not be upgraded between minor or major versions:\n* "+strings.Join(messages, "\n* "))
+	}
 }

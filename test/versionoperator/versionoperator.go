@@ -1,8 +1,9 @@
 // Package versionoperator answers: what does the cluster-version operator (CVO) do with
 // an update that is selected? It is a stand-in for CVO which links runner/trigger/cvo as
 // the README there describes. Of CVO it does what a preflight can observe: it evaluates
-// the preconditions of a selected update again and again, writes conditions and history
-// of ClusterVersion, and writes its status only when it differs.
+// the preconditions of a selected update again and again, repeats Upgradeable=False of
+// ClusterOperators, writes conditions and history of ClusterVersion, and writes its status
+// only when it differs.
 package versionoperator
 
 import (
@@ -31,9 +32,10 @@ const interval = 300 * time.Millisecond
 
 // Operator is a CVO in progress.
 type Operator struct {
-	clusterVersions configv1client.ClusterVersionInterface
-	core            kubernetes.Interface
-	precondition    precondition
+	clusterVersions  configv1client.ClusterVersionInterface
+	clusterOperators configv1client.ClusterOperatorInterface
+	core             kubernetes.Interface
+	precondition     precondition
 	// Syncs and Writes count the syncs, and the writes of the status of ClusterVersion.
 	Syncs, Writes atomic.Int64
 }
@@ -51,7 +53,7 @@ func Start(tb testing.TB, config *rest.Config) *Operator {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), core: core}
+	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), clusterOperators: openshift.ConfigV1().ClusterOperators(), core: core}
 	o.precondition = &cvo.Gate[releaseContext]{Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse, Read: o.records}
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -85,7 +87,12 @@ func (o *Operator) sync(ctx context.Context) error {
 	}
 	wanted := current.DeepCopy()
 	wanted.Status.ObservedGeneration = wanted.Generation
-	o.process(ctx, wanted)
+	o.process(ctx, wanted) // by the conditions of the last sync
+	operators, err := o.clusterOperators.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("could not list the ClusterOperators: %w", err)
+	}
+	repeat(&wanted.Status, operators.Items)
 	if equality.Semantic.DeepEqual(current.Status, wanted.Status) {
 		return nil
 	}
@@ -107,7 +114,10 @@ func (o *Operator) process(ctx context.Context, object *configv1.ClusterVersion)
 	if target.Image == object.Status.Desired.Image {
 		return
 	}
-	refused := o.precondition.Run(ctx, releaseContext{DesiredVersion: target.Version})
+	refused := upgradeable(object, target.Version)
+	if refused == nil {
+		refused = o.precondition.Run(ctx, releaseContext{DesiredVersion: target.Version})
+	}
 	risks, blocked := summarize(refused, target.Force)
 	if blocked {
 		set(&object.Status, releaseAccepted, configv1.ConditionFalse, "PreconditionChecks",
