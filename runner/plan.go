@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -94,7 +95,8 @@ func PlanWithout(ctx context.Context, request PlanRequest, options Options) (upd
 
 // Plan plans the path from the release of a cluster to a target, with what is known of the
 // cluster. Nothing is created. A *BadInputError is a target without a path, or a graph that
-// cannot be used; with a *updateplan.Unreachable as its cause it has a remedy.
+// cannot be used. With a *updateplan.Unreachable as its cause it has a remedy, and the plan
+// has the decision NoPath; beside other errors the plan is empty.
 func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, options Options) (updateplan.Plan, error) {
 	v, err := newView(ctx, cluster, options, access.Needs{})
 	if err != nil {
@@ -155,7 +157,7 @@ func (p *planner) miss(format string, args ...any) {
 func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updateplan.Plan, error) {
 	to, notice, err := p.resolve()
 	if err != nil {
-		return updateplan.Plan{}, &BadInputError{Err: err}
+		return p.withoutPath(err)
 	}
 	if p.request.Stored != nil && to == p.basis.From {
 		return p.compared(updateplan.Complete(p.basis, to)), nil
@@ -163,7 +165,7 @@ func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updat
 	evaluate(to)
 	paths, err := p.basis.Paths(to)
 	if err != nil {
-		return updateplan.Plan{}, &BadInputError{Err: err}
+		return p.withoutPath(err)
 	}
 	inspect(paths.Best)
 	made, err := updateplan.New(p.basis, paths)
@@ -174,6 +176,15 @@ func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updat
 		made.Notices = append([]string{notice}, made.Notices...)
 	}
 	return p.compared(made), nil
+}
+
+// withoutPath is the plan for a target without a path, beside the error.
+func (p *planner) withoutPath(err error) (updateplan.Plan, error) {
+	failed, ok := errors.AsType[*updateplan.Unreachable](err)
+	if !ok {
+		return updateplan.Plan{}, &BadInputError{Err: err}
+	}
+	return p.compared(updateplan.WithoutPath(p.basis, failed)), &BadInputError{Err: err}
 }
 
 func (p *planner) resolve() (version, notice string, err error) {

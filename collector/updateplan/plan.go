@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/imageset"
+	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/rollout"
 )
 
@@ -30,6 +31,8 @@ const (
 	// Inconclusive: every path has open risks, and it is unknown whether those on the
 	// best path apply.
 	Inconclusive Decision = "Inconclusive"
+	// NoPath: the graph has no path to the target.
+	NoPath Decision = "NoPath"
 )
 
 // Plan is the document of a plan. Readers ignore fields that they do not know.
@@ -48,7 +51,10 @@ type Plan struct {
 	Architecture string `json:"architecture"`
 	// Graphs are the sources of the graph: channels, or names of files.
 	Graphs []string `json:"graphs"`
-	// Updates are those of the path, in order; none if the cluster has the target.
+	// NoPath is why there is no path; nil unless Decision is NoPath.
+	NoPath *NoPathCause `json:"noPath,omitempty"`
+	// Updates are those of the path, in order; none if the cluster has the target or
+	// there is no path.
 	Updates []Update `json:"updates"`
 	// Alternatives are other paths; none if the path has the fewest updates and no
 	// conditional one.
@@ -63,6 +69,14 @@ type Plan struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 
 	mirror []imageset.File
+}
+
+// NoPathCause is why there is no path to a target.
+type NoPathCause struct {
+	Reason  path.Cause `json:"reason"`
+	Message string     `json:"message"`
+	// Remedy is an imperative sentence.
+	Remedy string `json:"remedy"`
 }
 
 // Update is one update of the path.

@@ -46,6 +46,8 @@ func (p Plan) headline() string {
 	from, to := name(p.From), name(p.To)
 	path := fmt.Sprintf("%s from %s to %s", count(len(p.Updates), "update"), from, to)
 	switch {
+	case p.NoPath != nil:
+		return fmt.Sprintf("NoPath: %s. %s", words.Line(p.NoPath.Message, maxText), words.Line(p.NoPath.Remedy, maxText))
 	case len(p.Updates) == 0:
 		return "Complete: the cluster has " + to + "."
 	case p.Decision == Clear:

@@ -161,8 +161,10 @@ func TestUnreachable(t *testing.T) {
 			}
 			failed, _ := err.(*updateplan.Unreachable) //nolint:errorlint // it is documented
 			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remedy, tc.remedy) {
-				t.Errorf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
+				t.Fatalf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
 			}
+			golden(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))
+			golden(t, "nopath-"+strings.ToLower(name)+".json", write(t, updateplan.WithoutPath(b, failed), "json"))
 		})
 	}
 }
@@ -265,6 +267,7 @@ func TestReadRefuses(t *testing.T) {
 		"Report":   {reason: "the document is of another kind", content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport"},
 		"Detached": {reason: "the updates do not begin at the source", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself"},
 		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
+		"NoPath":   {reason: "there is nothing to follow", content: head + `"decision":"NoPath"}`, want: "no path"},
 		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
 		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},
 	} {

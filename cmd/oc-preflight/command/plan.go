@@ -58,6 +58,9 @@ documentation.
 
 Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
 
+A target without a path is an error; with -o json or yaml, the plan with the decision
+NoPath and its reason is written as well.
+
 Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
 such as a target without a path, 3 every path has open risks and one applies, or the plan
 of --follow no longer holds, 4 every path has open risks and it is unknown whether they
@@ -159,7 +162,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	}
 	made, err := flags.make(c.Context(), client, request)
 	if err != nil {
-		return err
+		return errors.Join(err, flags.writeNoPath(client.streams.Out, made))
 	}
 	p := phrase{program: c.Root().CommandPath()}
 	for i := range made.Updates {
@@ -281,6 +284,15 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 		}
 	}
 	return nil
+}
+
+// writeNoPath writes the document of a plan without a path. In formats that are not for
+// documents, the error is all.
+func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
+	if made.Decision != updateplan.NoPath || f.output != "json" && f.output != "yaml" {
+		return nil
+	}
+	return report.Write(out, f.output, made)
 }
 
 // exitOfPlan is the error with the exit code of a plan.
