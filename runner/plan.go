@@ -130,7 +130,7 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 // assessWithout is what is known of a risk without a cluster.
 func assessWithout(asked graph.Risk) updateplan.Assessment {
 	if len(asked.Rules) > 0 && asked.Rules[0] == (graph.Rule{Type: "Always"}) {
-		return updateplan.Assessment{Applies: updateplan.True}
+		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}
 	}
 	return notAssessed("")(asked)
 }

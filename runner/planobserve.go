@@ -69,13 +69,18 @@ const (
 	parallelRisks = 8
 )
 
-// assess evaluates each risk once, on the present cluster.
+// assess evaluates each risk once, on the present cluster. The assessment of CVO counts
+// where it has evaluated a risk with the same name and rules.
 func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment {
+	assessments := v.assessedByCVO(ctx)
+	risks = slices.DeleteFunc(slices.Clone(risks), func(each graph.Risk) bool {
+		_, ok := assessments[updateplan.Key(each)]
+		return ok
+	})
 	evaluator := risk.Evaluator{
 		Subject: check.Subject{Cluster: v.snapshot, Now: v.start}, Client: v.options.Monitoring, ClusterID: v.version.Spec.ClusterID,
 	}
 	var mutex sync.Mutex
-	assessments := map[string]updateplan.Assessment{}
 	var group errgroup.Group
 	group.SetLimit(parallelRisks)
 	for _, each := range risks[:min(len(risks), maxRisks)] {
@@ -97,6 +102,33 @@ func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) u
 	}
 }
 
+// assessedByCVO are the assessments in ClusterVersion by their Key. Where they contradict
+// each other, the risk applies.
+func (v view) assessedByCVO(ctx context.Context) map[string]updateplan.Assessment {
+	assessments := map[string]updateplan.Assessment{}
+	assessed, err := risk.AssessedByCluster(ctx, v.snapshot)
+	if err != nil {
+		return assessments // each risk is evaluated here
+	}
+	for _, each := range assessed {
+		of := graph.Risk{Name: each.Name}
+		for _, rule := range each.Rules {
+			converted := graph.Rule{Type: rule.Type}
+			if rule.PromQL != nil {
+				converted.PromQL = rule.PromQL.PromQL
+			}
+			of.Rules = append(of.Rules, converted)
+		}
+		key := updateplan.Key(of)
+		if each.Applies {
+			assessments[key] = updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
+		} else if _, known := assessments[key]; !known {
+			assessments[key] = updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.CVO}
+		}
+	}
+	return assessments
+}
+
 func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
 	rules := make([]configv1.ClusterCondition, 0, len(each.Rules))
 	for _, rule := range each.Rules {
@@ -107,15 +139,16 @@ func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) u
 		rules = append(rules, condition)
 	}
 	applies, err := evaluator.Match(ctx, rules)
+	assessed := updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 	switch known, ok := errors.AsType[*monitoring.Error](err); {
 	case ok:
-		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: string(known.Reason), Detail: known.Message}
+		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, string(known.Reason), known.Message
 	case err != nil:
-		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "Interrupted", Detail: err.Error()}
+		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, "Interrupted", err.Error()
 	case applies:
-		return updateplan.Assessment{Applies: updateplan.True}
+		assessed.Applies = updateplan.True
 	}
-	return updateplan.Assessment{Applies: updateplan.False}
+	return assessed
 }
 
 // gatesOf evaluates the gates that can be evaluated in advance, for each update of a path

@@ -133,9 +133,22 @@ const (
 // unknown.
 type Assessment struct {
 	Applies Applies `json:"applies"`
+	// EvaluatedBy is CVO or Preflight; empty for a risk that was not evaluated.
+	EvaluatedBy Evaluator `json:"evaluatedBy,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	Detail  string  `json:"detail,omitempty"`
 }
+
+// Evaluator is what evaluated a risk.
+type Evaluator string
+
+// The evaluators.
+const (
+	// CVO evaluated the risk: ClusterVersion has its assessment.
+	CVO Evaluator = "CVO"
+	// Preflight is this program.
+	Preflight Evaluator = "Preflight"
+)
 
 // Alternative is another path, with what it has more or less of than the best one.
 type Alternative struct {

@@ -282,13 +282,18 @@ func (r Risk) write(text *page.Page) {
 	text.Line("")
 }
 
-// explanation is why it is unknown whether a risk applies, or who accepted it.
+// explanation is by what the risk was accepted or evaluated, or why it is unknown whether
+// it applies.
 func (r Risk) explanation() string {
 	switch {
 	case r.Accepted != "":
 		return "Accepted: " + r.Accepted
 	case r.Applies == Unknown && r.Detail != "":
 		return fmt.Sprintf("Unknown (%s): %s", r.Reason, r.Detail)
+	case r.EvaluatedBy == CVO:
+		return "Evaluated by CVO (conditionalUpdates of ClusterVersion)."
+	case r.EvaluatedBy == Preflight:
+		return "Evaluated by this preflight."
 	}
 	return ""
 }

@@ -49,11 +49,11 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 		Assess: func(risk graph.Risk) updateplan.Assessment {
 			switch risk.Name {
 			case "ConsoleEnabledTargetDownAlert":
-				return updateplan.Assessment{Applies: updateplan.True}
+				return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
 			case "WhereaboutsControllerCreateContainerError":
-				return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
+				return updateplan.Assessment{Applies: updateplan.Unknown, EvaluatedBy: updateplan.Preflight, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
 			}
-			return updateplan.Assessment{Applies: updateplan.False}
+			return updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 		},
 		Rollout: updateplan.Rollout{
 			Model: rollout.Documented(3, ""), Basis: []string{"The numbers are those of the documentation."},

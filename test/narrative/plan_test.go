@@ -2,6 +2,7 @@ package narrative_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,6 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/updateplan"
 )
@@ -75,6 +80,41 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	s.follow(service)
+	s.assessedByCVO(service)
+}
+
+// assessedByCVO has CVO evaluate the risks of the update: one that CVO alone can evaluate
+// is evaluated by it.
+func (s *scene) assessedByCVO(service string) {
+	s.t.Helper()
+	query := func(name, promql string) configv1.ConditionalUpdateRisk {
+		return configv1.ConditionalUpdateRisk{
+			Name: name, URL: "https://example.com/risk", Message: "Something fails.",
+			MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: promql}}},
+		}
+	}
+	assessed := conditional("4.18.17", "r@sha256:3333333333333333333333333333333333333333333333333333333333333333")
+	assessed.Risks = []configv1.ConditionalUpdateRisk{
+		query("Applying", "vector(1)"), query("NotApplying", "vector(2)"), query("WithoutData", "absent_metric"),
+	}
+	assessed.Conditions = []metav1.Condition{{
+		Type: "Recommended", Status: metav1.ConditionFalse, Reason: "Applying", Message: "Something fails.", LastTransitionTime: metav1.Now(),
+	}}
+	s.state.Conditional = []configv1.ConditionalUpdate{assessed}
+	s.apply()
+	got := s.call(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	var made updateplan.Plan
+	if err := json.Unmarshal([]byte(got.stdout), &made); err != nil {
+		s.t.Fatal(err)
+	}
+	evaluated := map[string]string{}
+	for _, each := range made.Updates[0].Risks {
+		evaluated[each.Name] = fmt.Sprintf("%s by %s", each.Applies, each.EvaluatedBy)
+	}
+	want := map[string]string{"Applying": "True by CVO", "NotApplying": "False by Preflight", "WithoutData": "False by CVO"}
+	if diff := cmp.Diff(want, evaluated); diff != "" {
+		s.t.Errorf("CVO's assessment counts for risks with the same rules: -want +got:\n%s", diff)
+	}
 }
 
 // follow stores a plan, updates the cluster, and compares.
