@@ -40,8 +40,10 @@ type Basis struct {
 	Rollout Rollout
 	// Findings are those of gates, by the version that they are about.
 	Findings map[string][]finding.Finding
-	// Missing are parts that could not be determined.
+	// Missing are parts that could not be determined, and Notices limitations of what the
+	// plan is made of.
 	Missing     []string
+	Notices     []string
 	Now         time.Time
 	ToolVersion string
 }
@@ -52,6 +54,10 @@ type Rollout struct {
 	// Basis is where the numbers of the model come from.
 	Basis []string
 	Pools []Nodes
+	// ProlongedBy is what makes the updates take longer.
+	ProlongedBy []string
+	// Notices are limitations that follow from the topology.
+	Notices []string
 }
 
 // Nodes are the nodes of one pool beside the control plane.
@@ -124,13 +130,13 @@ func (b Basis) document(to string) Plan {
 		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
 		Cluster: b.Cluster, From: b.From, To: to, Architecture: b.Architecture, Graphs: []string{},
 		Updates: []Update{}, Alternatives: []Alternative{}, Pools: []Pool{}, Missing: []string{}, Notices: []string{},
-		Duration: Duration{Basis: []string{}},
+		Duration: report.Duration{Basis: []string{}},
 	}
 }
 
-// notices are those of the graph, each once.
+// notices are those of the basis, and those of the graph, each once.
 func (b Basis) notices() []string {
-	messages := []string{}
+	messages := append(append([]string{}, b.Notices...), b.Rollout.Notices...)
 	for _, notice := range b.Graph.Notices {
 		if !slices.Contains(messages, notice.Message) {
 			messages = append(messages, notice.Message)
@@ -279,8 +285,10 @@ func (p *Plan) estimate(on Rollout) {
 	estimate := on.Model.Estimate(kinds, pools)
 	var control rollout.Range
 	for i, each := range estimate.ControlPlane {
-		p.Updates[i].ControlPlane = rangeOf(each)
+		p.Updates[i].ControlPlane = report.RangeOf(each)
 		control = rollout.Range{Low: control.Low + each.Low, Expected: control.Expected + each.Expected, High: control.High + each.High}
 	}
-	p.Duration = Duration{ControlPlane: rangeOf(control), Total: rangeOf(estimate.Total), Basis: on.Basis}
+	p.Duration = report.Duration{
+		ControlPlane: report.RangeOf(control), Total: report.RangeOf(estimate.Total), Basis: on.Basis, ProlongedBy: on.ProlongedBy,
+	}
 }

@@ -7,12 +7,10 @@
 package updateplan
 
 import (
-	"time"
-
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/path"
-	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/report"
 )
 
 // Kind is the kind of the document; its apiVersion is that of reports.
@@ -58,9 +56,9 @@ type Plan struct {
 	Updates []Update `json:"updates"`
 	// Alternatives are other paths; none if the path has the fewest updates and no
 	// conditional one.
-	Alternatives []Alternative `json:"alternatives"`
-	Pools        []Pool        `json:"pools"`
-	Duration     Duration      `json:"duration"`
+	Alternatives []Alternative   `json:"alternatives"`
+	Pools        []Pool          `json:"pools"`
+	Duration     report.Duration `json:"duration"`
 	// Missing are the parts of the plan that could not be determined, and why.
 	Missing []string `json:"missing"`
 	// Notices are parts of the graph that are ignored, and limitations.
@@ -102,7 +100,7 @@ type Update struct {
 	// Unpause are the pools to unpause before the update.
 	Unpause []string `json:"unpause"`
 	// ControlPlane is the duration without the nodes of other pools.
-	ControlPlane Range `json:"controlPlane"`
+	ControlPlane report.Range `json:"controlPlane"`
 }
 
 // Risk is a risk of a conditional update.
@@ -135,8 +133,8 @@ type Assessment struct {
 	Applies Applies `json:"applies"`
 	// EvaluatedBy is CVO or Preflight; empty for a risk that was not evaluated.
 	EvaluatedBy Evaluator `json:"evaluatedBy,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
-	Detail  string  `json:"detail,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Detail      string    `json:"detail,omitempty"`
 }
 
 // Evaluator is what evaluated a risk.
@@ -183,27 +181,4 @@ type Pool struct {
 	RebootsUnpaused int `json:"rebootsUnpaused"`
 
 	at []int
-}
-
-// Range is an estimate of a duration, in minutes.
-type Range struct {
-	Low      int `json:"lowMinutes"`
-	Expected int `json:"expectedMinutes"`
-	High     int `json:"highMinutes"`
-}
-
-func rangeOf(estimate rollout.Range) Range {
-	rounded := estimate.Rounded()
-	minutes := func(d time.Duration) int { return int(d / time.Minute) }
-	return Range{minutes(rounded.Low), minutes(rounded.Expected), minutes(rounded.High)}
-}
-
-// Duration is how long the path takes.
-type Duration struct {
-	// ControlPlane is the sum of all updates without the nodes of other pools, and Total
-	// has those as well, where each node is drained quickly.
-	ControlPlane Range `json:"controlPlane"`
-	Total        Range `json:"total"`
-	// Basis is where the numbers come from.
-	Basis []string `json:"basis"`
 }

@@ -214,6 +214,7 @@ func (p Plan) writeDuration(text *page.Page) {
 		text.Row("Pool", pool.String())
 	}
 	text.Line("")
+	writeList(text, "What prolongs the updates:", p.Duration.ProlongedBy)
 }
 
 // String is the size of the pool, and how often its nodes are rebooted.
@@ -223,22 +224,6 @@ func (p Pool) String() string {
 		state = ", paused at present"
 	}
 	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", name(p.Name), count(p.Nodes, "node"), p.Parallel, count(p.Reboots, "reboot"), state)
-}
-
-// String is the range in hours and minutes.
-func (r Range) String() string {
-	return fmt.Sprintf("%s (%s to %s)", hours(r.Expected), hours(r.Low), hours(r.High))
-}
-
-func hours(minutes int) string {
-	const hour = 60
-	switch {
-	case minutes < hour:
-		return fmt.Sprintf("%dm", minutes)
-	case minutes%hour == 0:
-		return fmt.Sprintf("%dh", minutes/hour)
-	}
-	return fmt.Sprintf("%dh%dm", minutes/hour, minutes%hour)
 }
 
 // write writes one update with its risks and findings.

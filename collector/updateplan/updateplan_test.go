@@ -61,6 +61,8 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 				{Name: "infra", Nodes: 3, Parallel: 1, Kubelet: 29},
 				{Name: "worker", Nodes: 12, Parallel: 2, Kubelet: 28, Paused: true},
 			},
+			ProlongedBy: []string{"DaemonSet openshift-multus/multus replaces one pod at a time (maxUnavailable 1) on 250 nodes: about 80 minutes"},
+			Notices:     []string{"a limitation that follows from the topology"},
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,72 @@ func TestPlan(t *testing.T) {
 	}
 	s.follow(service)
 	s.assessedByCVO(service)
+	s.durations(service)
+	s.offline(service, queries)
+}
+
+// offline plans with the graph that was stored before, without a request.
+func (s *scene) offline(service string, queries func() []url.Values) {
+	s.t.Helper()
+	plan := []string{"plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "--cache-dir", s.t.TempDir(), "-o", "json"}
+	s.planned(ready, plan...)
+	queries()
+	made := s.planned(ready, append(plan, "--offline")...)
+	if asked := queries(); len(asked) > 0 {
+		s.t.Errorf("without access, the update service is not asked: %v", asked)
+	}
+	if !slices.ContainsFunc(made.Notices, func(notice string) bool { return strings.HasPrefix(notice, "offline: the graph of channel eus-4.18 is ") }) {
+		s.t.Errorf("the plan has the age of the graph: %q", made.Notices)
+	}
+}
+
+// completedNode is the MachineConfigNode of a node whose last reboot was completed at that
+// minute.
+func completedNode(name string, minute int) string {
+	return strings.NewReplacer("NAME", name, "MINUTE", fmt.Sprintf("%02d", minute)).Replace(`
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigNode
+metadata: {name: NAME}
+spec: {node: {name: NAME}, pool: {name: worker}, configVersion: {desired: rendered-worker-0123456789abcdef0123456789abcdef}}
+status:
+  configVersion: {current: rendered-worker-0123456789abcdef0123456789abcdef, desired: rendered-worker-0123456789abcdef0123456789abcdef}
+  observedGeneration: 1
+  conditions:
+  - {type: Updated, status: "True", reason: Updated, message: "", lastTransitionTime: "2026-01-01T00:MINUTE:00Z"}
+  - {type: RebootedNode, status: "False", reason: RebootedNode, message: "", lastTransitionTime: "2026-01-01T00:MINUTE:00Z"}
+`)
+}
+
+// durations calibrates the plan by the nodes of the cluster, and names those that are not
+// part of it.
+func (s *scene) durations(service string) {
+	s.t.Helper()
+	s.hold(
+		completedNode("worker-0", 0), completedNode("worker-1", 9), completedNode("worker-2", 20),
+		strings.Replace(node("windows-0", "worker", "v1.29.9"), "kubernetes.io/os: linux", "kubernetes.io/os: windows", 1),
+		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
+	)
+	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing), "\n")
+	for reason, want := range map[string]string{
+		"the time of a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
+		"Windows nodes have no pool":                      "Windows nodes (1): the Windows Machine Config Operator updates them",
+		"RHEL nodes are updated by their administrator":   "RHEL nodes (1): their administrator updates them",
+	} {
+		if !strings.Contains(got, want) {
+			s.t.Errorf("%s: the plan lacks %q:\n%s", reason, want, got)
+		}
+	}
+}
+
+// planned is the plan of a command with this exit code.
+func (s *scene) planned(code int, arguments ...string) updateplan.Plan {
+	s.t.Helper()
+	var made updateplan.Plan
+	if err := json.Unmarshal([]byte(s.call(code, arguments...).stdout), &made); err != nil {
+		s.t.Fatal(err)
+	}
+	return made
 }
 
 // assessedByCVO has CVO evaluate the risks of the update: one that CVO alone can evaluate
@@ -102,11 +169,7 @@ func (s *scene) assessedByCVO(service string) {
 	}}
 	s.state.Conditional = []configv1.ConditionalUpdate{assessed}
 	s.apply()
-	got := s.call(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
-	var made updateplan.Plan
-	if err := json.Unmarshal([]byte(got.stdout), &made); err != nil {
-		s.t.Fatal(err)
-	}
+	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
 	evaluated := map[string]string{}
 	for _, each := range made.Updates[0].Risks {
 		evaluated[each.Name] = fmt.Sprintf("%s by %s", each.Applies, each.EvaluatedBy)
@@ -127,11 +190,7 @@ func (s *scene) follow(service string) {
 	}
 	s.state.Version = "4.17.33"
 	s.apply()
-	got := s.call(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
-	var followed updateplan.Plan
-	if err := json.Unmarshal([]byte(got.stdout), &followed); err != nil {
-		s.t.Fatal(err)
-	}
+	followed := s.planned(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
 	if followed.Comparison == nil || !followed.Comparison.Holds || strings.Join(followed.Comparison.Rest, " ") != "4.17.33 4.18.17" {
 		s.t.Errorf("the rest of the stored plan holds: %+v", followed.Comparison)
 	}
