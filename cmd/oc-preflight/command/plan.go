@@ -34,6 +34,8 @@ type planFlags struct {
 	from, architecture, follow  string
 	channels, graphs            []string
 	prometheus                  string
+	offline                     bool
+	stored                      pullFlags
 	output, imageSet, directory string
 }
 
@@ -52,6 +54,9 @@ The graph is that of the update service of the cluster; --graph names files or o
 services, and --channel the channels, whose union is searched. A file is named after its
 channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
 and gates of later updates are provisional, since the cluster will have changed.
+
+A graph of an update service is stored in the user's cache directory; --offline uses the
+stored graph instead of a request, and the plan has its age.
 
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
@@ -75,6 +80,9 @@ apply, 130 interrupted.`,
   # Without a cluster: what to mirror with oc-mirror
   oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
 
+  # Again, without access to the update service
+  oc preflight plan --from 4.16.27 --to 4.18.17 --channel eus-4.18 --offline
+
   # The graph of an EUS channel, on a machine with access to the update service
   curl -H 'Accept: application/json' -o eus-4.18.json \
       'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`,
@@ -89,6 +97,9 @@ apply, 130 interrupted.`,
 	c.Flags().StringSliceVar(&flags.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
 	c.Flags().StringArrayVar(&flags.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
 	c.Flags().StringVar(&flags.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+	c.Flags().BoolVar(&flags.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The plan has its age.")
+	c.Flags().StringVar(&flags.stored.cacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&flags.stored.noCache, "no-cache", false, "Store no graph.")
 	flags.add(c)
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
@@ -116,6 +127,12 @@ func (f planFlags) validate() error {
 	}
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
+	}
+	if f.offline && f.stored.noCache {
+		return errors.New("--offline and --no-cache exclude each other")
+	}
+	if err := f.stored.validate(); err != nil {
+		return err
 	}
 	if f.directory != "" && f.output != "imageset" {
 		return errors.New("--dir needs -o imageset")
@@ -160,6 +177,9 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err != nil {
 		return usageError(err)
 	}
+	if request.Graphs, err = flags.stored.graphs(client); err != nil {
+		return err
+	}
 	made, err := flags.make(c.Context(), client, request)
 	if err != nil {
 		return errors.Join(err, flags.writeNoPath(client.streams.Out, made))
@@ -179,6 +199,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
 	request := runner.PlanRequest{
 		From: f.from, Target: f.target, Channels: f.channels, Architecture: f.architecture, ImageSet: imageset.Format(f.imageSet),
+		Offline: f.offline,
 	}
 	for _, name := range f.graphs {
 		if strings.Contains(name, "://") {
@@ -284,6 +305,15 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 		}
 	}
 	return nil
+}
+
+// storing is the command that stores a graph.
+func storing(missing *runner.NotStoredError) string {
+	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", missing.From, missing.Key.Channel, missing.Key.Architecture)
+	if missing.Key.URL != updateservice.Default {
+		command += " --graph URL"
+	}
+	return command
 }
 
 // writeNoPath writes the document of a plan without a path. In formats that are not for
