@@ -132,7 +132,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready"} {
+	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the demo does not show %q:\n%s", want, out)
 		}

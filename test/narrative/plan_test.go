@@ -96,7 +96,9 @@ func (s *scene) offline(service string, queries func() []url.Values) {
 	if asked := queries(); len(asked) > 0 {
 		s.t.Errorf("without access, the update service is not asked: %v", asked)
 	}
-	if !slices.ContainsFunc(made.Notices, func(notice string) bool { return strings.HasPrefix(notice, "offline: the graph of channel eus-4.18 is ") }) {
+	if !slices.ContainsFunc(made.Notices, func(notice string) bool {
+		return strings.HasPrefix(notice, "offline: the graph of channel eus-4.18 is ")
+	}) {
 		s.t.Errorf("the plan has the age of the graph: %q", made.Notices)
 	}
 }
