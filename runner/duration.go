@@ -98,7 +98,7 @@ func documented(model rollout.Model) string {
 
 // rollout is what the durations and reboots depend on.
 func (v view) rollout(ctx context.Context, miss func(string, ...any)) updateplan.Rollout {
-	masters, pools := v.pools(ctx, miss)
+	masters, pools, known := v.pools(ctx, miss)
 	var platform configv1.PlatformType
 	infrastructure, err := v.snapshot.Infrastructure(ctx)
 	switch {
@@ -115,27 +115,31 @@ func (v view) rollout(ctx context.Context, miss func(string, ...any)) updateplan
 	for _, kind := range slices.Sorted(maps.Keys(model.History)) {
 		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)), len(model.History[kind])))
 	}
-	return updateplan.Rollout{Model: model, Basis: basis, Pools: pools, Notices: topologyNotices(masters, len(pools))}
-}
-
-// topologyNotices state what follows for a cluster without other pools: it is a compact one
-// or has a single node.
-func topologyNotices(masters, pools int) []string {
-	switch {
-	case pools > 0 || masters == 0:
-		return nil
-	case masters == 1:
-		return []string{"single node: the cluster is not available while its node reboots, and pausing saves no reboot"}
+	made := updateplan.Rollout{Model: model, Basis: basis, Pools: pools}
+	if known && len(pools) == 0 {
+		made.Notices = []string{withoutPools(masters)}
 	}
-	return []string{"compact cluster: the control plane nodes run the workload, no other pool has nodes, and pausing saves no reboot"}
+	return made
 }
 
-// pools are the number of control plane nodes and the other pools.
-func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int, pools []updateplan.Nodes) {
+// withoutPools is what follows for a cluster without a pool beside the control plane.
+func withoutPools(masters int) string {
+	switch masters {
+	case 0:
+		return "no MachineConfigPool has nodes, and pausing saves no reboot"
+	case 1:
+		return "single node: the cluster is not available while its node reboots, and pausing saves no reboot"
+	}
+	return "compact cluster: the control plane nodes run the workload, no other pool has nodes, and pausing saves no reboot"
+}
+
+// pools are the number of control plane nodes and the other pools; known is false where they
+// could not be read.
+func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int, pools []updateplan.Nodes, known bool) {
 	kubelets, err := v.snapshot.Kubelets(ctx)
 	if err != nil {
 		miss("pools, pauses and reboots: %v; %d control plane nodes are assumed", err, defaultMasters)
-		return defaultMasters, nil
+		return defaultMasters, nil, false
 	}
 	found := map[string]*updateplan.Nodes{}
 	outside := 0
@@ -154,7 +158,7 @@ func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int
 		found[name].Parallel = v.parallel(ctx, *found[name], miss)
 		pools = append(pools, *found[name])
 	}
-	return masters, pools
+	return masters, pools, true
 }
 
 // missOutside records the nodes that MachineConfigPools do not update: outside is their

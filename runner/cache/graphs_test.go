@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,4 +120,27 @@ func TestGraphsAreBounded(t *testing.T) {
 	if _, _, ok := graphs.Get(key(fmt.Sprint("c", count-1))); !ok || total > 256<<20 {
 		t.Errorf("the newest graph is stored: %t; all have %d bytes", ok, total)
 	}
+}
+
+func FuzzStoredGraph(f *testing.F) {
+	f.Add([]byte(`{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.18","architecture":"amd64","time":"2026-01-02T03:04:05Z","graph":{}}`))
+	f.Add([]byte(`{"graph":`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		directory := t.TempDir()
+		graphs, err := cache.OpenGraphs(directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := graphs.Put(key("eus-4.18"), time.Now(), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range graphFiles(t, directory) {
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _, ok := graphs.Get(key("eus-4.18")); ok && !json.Valid(got) {
+			t.Errorf("a stored graph is JSON, got %q", got)
+		}
+	})
 }

@@ -140,6 +140,12 @@ func (s *scene) durations(service string) {
 			s.t.Errorf("%s: the plan lacks %q:\n%s", reason, want, got)
 		}
 	}
+	s.change(node("worker-0", "master", "v1.29.9"))
+	s.change(node("rhel-0", "master", "v1.29.9"))
+	compact := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	if !slices.ContainsFunc(compact.Notices, func(notice string) bool { return strings.HasPrefix(notice, "compact cluster: ") }) {
+		s.t.Errorf("a cluster without workers is compact: %q", compact.Notices)
+	}
 }
 
 // planned is the plan of a command with this exit code.

@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -89,24 +90,29 @@ apply, 130 interrupted.`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.target.Version, "to", "", "Version of the target.")
-	c.Flags().StringVar(&flags.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
-	c.Flags().BoolVar(&flags.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
-	c.Flags().StringVar(&flags.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
-	c.Flags().StringVar(&flags.from, "from", "", "Version to start from. No cluster is used.")
-	c.Flags().StringSliceVar(&flags.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&flags.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
-	c.Flags().StringVar(&flags.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
-	c.Flags().BoolVar(&flags.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The plan has its age.")
-	c.Flags().StringVar(&flags.stored.cacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
-	c.Flags().BoolVar(&flags.stored.noCache, "no-cache", false, "Store no graph.")
-	flags.add(c)
-	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
-	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
-	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	flags.output = "text"
-	outputFlag(c, &flags.output, updateplan.Plan{})
+	flags.register(c)
 	return c
+}
+
+// register adds the flags to the command.
+func (f *planFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
+	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().BoolVar(&f.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
+	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
+	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
+	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
+	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The plan has its age.")
+	c.Flags().StringVar(&f.stored.cacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.stored.noCache, "no-cache", false, "Store no graph.")
+	f.add(c)
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
+	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	f.output = "text"
+	outputFlag(c, &f.output, updateplan.Plan{})
 }
 
 // architectures are those that update services know.
@@ -309,7 +315,7 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 
 // storing is the command that stores a graph.
 func storing(missing *runner.NotStoredError) string {
-	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", missing.From, missing.Key.Channel, missing.Key.Architecture)
+	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
 	if missing.Key.URL != updateservice.Default {
 		command += " --graph URL"
 	}
