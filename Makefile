@@ -63,7 +63,7 @@ build: ## build oc-preflight
 	@go build -o $(BIN)/ ./cmd/oc-preflight
 
 .PHONY: demo
-demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready (KEEP=dir keeps the cluster, and its Prometheus until Ctrl-C)
+demo: demo-tools ## run a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its Prometheus until Ctrl-C)
 	@$(BIN)/demo --keep "$(KEEP)"
 
 .PHONY: controller-demo

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,10 +19,10 @@ import (
 
 // conclude is the last stage: it folds everything that was collected into the
 // report.
-func (e execution) conclude(collected collection) report.Report {
+func (e execution) conclude(ctx context.Context, collected collection) report.Report {
 	decided := e.judge(collected.Collection, collected.phase, e.cluster.Now())
 	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = e.id, timestamp(e.started), e.reused.id
-	decided.Created = e.created()
+	decided.Created, decided.Duration = e.created(), e.duration(ctx, e.target.Version)
 	if collected.phase == report.PhaseComplete {
 		decided.Verdict.ValidUntil = timestamp(e.validUntil(decided.Verdict.Accepted))
 	}

@@ -3,11 +3,15 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
@@ -17,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
@@ -34,6 +39,10 @@ type PlanRequest struct {
 	// service of the cluster, or else the public one, is asked.
 	Files    []GraphFile
 	Services []string
+	// Graphs stores what update services answer; nil stores nothing.
+	Graphs GraphStore
+	// Offline uses the graphs of Graphs instead of requesting them.
+	Offline bool
 	// Architecture is by the name that update services use; empty for that of the
 	// cluster or, without one, of this program.
 	Architecture string
@@ -41,6 +50,36 @@ type PlanRequest struct {
 	ImageSet imageset.Format
 	// Stored is a plan to compare with, whose target is the target; nil for none.
 	Stored *updateplan.Plan
+}
+
+// GraphStore stores graphs of update services.
+type GraphStore interface {
+	// Put stores a graph that was received at that time.
+	Put(key cache.GraphKey, received time.Time, content []byte) error
+	// Get returns a stored graph, and when it was received; false if none is stored.
+	Get(key cache.GraphKey) (content []byte, received time.Time, ok bool)
+}
+
+// NotStoredError is the error for a graph that is not stored, of a plan without access to
+// the update service.
+type NotStoredError struct {
+	Key cache.GraphKey
+	// From is the release that the plan starts from.
+	From string
+}
+
+// Error implements error.
+func (e *NotStoredError) Error() string {
+	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture, redacted(e.Key.URL))
+}
+
+// redacted is a URL without its password.
+func redacted(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "(invalid URL)"
+	}
+	return parsed.Redacted()
 }
 
 // GraphFile is a graph that was read.
@@ -58,6 +97,8 @@ func PlanNeeds() access.Needs {
 		{Verb: "get", Group: "config.openshift.io", Resource: "infrastructures", Name: "cluster"},
 		{Verb: "list", Resource: "nodes"},
 		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"},
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfignodes"},
+		{Verb: "list", Group: "apps", Resource: "daemonsets"},
 	}})
 }
 
@@ -94,7 +135,8 @@ func PlanWithout(ctx context.Context, request PlanRequest, options Options) (upd
 
 // Plan plans the path from the release of a cluster to a target, with what is known of the
 // cluster. Nothing is created. A *BadInputError is a target without a path, or a graph that
-// cannot be used; with a *updateplan.Unreachable as its cause it has a remedy.
+// cannot be used. With a *updateplan.Unreachable as its cause it has a remedy, and the plan
+// has the decision NoPath; beside other errors the plan is empty.
 func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, options Options) (updateplan.Plan, error) {
 	v, err := newView(ctx, cluster, options, access.Needs{})
 	if err != nil {
@@ -111,7 +153,7 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 		planner.basis.Assess = v.assess(ctx, planner.basis.Risks(to))
 	}, func(best path.Path) {
 		v.progress.step("reading the nodes and evaluating the gates")
-		planner.basis.Rollout = v.rollout(ctx, planner.miss)
+		planner.basis.Rollout = v.calibrated(ctx, planner.miss)
 		planner.basis.Findings = v.gatesOf(ctx, best, planner.miss)
 	})
 }
@@ -134,7 +176,7 @@ func (v view) planner(ctx context.Context, request PlanRequest) (*planner, error
 // assessWithout is what is known of a risk without a cluster.
 func assessWithout(asked graph.Risk) updateplan.Assessment {
 	if len(asked.Rules) > 0 && asked.Rules[0] == (graph.Rule{Type: "Always"}) {
-		return updateplan.Assessment{Applies: updateplan.True}
+		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}
 	}
 	return notAssessed("")(asked)
 }
@@ -161,7 +203,7 @@ func (p *planner) miss(format string, args ...any) {
 func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updateplan.Plan, error) {
 	to, notice, err := p.resolve()
 	if err != nil {
-		return updateplan.Plan{}, &BadInputError{Err: err}
+		return p.withoutPath(err)
 	}
 	if p.request.Stored != nil && to == p.basis.From {
 		return p.compared(updateplan.Complete(p.basis, to)), nil
@@ -169,7 +211,7 @@ func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updat
 	evaluate(to)
 	paths, err := p.basis.Paths(to)
 	if err != nil {
-		return updateplan.Plan{}, &BadInputError{Err: err}
+		return p.withoutPath(err)
 	}
 	inspect(paths.Best)
 	made, err := updateplan.New(p.basis, paths)
@@ -180,6 +222,15 @@ func (p *planner) make(evaluate func(to string), inspect func(path.Path)) (updat
 		made.Notices = append([]string{notice}, made.Notices...)
 	}
 	return p.compared(made), nil
+}
+
+// withoutPath is the plan for a target without a path, beside the error.
+func (p *planner) withoutPath(err error) (updateplan.Plan, error) {
+	failed, ok := errors.AsType[*updateplan.Unreachable](err)
+	if !ok {
+		return updateplan.Plan{}, &BadInputError{Err: err}
+	}
+	return p.compared(updateplan.WithoutPath(p.basis, failed)), &BadInputError{Err: err}
 }
 
 func (p *planner) resolve() (version, notice string, err error) {
@@ -269,18 +320,46 @@ func (p *planner) parseFiles() ([]*graph.Graph, error) {
 	return graphs, nil
 }
 
-// ask requests one graph. An unknown channel is an empty graph.
+// ask requests one graph, and stores it. An unknown channel is an empty graph.
 func (p *planner) ask(ctx context.Context, source graphSource, service, channel string) (*graph.Graph, error) {
+	key := cache.GraphKey{URL: service, Channel: channel, Architecture: p.basis.Architecture}
+	if p.request.Offline {
+		return p.stored(key)
+	}
 	query := updateservice.Query{URL: service, Channel: channel, Architecture: p.basis.Architecture, Version: p.basis.From}
 	if service == source.own {
 		query.ID = source.id
 	}
-	requested, err := updateservice.Graph(ctx, source.transport, query)
+	requested, content, err := updateservice.Graph(ctx, source.transport, query)
 	if err != nil {
 		return nil, err
 	}
 	if len(requested.Releases) == 0 {
 		return nil, badInput("the update service has no release in channel %q for %s: there is no such channel, or the service has none of its releases", channel, p.basis.Architecture)
 	}
+	if p.request.Graphs != nil {
+		if err := p.request.Graphs.Put(key, p.basis.Now, content); err != nil {
+			p.basis.Notices = append(p.basis.Notices, err.Error())
+		}
+	}
 	return requested, nil
+}
+
+// stored is the graph that was stored when it was requested last.
+func (p *planner) stored(key cache.GraphKey) (*graph.Graph, error) {
+	missing := &BadInputError{Err: &NotStoredError{Key: key, From: p.basis.From}}
+	if p.request.Graphs == nil {
+		return nil, missing
+	}
+	content, received, ok := p.request.Graphs.Get(key)
+	if !ok {
+		return nil, missing
+	}
+	parsed, err := graph.Parse(key.Channel, content)
+	if err != nil {
+		return nil, &BadInputError{Err: err}
+	}
+	p.basis.Notices = append(p.basis.Notices, fmt.Sprintf("offline: the graph of channel %s is %s old (%s), and lacks what was published or blocked since",
+		key.Channel, duration.HumanDuration(max(0, p.basis.Now.Sub(received))), timestamp(received)))
+	return parsed, nil
 }

@@ -5,14 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
-	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector"
@@ -23,19 +19,11 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/risk"
-	"github.com/openshift/update-preflight/collector/rollout"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
-
-// documented is where the default durations come from.
-func documented(model rollout.Model) string {
-	return fmt.Sprintf("The numbers are those of the documentation: 60 to 120 minutes for a minor update, %.0f to %.0f minutes for a node.",
-		model.Node.Low.Minutes(), model.Node.High.Minutes())
-}
 
 // graphSource is the update service that CVO asks, through the proxy of the cluster.
 func (v view) graphSource(ctx context.Context) graphSource {
@@ -69,13 +57,18 @@ const (
 	parallelRisks = 8
 )
 
-// assess evaluates each risk once, on the present cluster.
+// assess evaluates each risk once, on the present cluster. The assessment of CVO counts
+// where it has evaluated a risk with the same name and rules.
 func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment {
+	assessments := v.assessedByCVO(ctx)
+	risks = slices.DeleteFunc(slices.Clone(risks), func(each graph.Risk) bool {
+		_, ok := assessments[updateplan.Key(each)]
+		return ok
+	})
 	evaluator := risk.Evaluator{
 		Subject: check.Subject{Cluster: v.snapshot, Now: v.start}, Client: v.options.Monitoring, ClusterID: v.version.Spec.ClusterID,
 	}
 	var mutex sync.Mutex
-	assessments := map[string]updateplan.Assessment{}
 	var group errgroup.Group
 	group.SetLimit(parallelRisks)
 	for _, each := range risks[:min(len(risks), maxRisks)] {
@@ -97,6 +90,33 @@ func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) u
 	}
 }
 
+// assessedByCVO are the assessments in ClusterVersion by their Key. Where they contradict
+// each other, the risk applies.
+func (v view) assessedByCVO(ctx context.Context) map[string]updateplan.Assessment {
+	assessments := map[string]updateplan.Assessment{}
+	assessed, err := risk.AssessedByCluster(ctx, v.snapshot)
+	if err != nil {
+		return assessments // each risk is evaluated here
+	}
+	for _, each := range assessed {
+		of := graph.Risk{Name: each.Name}
+		for _, rule := range each.Rules {
+			converted := graph.Rule{Type: rule.Type}
+			if rule.PromQL != nil {
+				converted.PromQL = rule.PromQL.PromQL
+			}
+			of.Rules = append(of.Rules, converted)
+		}
+		key := updateplan.Key(of)
+		if each.Applies {
+			assessments[key] = updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
+		} else if _, known := assessments[key]; !known {
+			assessments[key] = updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.CVO}
+		}
+	}
+	return assessments
+}
+
 // conditions are matching rules as in ClusterVersion.
 func conditions(rules []graph.Rule) []configv1.ClusterCondition {
 	all := make([]configv1.ClusterCondition, 0, len(rules))
@@ -112,15 +132,16 @@ func conditions(rules []graph.Rule) []configv1.ClusterCondition {
 
 func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
 	applies, err := evaluator.Match(ctx, conditions(each.Rules))
+	assessed := updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 	switch known, ok := errors.AsType[*monitoring.Error](err); {
 	case ok:
-		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: string(known.Reason), Detail: known.Message}
+		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, string(known.Reason), known.Message
 	case err != nil:
-		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "Interrupted", Detail: err.Error()}
+		assessed.Applies, assessed.Reason, assessed.Detail = updateplan.Unknown, "Interrupted", err.Error()
 	case applies:
-		return updateplan.Assessment{Applies: updateplan.True}
+		assessed.Applies = updateplan.True
 	}
-	return updateplan.Assessment{Applies: updateplan.False}
+	return assessed
 }
 
 // gatesOf evaluates the gates that can be evaluated in advance, for each update of a path
@@ -147,88 +168,4 @@ func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...
 		found[hop.To.Version] = collected.Findings
 	}
 	return found
-}
-
-// rollout is what the durations and reboots depend on.
-func (v view) rollout(ctx context.Context, miss func(string, ...any)) updateplan.Rollout {
-	masters, pools := v.pools(ctx, miss)
-	var platform configv1.PlatformType
-	infrastructure, err := v.snapshot.Infrastructure(ctx)
-	switch {
-	case err != nil:
-		miss("the platform: %v", err)
-	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
-		masters = 0
-	case infrastructure.Status.PlatformStatus != nil:
-		platform = infrastructure.Status.PlatformStatus.Type
-	}
-	model := rollout.Documented(masters, platform)
-	model.History = rollout.History(v.version.Status.History)
-	basis := []string{documented(model)}
-	for _, kind := range slices.Sorted(maps.Keys(model.History)) {
-		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)), len(model.History[kind])))
-	}
-	return updateplan.Rollout{Model: model, Basis: basis, Pools: pools}
-}
-
-// pools are the number of control plane nodes and the other pools.
-func (v view) pools(ctx context.Context, miss func(string, ...any)) (masters int, pools []updateplan.Nodes) {
-	kubelets, err := v.snapshot.Kubelets(ctx)
-	if err != nil {
-		miss("pools, pauses and reboots: %v; %d control plane nodes are assumed", err, defaultMasters)
-		return defaultMasters, nil
-	}
-	found := map[string]*updateplan.Nodes{}
-	outside := 0
-	for _, group := range kubelets {
-		switch group.Pool {
-		case "":
-			outside += group.Count
-		case "master", "arbiter":
-			masters += group.Count
-		default:
-			addKubelets(found, group)
-		}
-	}
-	if outside > 0 {
-		miss("%d nodes that no MachineConfigPool updates, such as Windows nodes", outside)
-	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		found[name].Parallel = v.parallel(ctx, *found[name], miss)
-		pools = append(pools, *found[name])
-	}
-	if len(pools) == 0 {
-		miss("pauses: no pool beside the control plane has nodes, so pausing saves no reboot")
-	}
-	return masters, pools
-}
-
-// addKubelets adds nodes to their pool; a version that cannot be read is the oldest.
-func addKubelets(found map[string]*updateplan.Nodes, group snapshot.Kubelets) {
-	var minor uint64
-	if version, err := semver.ParseTolerant(group.Version); err == nil {
-		minor = version.Minor
-	}
-	pool := found[group.Pool]
-	if pool == nil {
-		pool = &updateplan.Nodes{Name: group.Pool, Paused: group.Paused, Kubelet: minor}
-		found[group.Pool] = pool
-	}
-	pool.Nodes += group.Count
-	pool.Kubelet = min(pool.Kubelet, minor)
-}
-
-// parallel is how many nodes of a pool are updated at a time.
-func (v view) parallel(ctx context.Context, pool updateplan.Nodes, miss func(string, ...any)) int {
-	all, err := v.snapshot.MachineConfigPools(ctx)
-	i := slices.IndexFunc(all, func(each machineconfigurationv1.MachineConfigPool) bool { return each.Name == pool.Name })
-	number := 1
-	if err == nil && i >= 0 {
-		number, err = rollout.Parallel(all[i].Spec.MaxUnavailable, pool.Nodes)
-	}
-	if err != nil {
-		miss("how many nodes of pool %s are updated at a time: %v; 1 is assumed", pool.Name, err)
-		return 1
-	}
-	return number
 }

@@ -166,7 +166,7 @@ func (v view) judgeTarget(ctx context.Context, candidate *report.Candidate) (acc
 	collected := collector.Collect(ctx, v.builtin(candidate.Version), func(collector.Source, []finding.Finding) {})
 	policy := v.policy(candidate.Version)
 	candidate.UpdateKind = v.kind(candidate.Version)
-	candidate.Expected = expectation(collected)
+	candidate.Expected, candidate.Duration = expectation(collected), v.duration(ctx, candidate.Version)
 	var findings []finding.Finding
 	candidate.Verdict, findings = verdict.Fold(collected.Findings, candidate.Expected, policy)
 	candidate.CVO = v.answerOfCVO(cvo.Request{Version: candidate.Version}, policy, findings)

@@ -75,6 +75,9 @@ func (r Report) markHead(m *markdown) {
 		m.row("Signature", escaped(signature(r.Target)))
 		m.row("CVO", escaped(behavior(r.CVO)))
 	}
+	if r.Duration != nil {
+		m.row("Duration", escaped(r.Duration.String()))
+	}
 	m.row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
 	m.row("Run", code(cmp.Or(r.Run.ID, "not recorded"))+" "+escaped(r.Run.Phase+" "+cmp.Or(r.Run.CompletionTime, r.Run.StartTime)))
 	switch {

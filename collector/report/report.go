@@ -48,6 +48,9 @@ type Report struct {
 	Verdict    verdict.Verdict     `json:"verdict"`
 	Expected   verdict.Expectation `json:"expected"`
 	CVO        CVO                 `json:"cvo"`
+	// Duration is an estimate of the update; nil where the nodes or their pools could not
+	// be read.
+	Duration *Duration `json:"duration,omitempty"`
 	// Findings are sorted: what blocks first, then by name.
 	Findings []finding.Finding `json:"findings"`
 	// Created are the objects that the run created in the cluster, sorted by kind,

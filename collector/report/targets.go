@@ -49,6 +49,8 @@ type Candidate struct {
 	Verdict     verdict.Verdict     `json:"verdict"`
 	Expected    verdict.Expectation `json:"expected"`
 	CVO         CVO                 `json:"cvo"`
+	// Duration is as in Report.
+	Duration *Duration `json:"duration,omitempty"`
 }
 
 // TargetFinding is one finding that is the same for some targets.

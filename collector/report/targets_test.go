@@ -44,6 +44,8 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 			candidate.UpdateKind = "Patch"
 		case strings.HasPrefix(version, "4."):
 			candidate.UpdateKind = "Minor"
+			control := report.Range{Low: 75, Expected: 105, High: 180}
+			candidate.Duration = &report.Duration{ControlPlane: control, Total: control, Basis: []string{}}
 		}
 		doc.Targets = append(doc.Targets, candidate)
 		for _, f := range findings {

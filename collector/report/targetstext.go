@@ -48,6 +48,9 @@ func writeCandidate(p *page.Page, targets Targets) {
 	p.Row("Update", strings.TrimPrefix(target.UpdateKind+", from ", ", ")+targets.Cluster.Version)
 	p.Row("Listed as", listing(target))
 	p.Row("CVO", behavior(target.CVO))
+	if target.Duration != nil {
+		p.Row("Duration", target.Duration.String())
+	}
 	p.Row("Checks", fmt.Sprintf("%d of %d reported; %s", target.Expected.Reported, target.Expected.Checks, notAsked))
 	p.Row("Findings", tally(about.Findings))
 	p.Line("")
@@ -97,8 +100,24 @@ func writeTable(p *page.Page, targets Targets) {
 	if len(targets.Targets) > 0 {
 		p.Line("%s", rows.Bytes())
 	}
+	writeDurations(p, targets.Targets)
 	if len(common) > 0 {
 		p.Line("* %s: %s\n", everyTarget, words.Line(strings.Join(common, ", "), maxCommand))
+	}
+}
+
+// writeDurations writes the duration of each kind of update, in the order of the targets.
+func writeDurations(p *page.Page, targets []Candidate) {
+	written := map[string]bool{}
+	for _, target := range targets {
+		if target.Duration == nil || written[target.UpdateKind] {
+			continue
+		}
+		written[target.UpdateKind] = true
+		p.Row("Duration", target.UpdateKind+": "+target.Duration.String())
+	}
+	if len(written) > 0 {
+		p.Line("")
 	}
 }
 

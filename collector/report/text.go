@@ -66,6 +66,9 @@ func (r Report) writeHead(p *page.Page) {
 	p.Row("Signature", signature(r.Target))
 	p.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
 	p.Row("CVO", behavior(r.CVO))
+	if r.Duration != nil {
+		p.Row("Duration", r.Duration.String())
+	}
 	p.Row("Findings", tally(r.Findings))
 	if len(r.Created) > 0 {
 		p.Row("Created", kinds(r.Created))

@@ -40,8 +40,10 @@ type Basis struct {
 	Rollout Rollout
 	// Findings are those of gates, by the version that they are about.
 	Findings map[string][]finding.Finding
-	// Missing are parts that could not be determined.
+	// Missing are parts that could not be determined, and Notices limitations of what the
+	// plan is made of.
 	Missing     []string
+	Notices     []string
 	Now         time.Time
 	ToolVersion string
 }
@@ -52,6 +54,10 @@ type Rollout struct {
 	// Basis is where the numbers of the model come from.
 	Basis []string
 	Pools []Nodes
+	// ProlongedBy is what makes the updates take longer.
+	ProlongedBy []string
+	// Notices are limitations that follow from the topology.
+	Notices []string
 }
 
 // Nodes are the nodes of one pool beside the control plane.
@@ -86,16 +92,10 @@ func (b Basis) finder() *path.Finder {
 // New makes the plan of these paths.
 func New(b Basis, paths path.Paths) (Plan, error) {
 	versions := paths.Best.Versions()
-	made := Plan{
-		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
-		Cluster: b.Cluster, From: versions[0], To: versions[len(versions)-1], Architecture: b.Architecture, Graphs: b.Sources,
-		Alternatives: alternatives(paths), Missing: append([]string{}, b.Missing...), Notices: []string{},
-	}
-	for _, notice := range b.Graph.Notices {
-		if !slices.Contains(made.Notices, notice.Message) {
-			made.Notices = append(made.Notices, notice.Message)
-		}
-	}
+	made := b.document(versions[len(versions)-1])
+	made.From, made.Graphs, made.Alternatives = versions[0], b.Sources, alternatives(paths)
+	made.Missing = append(made.Missing, b.Missing...)
+	made.Notices = b.notices()
 	made.Updates = b.updates(paths.Best)
 	made.Decision = decide(made.Updates)
 	made.schedule(b, paths.Best)
@@ -110,12 +110,39 @@ func New(b Basis, paths path.Paths) (Plan, error) {
 
 // Complete is the plan of a cluster that has the target.
 func Complete(b Basis, to string) Plan {
+	made := b.document(to)
+	made.Decision = Clear
+	return made
+}
+
+// WithoutPath is the plan for a target without a path. Its target is empty if that is the
+// newest release and there is none.
+func WithoutPath(b Basis, failed *Unreachable) Plan {
+	made := b.document(failed.Cause.To)
+	made.Decision, made.Graphs, made.Notices = NoPath, b.Sources, b.notices()
+	made.NoPath = &NoPathCause{Reason: failed.Cause.Reason, Message: failed.Cause.Error(), Remedy: failed.Remedy}
+	return made
+}
+
+// document has what is the same in all plans; its lists are empty.
+func (b Basis) document(to string) Plan {
 	return Plan{
 		APIVersion: report.APIVersion, Kind: Kind, ToolVersion: b.ToolVersion, Time: b.Now.UTC().Format(time.RFC3339),
-		Decision: Clear, Cluster: b.Cluster, From: b.From, To: to, Architecture: b.Architecture, Graphs: []string{},
+		Cluster: b.Cluster, From: b.From, To: to, Architecture: b.Architecture, Graphs: []string{},
 		Updates: []Update{}, Alternatives: []Alternative{}, Pools: []Pool{}, Missing: []string{}, Notices: []string{},
-		Duration: Duration{Basis: []string{}},
+		Duration: report.Duration{Basis: []string{}},
 	}
+}
+
+// notices are those of the basis, and those of the graph, each once.
+func (b Basis) notices() []string {
+	messages := append(append([]string{}, b.Notices...), b.Rollout.Notices...)
+	for _, notice := range b.Graph.Notices {
+		if !slices.Contains(messages, notice.Message) {
+			messages = append(messages, notice.Message)
+		}
+	}
+	return messages
 }
 
 func (b Basis) updates(best path.Path) []Update {
@@ -258,8 +285,10 @@ func (p *Plan) estimate(on Rollout) {
 	estimate := on.Model.Estimate(kinds, pools)
 	var control rollout.Range
 	for i, each := range estimate.ControlPlane {
-		p.Updates[i].ControlPlane = rangeOf(each)
+		p.Updates[i].ControlPlane = report.RangeOf(each)
 		control = rollout.Range{Low: control.Low + each.Low, Expected: control.Expected + each.Expected, High: control.High + each.High}
 	}
-	p.Duration = Duration{ControlPlane: rangeOf(control), Total: rangeOf(estimate.Total), Basis: on.Basis}
+	p.Duration = report.Duration{
+		ControlPlane: report.RangeOf(control), Total: report.RangeOf(estimate.Total), Basis: on.Basis, ProlongedBy: on.ProlongedBy,
+	}
 }

@@ -44,6 +44,9 @@ func (p Plan) consistent() error {
 	if len(p.Updates) > maxUpdates {
 		return fmt.Errorf("the plan has %d updates, more than %d", len(p.Updates), maxUpdates)
 	}
+	if p.Decision == NoPath || p.NoPath != nil {
+		return errors.New("the plan has no path to its target")
+	}
 	at := p.From
 	for _, each := range p.Updates {
 		if each.From != at || update.KindOf(each.From, each.To) == "" {

@@ -7,11 +7,10 @@
 package updateplan
 
 import (
-	"time"
-
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/imageset"
-	"github.com/openshift/update-preflight/collector/rollout"
+	"github.com/openshift/update-preflight/collector/path"
+	"github.com/openshift/update-preflight/collector/report"
 )
 
 // Kind is the kind of the document; its apiVersion is that of reports.
@@ -30,6 +29,8 @@ const (
 	// Inconclusive: every path has open risks, and it is unknown whether those on the
 	// best path apply.
 	Inconclusive Decision = "Inconclusive"
+	// NoPath: the graph has no path to the target.
+	NoPath Decision = "NoPath"
 )
 
 // Plan is the document of a plan. Readers ignore fields that they do not know.
@@ -48,13 +49,16 @@ type Plan struct {
 	Architecture string `json:"architecture"`
 	// Graphs are the sources of the graph: channels, or names of files.
 	Graphs []string `json:"graphs"`
-	// Updates are those of the path, in order; none if the cluster has the target.
+	// NoPath is why there is no path; nil unless Decision is NoPath.
+	NoPath *NoPathCause `json:"noPath,omitempty"`
+	// Updates are those of the path, in order; none if the cluster has the target or
+	// there is no path.
 	Updates []Update `json:"updates"`
 	// Alternatives are other paths; none if the path has the fewest updates and no
 	// conditional one.
-	Alternatives []Alternative `json:"alternatives"`
-	Pools        []Pool        `json:"pools"`
-	Duration     Duration      `json:"duration"`
+	Alternatives []Alternative   `json:"alternatives"`
+	Pools        []Pool          `json:"pools"`
+	Duration     report.Duration `json:"duration"`
 	// Missing are the parts of the plan that could not be determined, and why.
 	Missing []string `json:"missing"`
 	// Notices are parts of the graph that are ignored, and limitations.
@@ -63,6 +67,14 @@ type Plan struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 
 	mirror []imageset.File
+}
+
+// NoPathCause is why there is no path to a target.
+type NoPathCause struct {
+	Reason  path.Cause `json:"reason"`
+	Message string     `json:"message"`
+	// Remedy is an imperative sentence.
+	Remedy string `json:"remedy"`
 }
 
 // Update is one update of the path.
@@ -88,7 +100,7 @@ type Update struct {
 	// Unpause are the pools to unpause before the update.
 	Unpause []string `json:"unpause"`
 	// ControlPlane is the duration without the nodes of other pools.
-	ControlPlane Range `json:"controlPlane"`
+	ControlPlane report.Range `json:"controlPlane"`
 }
 
 // Risk is a risk of a conditional update.
@@ -119,9 +131,22 @@ const (
 // unknown.
 type Assessment struct {
 	Applies Applies `json:"applies"`
-	Reason  string  `json:"reason,omitempty"`
-	Detail  string  `json:"detail,omitempty"`
+	// EvaluatedBy is CVO or Preflight; empty for a risk that was not evaluated.
+	EvaluatedBy Evaluator `json:"evaluatedBy,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Detail      string    `json:"detail,omitempty"`
 }
+
+// Evaluator is what evaluated a risk.
+type Evaluator string
+
+// The evaluators.
+const (
+	// CVO evaluated the risk: ClusterVersion has its assessment.
+	CVO Evaluator = "CVO"
+	// Preflight is this program.
+	Preflight Evaluator = "Preflight"
+)
 
 // Alternative is another path, with what it has more or less of than the best one.
 type Alternative struct {
@@ -156,27 +181,4 @@ type Pool struct {
 	RebootsUnpaused int `json:"rebootsUnpaused"`
 
 	at []int
-}
-
-// Range is an estimate of a duration, in minutes.
-type Range struct {
-	Low      int `json:"lowMinutes"`
-	Expected int `json:"expectedMinutes"`
-	High     int `json:"highMinutes"`
-}
-
-func rangeOf(estimate rollout.Range) Range {
-	rounded := estimate.Rounded()
-	minutes := func(d time.Duration) int { return int(d / time.Minute) }
-	return Range{minutes(rounded.Low), minutes(rounded.Expected), minutes(rounded.High)}
-}
-
-// Duration is how long the path takes.
-type Duration struct {
-	// ControlPlane is the sum of all updates without the nodes of other pools, and Total
-	// has those as well, where each node is drained quickly.
-	ControlPlane Range `json:"controlPlane"`
-	Total        Range `json:"total"`
-	// Basis is where the numbers come from.
-	Basis []string `json:"basis"`
 }

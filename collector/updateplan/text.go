@@ -46,6 +46,8 @@ func (p Plan) headline() string {
 	from, to := name(p.From), name(p.To)
 	path := fmt.Sprintf("%s from %s to %s", count(len(p.Updates), "update"), from, to)
 	switch {
+	case p.NoPath != nil:
+		return fmt.Sprintf("NoPath: %s. %s", words.Line(p.NoPath.Message, maxText), words.Line(p.NoPath.Remedy, maxText))
 	case len(p.Updates) == 0:
 		return "Complete: the cluster has " + to + "."
 	case p.Decision == Clear:
@@ -212,6 +214,7 @@ func (p Plan) writeDuration(text *page.Page) {
 		text.Row("Pool", pool.String())
 	}
 	text.Line("")
+	writeList(text, "What prolongs the updates:", p.Duration.ProlongedBy)
 }
 
 // String is the size of the pool, and how often its nodes are rebooted.
@@ -221,22 +224,6 @@ func (p Pool) String() string {
 		state = ", paused at present"
 	}
 	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", name(p.Name), count(p.Nodes, "node"), p.Parallel, count(p.Reboots, "reboot"), state)
-}
-
-// String is the range in hours and minutes.
-func (r Range) String() string {
-	return fmt.Sprintf("%s (%s to %s)", hours(r.Expected), hours(r.Low), hours(r.High))
-}
-
-func hours(minutes int) string {
-	const hour = 60
-	switch {
-	case minutes < hour:
-		return fmt.Sprintf("%dm", minutes)
-	case minutes%hour == 0:
-		return fmt.Sprintf("%dh", minutes/hour)
-	}
-	return fmt.Sprintf("%dh%dm", minutes/hour, minutes%hour)
 }
 
 // write writes one update with its risks and findings.
@@ -280,13 +267,18 @@ func (r Risk) write(text *page.Page) {
 	text.Line("")
 }
 
-// explanation is why it is unknown whether a risk applies, or who accepted it.
+// explanation is by what the risk was accepted or evaluated, or why it is unknown whether
+// it applies.
 func (r Risk) explanation() string {
 	switch {
 	case r.Accepted != "":
 		return "Accepted: " + r.Accepted
 	case r.Applies == Unknown && r.Detail != "":
 		return fmt.Sprintf("Unknown (%s): %s", r.Reason, r.Detail)
+	case r.EvaluatedBy == CVO:
+		return "Evaluated by CVO (conditionalUpdates of ClusterVersion)."
+	case r.EvaluatedBy == Preflight:
+		return "Evaluated by this preflight."
 	}
 	return ""
 }

@@ -49,11 +49,11 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 		Assess: func(risk graph.Risk) updateplan.Assessment {
 			switch risk.Name {
 			case "ConsoleEnabledTargetDownAlert":
-				return updateplan.Assessment{Applies: updateplan.True}
+				return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
 			case "WhereaboutsControllerCreateContainerError":
-				return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
+				return updateplan.Assessment{Applies: updateplan.Unknown, EvaluatedBy: updateplan.Preflight, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
 			}
-			return updateplan.Assessment{Applies: updateplan.False}
+			return updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 		},
 		Rollout: updateplan.Rollout{
 			Model: rollout.Documented(3, ""), Basis: []string{"The numbers are those of the documentation."},
@@ -61,6 +61,8 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 				{Name: "infra", Nodes: 3, Parallel: 1, Kubelet: 29},
 				{Name: "worker", Nodes: 12, Parallel: 2, Kubelet: 28, Paused: true},
 			},
+			ProlongedBy: []string{"DaemonSet openshift-multus/multus replaces one pod at a time (maxUnavailable 1) on 250 nodes: about 80 minutes"},
+			Notices:     []string{"a limitation that follows from the topology"},
 		},
 	}
 }
@@ -161,8 +163,10 @@ func TestUnreachable(t *testing.T) {
 			}
 			failed, _ := err.(*updateplan.Unreachable) //nolint:errorlint // it is documented
 			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remedy, tc.remedy) {
-				t.Errorf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
+				t.Fatalf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
 			}
+			golden(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))
+			golden(t, "nopath-"+strings.ToLower(name)+".json", write(t, updateplan.WithoutPath(b, failed), "json"))
 		})
 	}
 }
@@ -265,6 +269,7 @@ func TestReadRefuses(t *testing.T) {
 		"Report":   {reason: "the document is of another kind", content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport"},
 		"Detached": {reason: "the updates do not begin at the source", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself"},
 		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
+		"NoPath":   {reason: "there is nothing to follow", content: head + `"decision":"NoPath"}`, want: "no path"},
 		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
 		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},
 	} {

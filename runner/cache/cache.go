@@ -1,6 +1,7 @@
-// Package cache answers: is the content of this digest stored on this machine?
+// Package cache answers: is the content of this digest, or a graph of this update service,
+// stored on this machine?
 //
-// It stores content by digest in a directory. Files are not trusted: content is
+// It stores content by digest in a directory, and graphs in another. Files are not trusted: content is
 // hashed when it is read, and deleted when the digest does not match. Several
 // processes may use a directory concurrently. The least recently used content is
 // evicted first.
@@ -41,8 +42,11 @@ type Directory struct {
 // Open opens the directory, and creates it with access for this user only if it
 // does not exist. It holds at most limit bytes. An error means that the directory
 // is not writable.
-func Open(path string, limit int64) (*Directory, error) {
-	d := &Directory{path: filepath.Join(path, "sha256"), limit: limit}
+func Open(path string, limit int64) (*Directory, error) { return open(path, "sha256", limit) }
+
+// open opens a directory of the cache.
+func open(path, name string, limit int64) (*Directory, error) {
+	d := &Directory{path: filepath.Join(path, name), limit: limit}
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot use the cache: %w", err)
 	}

@@ -53,25 +53,25 @@ func Check(address string) error {
 	return nil
 }
 
-// Graph requests the graph of a channel. The error names the service, and has its own
-// words where it failed.
-func Graph(ctx context.Context, transport http.RoundTripper, query Query) (*graph.Graph, error) {
+// Graph requests the graph of a channel, and returns the content as well. The error names
+// the service, and has its own words where it failed.
+func Graph(ctx context.Context, transport http.RoundTripper, query Query) (*graph.Graph, []byte, error) {
 	if err := Check(query.URL); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	address, err := url.Parse(query.URL)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	content, err := get(ctx, transport, query.address(*address))
 	if err != nil {
-		return nil, fmt.Errorf("could not read the graph of channel %q from the update service %s: %w", query.Channel, address.Redacted(), err)
+		return nil, nil, fmt.Errorf("could not read the graph of channel %q from the update service %s: %w", query.Channel, address.Redacted(), err)
 	}
 	parsed, err := graph.Parse(query.Channel, content)
 	if err != nil {
-		return nil, fmt.Errorf("the update service %s: %w", address.Redacted(), err)
+		return nil, nil, fmt.Errorf("the update service %s: %w", address.Redacted(), err)
 	}
-	return parsed, nil
+	return parsed, content, nil
 }
 
 // address adds the parameters, beside those that the URL has.

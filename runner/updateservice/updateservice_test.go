@@ -41,14 +41,14 @@ func TestGraph(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			asked := updateservice.Query{URL: server.URL + "/graph?keep=1", Channel: "eus-4.18", Architecture: "amd64", Version: "4.16.27", ID: tc.id}
-			got, err := updateservice.Graph(t.Context(), http.DefaultTransport, asked)
+			got, content, err := updateservice.Graph(t.Context(), http.DefaultTransport, asked)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 				}
 				return
 			}
-			if err != nil || len(got.Releases) != 1 || accept != "application/json" {
+			if err != nil || len(got.Releases) != 1 || string(content) != tc.body || accept != "application/json" {
 				t.Fatalf("%s: got %v, %v, Accept: %s", tc.reason, got, err, accept)
 			}
 			if diff := cmp.Diff(tc.query, query); diff != "" {
@@ -73,7 +73,7 @@ func TestCheck(t *testing.T) {
 // An error names the service, and not its password.
 func TestNoPassword(t *testing.T) {
 	t.Parallel()
-	_, err := updateservice.Graph(t.Context(), http.DefaultTransport, updateservice.Query{URL: "http://user:secret@127.0.0.1:1/graph", Channel: "c", ID: "c1"})
+	_, _, err := updateservice.Graph(t.Context(), http.DefaultTransport, updateservice.Query{URL: "http://user:secret@127.0.0.1:1/graph", Channel: "c", ID: "c1"})
 	if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "id=") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)
 	}

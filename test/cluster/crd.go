@@ -35,7 +35,7 @@ func crdResources() map[string][]string {
 		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers"},
 		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
 		"machine/v1beta1":         {"machinesets"},
-		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfigpools", "machineconfigs"},
+		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs"},
 	}
 }
 

@@ -2,13 +2,19 @@ package narrative_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/updateplan"
 )
@@ -75,6 +81,111 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	s.follow(service)
+	s.assessedByCVO(service)
+	s.durations(service)
+	s.offline(service, queries)
+}
+
+// offline plans with the graph that was stored before, without a request.
+func (s *scene) offline(service string, queries func() []url.Values) {
+	s.t.Helper()
+	plan := []string{"plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "--cache-dir", s.t.TempDir(), "-o", "json"}
+	s.planned(ready, plan...)
+	queries()
+	made := s.planned(ready, append(plan, "--offline")...)
+	if asked := queries(); len(asked) > 0 {
+		s.t.Errorf("without access, the update service is not asked: %v", asked)
+	}
+	if !slices.ContainsFunc(made.Notices, func(notice string) bool {
+		return strings.HasPrefix(notice, "offline: the graph of channel eus-4.18 is ")
+	}) {
+		s.t.Errorf("the plan has the age of the graph: %q", made.Notices)
+	}
+}
+
+// completedNode is the MachineConfigNode of a node whose last reboot was completed at that
+// minute.
+func completedNode(name string, minute int) string {
+	return strings.NewReplacer("NAME", name, "MINUTE", fmt.Sprintf("%02d", minute)).Replace(`
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigNode
+metadata: {name: NAME}
+spec: {node: {name: NAME}, pool: {name: worker}, configVersion: {desired: rendered-worker-0123456789abcdef0123456789abcdef}}
+status:
+  configVersion: {current: rendered-worker-0123456789abcdef0123456789abcdef, desired: rendered-worker-0123456789abcdef0123456789abcdef}
+  observedGeneration: 1
+  conditions:
+  - {type: Updated, status: "True", reason: Updated, message: "", lastTransitionTime: "2026-01-01T00:MINUTE:00Z"}
+  - {type: RebootedNode, status: "False", reason: RebootedNode, message: "", lastTransitionTime: "2026-01-01T00:MINUTE:00Z"}
+`)
+}
+
+// durations calibrates the plan by the nodes of the cluster, and names those that are not
+// part of it.
+func (s *scene) durations(service string) {
+	s.t.Helper()
+	s.hold(
+		completedNode("worker-0", 0), completedNode("worker-1", 9), completedNode("worker-2", 20),
+		strings.Replace(node("windows-0", "worker", "v1.29.9"), "kubernetes.io/os: linux", "kubernetes.io/os: windows", 1),
+		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
+	)
+	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing), "\n")
+	for reason, want := range map[string]string{
+		"the time of a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
+		"Windows nodes have no pool":                      "Windows nodes (1): the Windows Machine Config Operator updates them",
+		"RHEL nodes are updated by their administrator":   "RHEL nodes (1): their administrator updates them",
+	} {
+		if !strings.Contains(got, want) {
+			s.t.Errorf("%s: the plan lacks %q:\n%s", reason, want, got)
+		}
+	}
+	s.change(node("worker-0", "master", "v1.29.9"))
+	s.change(node("rhel-0", "master", "v1.29.9"))
+	compact := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	if !slices.ContainsFunc(compact.Notices, func(notice string) bool { return strings.HasPrefix(notice, "compact cluster: ") }) {
+		s.t.Errorf("a cluster without workers is compact: %q", compact.Notices)
+	}
+}
+
+// planned is the plan of a command with this exit code.
+func (s *scene) planned(code int, arguments ...string) updateplan.Plan {
+	s.t.Helper()
+	var made updateplan.Plan
+	if err := json.Unmarshal([]byte(s.call(code, arguments...).stdout), &made); err != nil {
+		s.t.Fatal(err)
+	}
+	return made
+}
+
+// assessedByCVO has CVO evaluate the risks of the update: one that CVO alone can evaluate
+// is evaluated by it.
+func (s *scene) assessedByCVO(service string) {
+	s.t.Helper()
+	query := func(name, promql string) configv1.ConditionalUpdateRisk {
+		return configv1.ConditionalUpdateRisk{
+			Name: name, URL: "https://example.com/risk", Message: "Something fails.",
+			MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: promql}}},
+		}
+	}
+	assessed := conditional("4.18.17", "r@sha256:3333333333333333333333333333333333333333333333333333333333333333")
+	assessed.Risks = []configv1.ConditionalUpdateRisk{
+		query("Applying", "vector(1)"), query("NotApplying", "vector(2)"), query("WithoutData", "absent_metric"),
+	}
+	assessed.Conditions = []metav1.Condition{{
+		Type: "Recommended", Status: metav1.ConditionFalse, Reason: "Applying", Message: "Something fails.", LastTransitionTime: metav1.Now(),
+	}}
+	s.state.Conditional = []configv1.ConditionalUpdate{assessed}
+	s.apply()
+	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
+	evaluated := map[string]string{}
+	for _, each := range made.Updates[0].Risks {
+		evaluated[each.Name] = fmt.Sprintf("%s by %s", each.Applies, each.EvaluatedBy)
+	}
+	want := map[string]string{"Applying": "True by CVO", "NotApplying": "False by Preflight", "WithoutData": "False by CVO"}
+	if diff := cmp.Diff(want, evaluated); diff != "" {
+		s.t.Errorf("CVO's assessment counts for risks with the same rules: -want +got:\n%s", diff)
+	}
 }
 
 // follow stores a plan, updates the cluster, and compares.
@@ -87,11 +198,7 @@ func (s *scene) follow(service string) {
 	}
 	s.state.Version = "4.17.33"
 	s.apply()
-	got := s.call(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
-	var followed updateplan.Plan
-	if err := json.Unmarshal([]byte(got.stdout), &followed); err != nil {
-		s.t.Fatal(err)
-	}
+	followed := s.planned(undecided, "plan", "--follow", file, "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
 	if followed.Comparison == nil || !followed.Comparison.Holds || strings.Join(followed.Comparison.Rest, " ") != "4.17.33 4.18.17" {
 		s.t.Errorf("the rest of the stored plan holds: %+v", followed.Comparison)
 	}

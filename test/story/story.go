@@ -3,7 +3,7 @@
 // The update of a cluster from 5.1.3 to 5.2.0 is Blocked: the certificate of the
 // ingress is too weak for that release, and an acknowledgement is missing. A
 // machine config is outdated, the cloud credentials are in order. After the
-// remedies the update is Ready.
+// remedies the update is Ready, and the plan to a later release is Clear.
 package story
 
 import (
@@ -62,6 +62,9 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	}
 	state, err := state(pullSpec, signer, directory)
 	if err != nil {
+		return "", err
+	}
+	if err := writeGraph(directory, state.Image, pullSpec); err != nil {
 		return "", err
 	}
 	step("creating the objects of the story in the cluster")

@@ -154,6 +154,9 @@ func hintFor(err error) string {
 		}
 		return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + unauthentic.ID
 	}
+	if missing, ok := errors.AsType[*runner.NotStoredError](err); ok {
+		return "With access to the update service, store the graph: " + storing(missing)
+	}
 	if unreachable, ok := errors.AsType[*updateplan.Unreachable](err); ok {
 		return unreachable.Remedy
 	}

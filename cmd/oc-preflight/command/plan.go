@@ -16,7 +16,9 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -29,6 +31,8 @@ type planFlags struct {
 	latest                      bool
 	from, follow                string
 	prometheus                  string
+	offline                     bool
+	stored                      pullFlags
 	output, imageSet, directory string
 }
 
@@ -48,10 +52,16 @@ services, and --channel the channels, whose union is searched. A file is named a
 channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
 and gates of later updates are provisional, since the cluster will have changed.
 
+A graph of an update service is stored in the user's cache directory; --offline uses the
+stored graph instead of a request, and the plan has its age.
+
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
 
 Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
+
+A target without a path is an error; with -o json or yaml, the plan with the decision
+NoPath and its reason is written as well.
 
 Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
 such as a target without a path, 3 every path has open risks and one applies, or the plan
@@ -67,25 +77,36 @@ apply, 130 interrupted.`,
   # Without a cluster: what to mirror with oc-mirror
   oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
 
+  # Again, without access to the update service
+  oc preflight plan --from 4.16.27 --to 4.18.17 --channel eus-4.18 --offline
+
   # The graph of an EUS channel, on a machine with access to the update service
   curl -H 'Accept: application/json' -o eus-4.18.json \
       'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.target.Version, "to", "", "Version of the target.")
-	c.Flags().StringVar(&flags.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
-	c.Flags().BoolVar(&flags.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
-	c.Flags().StringVar(&flags.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
-	c.Flags().StringVar(&flags.from, "from", "", "Version to start from. No cluster is used.")
-	flags.graphFlags.add(c)
-	flags.acceptedFlags.add(c)
-	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
-	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
-	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	flags.output = "text"
-	outputFlag(c, &flags.output, updateplan.Plan{})
+	flags.register(c)
 	return c
+}
+
+// register adds the flags to the command.
+func (f *planFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
+	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().BoolVar(&f.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
+	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
+	f.graphFlags.add(c)
+	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The plan has its age.")
+	c.Flags().StringVar(&f.stored.cacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.stored.noCache, "no-cache", false, "Store no graph.")
+	f.acceptedFlags.add(c)
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
+	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	f.output = "text"
+	outputFlag(c, &f.output, updateplan.Plan{})
 }
 
 func (f planFlags) validate() error {
@@ -97,6 +118,12 @@ func (f planFlags) validate() error {
 	}
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
+	}
+	if f.offline && f.stored.noCache {
+		return errors.New("--offline and --no-cache exclude each other")
+	}
+	if err := f.stored.validate(); err != nil {
+		return err
 	}
 	if f.directory != "" && f.output != "imageset" {
 		return errors.New("--dir needs -o imageset")
@@ -136,9 +163,12 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err != nil {
 		return usageError(err)
 	}
+	if request.Graphs, err = flags.stored.graphs(client); err != nil {
+		return err
+	}
 	made, err := flags.make(c.Context(), client, request)
 	if err != nil {
-		return err
+		return errors.Join(err, flags.writeNoPath(client.streams.Out, made))
 	}
 	p := phrase{program: c.Root().CommandPath()}
 	for i := range made.Updates {
@@ -157,7 +187,7 @@ func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanReq
 	if err != nil {
 		return runner.PlanRequest{}, err
 	}
-	request.From, request.Target, request.ImageSet = f.from, f.target, imageset.Format(f.imageSet)
+	request.From, request.Target, request.ImageSet, request.Offline = f.from, f.target, imageset.Format(f.imageSet), f.offline
 	if f.follow != "" {
 		stored, err := readPlan(ctx, f.follow)
 		if err != nil {
@@ -223,6 +253,24 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 		}
 	}
 	return nil
+}
+
+// storing is the command that stores a graph.
+func storing(missing *runner.NotStoredError) string {
+	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
+	if missing.Key.URL != updateservice.Default {
+		command += " --graph URL"
+	}
+	return command
+}
+
+// writeNoPath writes the document of a plan without a path. In formats that are not for
+// documents, the error is all.
+func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
+	if made.Decision != updateplan.NoPath || f.output != "json" && f.output != "yaml" {
+		return nil
+	}
+	return report.Write(out, f.output, made)
 }
 
 // exitOfPlan is the error with the exit code of a plan.

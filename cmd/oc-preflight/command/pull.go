@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -35,26 +36,40 @@ func (f *pullFlags) validate() error {
 // cache opens the cache; nil is none. For a directory that the user did not name, a
 // failure is only a warning.
 func (f *pullFlags) cache(client *client) (payload.Cache, error) {
+	return openCache(f, client, "releases are not cached", func(path string) (payload.Cache, error) {
+		return cache.Open(path, cache.DefaultLimit)
+	})
+}
+
+// graphs opens the store of graphs, as cache does.
+func (f *pullFlags) graphs(client *client) (runner.GraphStore, error) {
+	return openCache(f, client, "graphs are not stored", func(path string) (runner.GraphStore, error) {
+		return cache.OpenGraphs(path)
+	})
+}
+
+// openCache opens a store in the directory of the cache; the zero value is none.
+func openCache[T any](f *pullFlags, client *client, warning string, open func(path string) (T, error)) (none T, err error) {
 	if f.noCache {
-		return nil, nil //nolint:nilnil // the user requested no cache
+		return none, nil
 	}
 	path := f.cacheDirectory
 	if path == "" {
 		directory, err := os.UserCacheDir()
 		if err != nil {
-			return nil, nil //nolint:nilnil,nilerr // without a home directory there is no default cache
+			return none, nil //nolint:nilerr // without a home directory there is no default cache
 		}
 		path = filepath.Join(directory, "oc-preflight")
 	}
-	opened, err := cache.Open(path, cache.DefaultLimit)
+	opened, err := open(path)
 	switch {
 	case err == nil:
 		return opened, nil
 	case f.cacheDirectory != "":
-		return nil, usageError(fmt.Errorf("--cache-dir: %w", err))
+		return none, usageError(fmt.Errorf("--cache-dir: %w", err))
 	}
-	fmt.Fprintf(client.streams.ErrOut, "warning: releases are not cached: %v\n", err)
-	return nil, nil //nolint:nilnil // as above
+	fmt.Fprintf(client.streams.ErrOut, "warning: %s: %v\n", warning, err)
+	return none, nil
 }
 
 // local are the credentials of podman and docker on this machine, in the files of

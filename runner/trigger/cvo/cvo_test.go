@@ -140,10 +140,10 @@ func TestGate(t *testing.T) {
 		"SameSecondAgain": {why: "the order of the records has no meaning", read: with(record(map[string]any{
 			"decision": "Blocked", "completionTime": past, "blocking": []string{"A"},
 		}), record(map[string]any{"completionTime": past})), reason: "PreflightBlocked"},
-		"NewestReady":   {why: "an older verdict does not count", read: with(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
-		"Interrupted":   {why: "a run that did not complete has no verdict", read: with(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
-		"OtherDigest":   {why: "digests with the same first digits are other releases", read: with(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
-		"OtherVersion":  {why: "the image is not the release that CVO has loaded", read: with(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
+		"NewestReady":  {why: "an older verdict does not count", read: with(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
+		"Interrupted":  {why: "a run that did not complete has no verdict", read: with(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
+		"OtherDigest":  {why: "digests with the same first digits are other releases", read: with(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
+		"OtherVersion": {why: "the image is not the release that CVO has loaded", read: with(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
 		"Provisional": {why: "a later update of a path is judged from another release", read: with(record(nil), record(map[string]any{
 			"decision": "Blocked", "completionTime": time.Now().UTC().Format(time.RFC3339), "blocking": []string{"A"}, "provisional": true,
 		}))},

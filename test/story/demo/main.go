@@ -1,5 +1,5 @@
 // Demo shows a preflight on a real cluster that is Blocked, the remedies that its
-// report names, and the preflight that is Ready after them.
+// report names, the preflight that is Ready after them, and the plan to a later release.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/openshift/update-preflight/test/story"
 	"github.com/openshift/update-preflight/test/story/terminal"
 )
 
@@ -73,7 +74,12 @@ func show(ctx context.Context, t *terminal.Terminal, monitoring string) error {
 	if err := t.Run(ctx, terminal.Ready, ask...); err != nil {
 		return err
 	}
+	t.Title("Which updates lead to " + story.Later + ", and how long do they take?")
+	plan := []string{"oc-preflight", "plan", "--to", story.Later, "--graph", story.GraphFile(t.Directory), "--prometheus", monitoring}
+	if err := t.Run(ctx, terminal.Ready, plan...); err != nil {
+		return err
+	}
 	fmt.Println()
-	t.Step("done: Blocked with causes and remedies, then Ready")
+	t.Step("done: Blocked with causes and remedies, then Ready, then the plan of later updates")
 	return nil
 }

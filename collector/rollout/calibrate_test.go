@@ -1,0 +1,94 @@
+package rollout_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/rollout"
+)
+
+// completed is a node whose last update with a reboot was completed at that minute.
+func completed(pool, config string, minute int) machineconfigurationv1.MachineConfigNode {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(minute) * time.Minute)
+	condition := func(kind machineconfigurationv1.StateProgress, status metav1.ConditionStatus, at time.Time) metav1.Condition {
+		return metav1.Condition{Type: string(kind), Status: status, Reason: string(kind), LastTransitionTime: metav1.NewTime(at)}
+	}
+	return machineconfigurationv1.MachineConfigNode{
+		Spec: machineconfigurationv1.MachineConfigNodeSpec{Pool: machineconfigurationv1.MCOObjectReference{Name: pool}},
+		Status: machineconfigurationv1.MachineConfigNodeStatus{
+			ConfigVersion: &machineconfigurationv1.MachineConfigNodeStatusMachineConfigVersion{Current: config},
+			Conditions: []metav1.Condition{
+				condition(machineconfigurationv1.MachineConfigNodeUpdated, metav1.ConditionTrue, at),
+				condition(machineconfigurationv1.MachineConfigNodeUpdateRebooted, metav1.ConditionFalse, at.Add(-2*time.Second)),
+			},
+		},
+	}
+}
+
+// changed is the node after a change of its conditions: Updated, then RebootedNode.
+func changed(node machineconfigurationv1.MachineConfigNode, change func(updated, rebooted *metav1.Condition)) machineconfigurationv1.MachineConfigNode {
+	change(&node.Status.Conditions[0], &node.Status.Conditions[1])
+	return node
+}
+
+func TestNodeTimes(t *testing.T) {
+	t.Parallel()
+	type nodes = []machineconfigurationv1.MachineConfigNode
+	for name, tc := range map[string]struct {
+		reason   string
+		nodes    nodes
+		parallel int
+		// want are minutes.
+		want []int
+	}{
+		"None":        {reason: "a cluster without MachineConfigNodes"},
+		"OneByOne":    {reason: "a node starts when the one before is completed", nodes: nodes{completed("worker", "b", 22), completed("worker", "b", 0), completed("worker", "b", 10)}, want: []int{10, 12}},
+		"TwoByTwo":    {reason: "two nodes at a time have two places", parallel: 2, nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 10), completed("worker", "b", 12)}, want: []int{10, 11}},
+		"Pools":       {reason: "each pool has its own roll-out", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 9), completed("master", "m", 3), completed("master", "m", 10)}, want: []int{7, 9}},
+		"LastOnly":    {reason: "an earlier roll-out is another one", nodes: nodes{completed("worker", "a", 0), completed("worker", "a", 5), completed("worker", "b", 100), completed("worker", "b", 108)}, want: []int{8}},
+		"Implausible": {reason: "nodes that were completed at the same time, or days later", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 3000)}},
+		"New": {
+			reason: "a new node was not updated",
+			nodes:  nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(_, rebooted *metav1.Condition) { rebooted.Reason = "NotYetOccurred" })},
+		},
+		"NoReboot": {
+			reason: "the last update of the node needed no reboot",
+			nodes: nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(_, rebooted *metav1.Condition) {
+				rebooted.LastTransitionTime = metav1.NewTime(rebooted.LastTransitionTime.Add(-time.Hour))
+			})},
+		},
+		"Updating": {
+			reason: "the node is being updated",
+			nodes:  nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(updated, _ *metav1.Condition) { updated.Status = metav1.ConditionFalse })},
+		},
+		"NoConditions": {reason: "MCO has not written the status yet", nodes: nodes{completed("worker", "b", 0), {}, {Status: machineconfigurationv1.MachineConfigNodeStatus{}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want []time.Duration
+			for _, minutes := range tc.want {
+				want = append(want, time.Duration(minutes)*time.Minute)
+			}
+			if diff := cmp.Diff(want, rollout.NodeTimes(tc.nodes, func(string) int { return tc.parallel })); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestCalibrated(t *testing.T) {
+	t.Parallel()
+	documented := rollout.Documented(3, "")
+	if model, ok := documented.Calibrated([]time.Duration{time.Minute}); ok || !cmp.Equal(documented, model) {
+		t.Errorf("one node is too few, got %v", model.Node)
+	}
+	model, ok := documented.Calibrated([]time.Duration{8 * time.Minute, 9 * time.Minute, 12 * time.Minute, 99 * time.Minute})
+	want := rollout.Range{Low: 8 * time.Minute, Expected: 9 * time.Minute, High: 12 * time.Minute}
+	if !ok || model.Node != want {
+		t.Errorf("a node takes %v, want the median of those that were not interrupted: %v", model.Node, want)
+	}
+}
