@@ -44,6 +44,11 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, report.Report{})
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
@@ -53,13 +58,13 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, flags.output)
+		return status(c, client, []string{found.ID}, out)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {
 		return err
 	}
-	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return conduct(c, client, flags, out, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Attach(ctx, store.Cluster, found.ID, options)
 	})
 }

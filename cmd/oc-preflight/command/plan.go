@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/imageset"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -25,11 +24,12 @@ type planFlags struct {
 	acceptedFlags
 	graphFlags
 
-	target                      updateplan.Target
-	latest                      bool
-	from, follow                string
-	prometheus                  string
-	output, imageSet, directory string
+	target              updateplan.Target
+	latest              bool
+	from, follow        string
+	prometheus          string
+	imageSet, directory string
+	output              outputFlags
 }
 
 func newPlan(client *client) *cobra.Command {
@@ -83,13 +83,12 @@ apply, 130 interrupted.`,
 	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&flags.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&flags.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	flags.output = "text"
-	outputFlag(c, &flags.output, updateplan.Plan{})
+	flags.output.add(c, updateplan.Plan{})
 	return c
 }
 
 func (f planFlags) validate() error {
-	if err := report.CheckFormat(f.output, updateplan.Plan{}); err != nil {
+	if err := f.output.check(updateplan.Plan{}); err != nil {
 		return err
 	}
 	if f.targets() > 1 {
@@ -98,7 +97,7 @@ func (f planFlags) validate() error {
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
 	}
-	if f.directory != "" && f.output != "imageset" {
+	if f.directory != "" && f.output.format != "imageset" {
 		return errors.New("--dir needs -o imageset")
 	}
 	return f.validateNames()
@@ -132,6 +131,11 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err := flags.validate(); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, updateplan.Plan{})
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	request, err := flags.request(c.Context(), client.streams.In)
 	if err != nil {
 		return usageError(err)
@@ -145,7 +149,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 		p.target = "--to " + made.Updates[i].To
 		made.Updates[i].Findings = p.findings(made.Updates[i].Findings)
 	}
-	if err := flags.write(client.streams.Out, made); err != nil {
+	if err := flags.write(out, made); err != nil {
 		return err
 	}
 	return exitOfPlan(made)
@@ -205,10 +209,10 @@ func (f planFlags) make(ctx context.Context, client *client, request runner.Plan
 	return runner.Plan(ctx, reached, request, options)
 }
 
-// write writes the plan to standard output, or its files to the directory.
-func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
+// write writes the plan, or its files to the directory instead of standard output.
+func (f planFlags) write(out *output, made updateplan.Plan) error {
 	if f.directory == "" {
-		return report.Write(out, f.output, made)
+		return out.write(made)
 	}
 	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
 		return fmt.Errorf("--dir: %w", err)
@@ -218,11 +222,11 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // not secret
 			return fmt.Errorf("--dir: %w", err)
 		}
-		if _, err := fmt.Fprintln(out, name); err != nil {
+		if _, err := fmt.Fprintln(out.stdout, name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return out.writeFiles(made)
 }
 
 // exitOfPlan is the error with the exit code of a plan.

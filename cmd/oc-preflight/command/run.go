@@ -31,7 +31,7 @@ type runFlags struct {
 	rerun        bool
 	images       string
 	onInterrupt  string
-	output       string
+	output       outputFlags
 }
 
 func newRun(client *client) *cobra.Command {
@@ -67,6 +67,9 @@ the objects that the run created; the exit code is 1 if they could not be delete
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
+  # For people on the terminal, and for a CI system and a change ticket in files
+  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report markdown=report.md
+
   # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
 
@@ -99,8 +102,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	f.output = "text"
-	outputFlag(c, &f.output, report.Report{})
+	f.output.add(c, report.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -119,6 +121,11 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.targetFlags)); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, flags.document())
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -128,31 +135,32 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 		return err
 	}
 	if flags.route.requested() {
-		return runPath(c, client, flags, reached, options)
+		return runPath(c, client, flags, out, reached, options)
 	}
-	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return conduct(c, client, flags, out, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Run(ctx, reached, flags.target, options)
 	})
 }
 
 func (f *runFlags) checkConduct() error {
-	var document any = report.Report{}
+	return errors.Join(f.output.check(f.document()), checkInterrupt(f.onInterrupt))
+}
+
+// document is an empty one of the kind that the run makes.
+func (f *runFlags) document() any {
 	if f.route.requested() {
-		document = report.Path{}
+		return report.Path{}
 	}
-	if err := report.CheckFormat(f.output, document); err != nil {
-		return err
-	}
-	return checkInterrupt(f.onInterrupt)
+	return report.Report{}
 }
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
-func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+func conduct(c *cobra.Command, client *client, flags runFlags, out *output, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
 	display := client.display()
 	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return report.Write(client.streams.Out, flags.output, withCommands(decided, c.Root().CommandPath()))
+		return out.write(withCommands(decided, c.Root().CommandPath()))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)
