@@ -49,6 +49,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	defer out.close()
+	flags.out = out
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err != nil {
 		return err
 	}
-	return conduct(c, client, flags, out, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Attach(ctx, store.Cluster, found.ID, options)
 	})
 }

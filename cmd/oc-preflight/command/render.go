@@ -41,8 +41,11 @@ that enhancement; do not build on it yet.
   # For a CI system: a test case for each finding, and one for the verdict
   oc preflight render report.json -o junit > junit_preflight.xml
 
+  # One page for approvers, archives and printing
+  oc preflight render report.json -o html > report.html
+
   # Several formats at once
-  oc preflight render report.json --report markdown=report.md --report junit=junit_preflight.xml
+  oc preflight render report.json --report html=report.html --report junit=junit_preflight.xml
 
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,

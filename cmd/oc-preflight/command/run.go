@@ -32,6 +32,8 @@ type runFlags struct {
 	images       string
 	onInterrupt  string
 	output       outputFlags
+	// out is where the report is written, once the flags were checked.
+	out *output
 }
 
 func newRun(client *client) *cobra.Command {
@@ -67,8 +69,8 @@ the objects that the run created; the exit code is 1 if they could not be delete
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
-  # For people on the terminal, and for a CI system and a change ticket in files
-  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report markdown=report.md
+  # For people on the terminal, and for a CI system and an approver in files
+  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
 
   # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
@@ -126,6 +128,7 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 		return err
 	}
 	defer out.close()
+	flags.out = out
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -135,9 +138,9 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 		return err
 	}
 	if flags.route.requested() {
-		return runPath(c, client, flags, out, reached, options)
+		return runPath(c, client, flags, reached, options)
 	}
-	return conduct(c, client, flags, out, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
+	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Run(ctx, reached, flags.target, options)
 	})
 }
@@ -155,12 +158,12 @@ func (f *runFlags) document() any {
 }
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
-func conduct(c *cobra.Command, client *client, flags runFlags, out *output, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
 	display := client.display()
 	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return out.write(withCommands(decided, c.Root().CommandPath()))
+		return flags.out.write(withCommands(decided, c.Root().CommandPath()))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

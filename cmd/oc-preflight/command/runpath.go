@@ -84,7 +84,7 @@ func (f pathFlags) request(ctx context.Context, stdin io.Reader, target targetFl
 
 // runPath runs the preflights of a path, shows them while they run, and writes the
 // document of the path at the end.
-func runPath(c *cobra.Command, client *client, flags runFlags, out *output, reached *cluster.Cluster, options runner.Options) error {
+func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.Cluster, options runner.Options) error {
 	request, err := flags.route.request(c.Context(), client.streams.In, flags.targetFlags)
 	if err != nil {
 		return usageError(err)
@@ -99,7 +99,7 @@ func runPath(c *cobra.Command, client *client, flags runFlags, out *output, reac
 	if made.Kind == "" {
 		return flags.late(err)
 	}
-	written := out.write(withPathCommands(made, c.Root().CommandPath(), flags.route.flag(flags.targetFlags)))
+	written := flags.out.write(withPathCommands(made, c.Root().CommandPath(), flags.route.flag(flags.targetFlags)))
 	prompt.reportRemovals(made.Updates)
 	if err := errors.Join(flags.late(err), written); err != nil {
 		return err
