@@ -138,7 +138,9 @@ func (h *htmlPage) report(r Report) []html.Block {
 				steps = append(steps, html.Step{Name: f.Name, Text: cmp.Or(f.Remediation, f.Message), To: one.Anchor})
 			}
 		}
-		groups = append(groups, section)
+		if len(section.Blocks) > 0 {
+			groups = append(groups, section)
+		}
 	}
 	blocks := append(todo(r, steps), r.about())
 	blocks = append(blocks, groups...)
