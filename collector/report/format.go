@@ -28,6 +28,7 @@ func formats() []format {
 		{name: "json", encodes: always, encode: encodeJSON},
 		{name: "yaml", encodes: always, encode: encodeYAML},
 		written("markdown", markdownDocument.WriteMarkdown),
+		written("html", htmlDocument.WriteHTML),
 		written("junit", junitDocument.WriteJUnit),
 		written(preflightV1, preflightV1Document.WritePreflightV1),
 		written("images", imagesDocument.WriteImages),
@@ -43,6 +44,11 @@ type textDocument interface {
 // markdownDocument has a text for tickets and pull requests.
 type markdownDocument interface {
 	WriteMarkdown(w io.Writer) error
+}
+
+// htmlDocument has a page for approvers and archives.
+type htmlDocument interface {
+	WriteHTML(w io.Writer) error
 }
 
 // junitDocument has test cases for CI systems.
@@ -85,7 +91,7 @@ func always(any) bool { return true }
 // Formats are the names of the formats that a document has. Every document is
 // JSON and YAML; it is text when it has a method WriteText(io.Writer) error, and
 // JUnit when it has WriteJUnit(io.Writer) error, Markdown when it has
-// WriteMarkdown(io.Writer) error. One with WritePreflightV1(io.Writer)
+// WriteMarkdown(io.Writer) error, HTML when it has WriteHTML(io.Writer) error. One with WritePreflightV1(io.Writer)
 // error has preflight-v1-json, which is provisional. One with WriteImages(io.Writer)
 // error or WriteImageSet(io.Writer) error has images or imageset.
 func Formats(document any) []string {

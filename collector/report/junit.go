@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
@@ -71,18 +70,11 @@ func caseOf(f finding.Finding) junit.Case {
 
 // seconds is how long a Job ran; 0 if unknown.
 func seconds(job *finding.Job) float64 {
-	if job == nil {
+	start, end, ok := times(job)
+	if !ok {
 		return 0
 	}
-	start, err := time.Parse(time.RFC3339, job.StartTime)
-	if err != nil {
-		return 0
-	}
-	end, err := time.Parse(time.RFC3339, job.CompletionTime)
-	if err != nil {
-		return 0
-	}
-	return max(0, end.Sub(start).Seconds())
+	return end.Sub(start).Seconds()
 }
 
 func (r Report) verdictCase() junit.Case {

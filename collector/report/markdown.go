@@ -10,7 +10,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // maxMarkdown bounds the document, in bytes: a comment on GitHub has at most 65 536
@@ -32,16 +31,8 @@ func (r Report) WriteMarkdown(w io.Writer) error {
 func (r Report) mark(m *markdown) {
 	r.markHead(m)
 	r.markAskedAgain(m)
-	for _, section := range []struct {
-		title  string
-		wanted func(finding.Finding) bool
-	}{
-		{"Blocks the update", func(f finding.Finding) bool { return f.Open() && f.Outcome == preflight.Fail }},
-		{"Inconclusive", func(f finding.Finding) bool { return f.Open() && f.Outcome != preflight.Fail }},
-		{"Accepted, acknowledged or forced", func(f finding.Finding) bool { return f.Bypass != nil }},
-		{"Warnings", func(f finding.Finding) bool { return f.Bypass == nil && !f.Open() && !quiet(f) }},
-	} {
-		m.section(section.title, slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return !section.wanted(f) }))
+	for _, group := range groupsOf(r.Findings) {
+		m.section(group.title, group.findings)
 	}
 	r.markQuiet(m)
 	if m.omitted > 0 {
@@ -91,16 +82,7 @@ func (r Report) markHead(m *markdown) {
 
 // markQuiet writes the names of what passed or does not apply, folded.
 func (r Report) markQuiet(m *markdown) {
-	var passed, skipped []string
-	for _, f := range r.Findings {
-		switch {
-		case !quiet(f):
-		case f.Outcome == preflight.Pass:
-			passed = append(passed, f.Name)
-		default:
-			skipped = append(skipped, f.Name)
-		}
-	}
+	passed, skipped := quietNames(r.Findings)
 	if len(passed)+len(skipped) == 0 {
 		return
 	}
@@ -173,10 +155,7 @@ func (m *markdown) finding(f finding.Finding) {
 	if f.URL != "" {
 		m.paragraph("See " + code(f.URL))
 	}
-	var objects []string
-	for _, object := range f.Objects {
-		objects = append(objects, strings.TrimSpace(object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")))
-	}
+	objects := objectNames(f.Objects)
 	if len(objects) > 0 {
 		m.paragraph("About " + codes(objects, 10))
 	}

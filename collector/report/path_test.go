@@ -58,7 +58,7 @@ func TestPath(t *testing.T) {
 			if tc.made.Decision != tc.want {
 				t.Errorf("%s: decision %s, want %s", tc.reason, tc.made.Decision, tc.want)
 			}
-			for _, format := range []string{"text", "json", "markdown", "junit"} {
+			for _, format := range []string{"text", "json", "markdown", "html", "junit"} {
 				golden(t, name+"."+format, encoded(t, format, tc.made))
 			}
 		})

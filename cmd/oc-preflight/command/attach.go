@@ -44,6 +44,12 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err := flags.checkConduct(); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, report.Report{})
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	flags.out = out
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
@@ -53,7 +59,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, flags.output)
+		return status(c, client, []string{found.ID}, out)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {

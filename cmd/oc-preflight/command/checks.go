@@ -30,15 +30,16 @@ signature. Nothing is created in the cluster.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
-	flags.output = "text"
-	outputFlag(c, &flags.output, listing{})
+	flags.output.add(c, listing{})
 	return c
 }
 
 func checks(c *cobra.Command, client *client, flags runFlags) error {
-	if err := report.CheckFormat(flags.output, listing{}); err != nil {
-		return usageError(err)
+	out, err := flags.output.open(client.streams.Out, listing{})
+	if err != nil {
+		return err
 	}
+	defer out.close()
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag()})); err != nil {
+	if err := out.write(newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag()})); err != nil {
 		return err
 	}
 	return exitOf(report.Report{Verdict: found.Verdict})

@@ -94,6 +94,7 @@ combines the findings into one verdict.`,
 		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
 		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
 		newExplain(streams), newInit(streams), newConformance(client), newAuth(client), newPlan(client),
+		newSchema(streams),
 	)
 	return root
 }

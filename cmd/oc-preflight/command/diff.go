@@ -13,7 +13,7 @@ import (
 )
 
 func newDiff(client *client) *cobra.Command {
-	output := "text"
+	var output outputFlags
 	c := &cobra.Command{
 		Use:   "diff RUN [RUN]",
 		Short: "Show what is new, fixed or changed since a run",
@@ -32,7 +32,7 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
 		Args: oneOrTwoRuns,
 		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
 	}
-	outputFlag(c, &output, changes.Changes{})
+	output.add(c, changes.Changes{})
 	return c
 }
 
@@ -43,10 +43,12 @@ func oneOrTwoRuns(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func diff(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format, changes.Changes{}); err != nil {
-		return usageError(err)
+func diff(c *cobra.Command, client *client, args []string, flags outputFlags) error {
+	out, err := flags.open(client.streams.Out, changes.Changes{})
+	if err != nil {
+		return err
 	}
+	defer out.close()
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
@@ -62,7 +64,7 @@ func diff(c *cobra.Command, client *client, args []string, format string) error 
 	if err != nil {
 		return err
 	}
-	return report.Write(client.streams.Out, format, changes.Compare(before, after))
+	return out.write(changes.Compare(before, after))
 }
 
 // ended is the report of a run that has ended: findings that a run in progress has

@@ -27,13 +27,14 @@ type planFlags struct {
 	acceptedFlags
 	graphFlags
 
-	target                      updateplan.Target
-	latest                      bool
-	from, follow                string
-	prometheus                  string
-	offline                     bool
-	stored                      pullFlags
-	output, imageSet, directory string
+	target              updateplan.Target
+	latest              bool
+	from, follow        string
+	prometheus          string
+	offline             bool
+	stored              pullFlags
+	imageSet, directory string
+	output              outputFlags
 }
 
 func newPlan(client *client) *cobra.Command {
@@ -105,12 +106,11 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	f.output = "text"
-	outputFlag(c, &f.output, updateplan.Plan{})
+	f.output.add(c, updateplan.Plan{})
 }
 
 func (f planFlags) validate() error {
-	if err := report.CheckFormat(f.output, updateplan.Plan{}); err != nil {
+	if err := f.output.check(updateplan.Plan{}); err != nil {
 		return err
 	}
 	if f.targets() > 1 {
@@ -125,7 +125,7 @@ func (f planFlags) validate() error {
 	if err := f.stored.validate(); err != nil {
 		return err
 	}
-	if f.directory != "" && f.output != "imageset" {
+	if f.directory != "" && f.output.format != "imageset" {
 		return errors.New("--dir needs -o imageset")
 	}
 	return f.validateNames()
@@ -159,6 +159,11 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 	if err := flags.validate(); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, updateplan.Plan{})
+	if err != nil {
+		return err
+	}
+	defer out.close()
 	request, err := flags.request(c.Context(), client.streams.In)
 	if err != nil {
 		return usageError(err)
@@ -175,7 +180,7 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 		p.target = "--to " + made.Updates[i].To
 		made.Updates[i].Findings = p.findings(made.Updates[i].Findings)
 	}
-	if err := flags.write(client.streams.Out, made); err != nil {
+	if err := flags.write(out, made); err != nil {
 		return err
 	}
 	return exitOfPlan(made)
@@ -235,10 +240,10 @@ func (f planFlags) make(ctx context.Context, client *client, request runner.Plan
 	return runner.Plan(ctx, reached, request, options)
 }
 
-// write writes the plan to standard output, or its files to the directory.
-func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
+// write writes the plan, or its files to the directory instead of standard output.
+func (f planFlags) write(out *output, made updateplan.Plan) error {
 	if f.directory == "" {
-		return report.Write(out, f.output, made)
+		return out.write(made)
 	}
 	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
 		return fmt.Errorf("--dir: %w", err)
@@ -248,11 +253,11 @@ func (f planFlags) write(out io.Writer, made updateplan.Plan) error {
 		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // not secret
 			return fmt.Errorf("--dir: %w", err)
 		}
-		if _, err := fmt.Fprintln(out, name); err != nil {
+		if _, err := fmt.Fprintln(out.stdout, name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return out.writeFiles(made)
 }
 
 // storing is the command that stores a graph.
@@ -267,10 +272,10 @@ func storing(missing *runner.NotStoredError) string {
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
 func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
-	if made.Decision != updateplan.NoPath || f.output != "json" && f.output != "yaml" {
+	if made.Decision != updateplan.NoPath || f.output.format != "json" && f.output.format != "yaml" {
 		return nil
 	}
-	return report.Write(out, f.output, made)
+	return report.Write(out, f.output.format, made)
 }
 
 // exitOfPlan is the error with the exit code of a plan.

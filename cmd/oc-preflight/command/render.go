@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 )
 
 func newRender(streams genericiooptions.IOStreams) *cobra.Command {
-	output := "text"
+	var output outputFlags
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
@@ -42,6 +41,12 @@ that enhancement; do not build on it yet.
   # For a CI system: a test case for each finding, and one for the verdict
   oc preflight render report.json -o junit > junit_preflight.xml
 
+  # One page for approvers, archives and printing
+  oc preflight render report.json -o html > report.html
+
+  # Several formats at once
+  oc preflight render report.json --report html=report.html --report junit=junit_preflight.xml
+
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
@@ -49,19 +54,16 @@ that enhancement; do not build on it yet.
 			return render(c.Context(), streams, c.Root().CommandPath(), args[0], output)
 		},
 	}
-	outputFlag(c, &output, report.Report{})
+	output.add(c, report.Report{})
 	return c
 }
 
-// outputFlag is -o for a document.
-func outputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
-}
-
-func render(ctx context.Context, streams genericiooptions.IOStreams, program, file, format string) error {
-	if err := report.CheckFormat(format, report.Report{}); err != nil {
-		return usageError(err)
+func render(ctx context.Context, streams genericiooptions.IOStreams, program, file string, flags outputFlags) error {
+	out, err := flags.open(streams.Out, report.Report{})
+	if err != nil {
+		return err
 	}
+	defer out.close()
 	stored, err := readReport(ctx, streams.In, file)
 	if err != nil {
 		return usageError(err)
@@ -72,7 +74,7 @@ func render(ctx context.Context, streams genericiooptions.IOStreams, program, fi
 			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
-	if err := report.Write(streams.Out, format, withCommands(stored, program)); err != nil {
+	if err := out.write(withCommands(stored, program)); err != nil {
 		return err
 	}
 	return exitOf(stored)

@@ -31,7 +31,9 @@ type runFlags struct {
 	rerun        bool
 	images       string
 	onInterrupt  string
-	output       string
+	output       outputFlags
+	// out is where the report is written, once the flags were checked.
+	out *output
 }
 
 func newRun(client *client) *cobra.Command {
@@ -67,6 +69,9 @@ the objects that the run created; the exit code is 1 if they could not be delete
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
+  # For people on the terminal, and for a CI system and an approver in files
+  oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
+
   # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
 
@@ -99,8 +104,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	f.output = "text"
-	outputFlag(c, &f.output, report.Report{})
+	f.output.add(c, report.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -119,6 +123,12 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.targetFlags)); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, flags.document())
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	flags.out = out
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -136,14 +146,15 @@ func run(c *cobra.Command, client *client, flags runFlags) error {
 }
 
 func (f *runFlags) checkConduct() error {
-	var document any = report.Report{}
+	return errors.Join(f.output.check(f.document()), checkInterrupt(f.onInterrupt))
+}
+
+// document is an empty one of the kind that the run makes.
+func (f *runFlags) document() any {
 	if f.route.requested() {
-		document = report.Path{}
+		return report.Path{}
 	}
-	if err := report.CheckFormat(f.output, document); err != nil {
-		return err
-	}
-	return checkInterrupt(f.onInterrupt)
+	return report.Report{}
 }
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
@@ -152,7 +163,7 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return report.Write(client.streams.Out, flags.output, withCommands(decided, c.Root().CommandPath()))
+		return flags.out.write(withCommands(decided, c.Root().CommandPath()))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

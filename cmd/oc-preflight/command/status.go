@@ -16,7 +16,7 @@ import (
 )
 
 func newStatus(client *client) *cobra.Command {
-	output := "text"
+	var output outputFlags
 	c := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show the findings of a run, and whether its verdict still holds",
@@ -42,9 +42,16 @@ as you may read them, with the limits of each.
   # Exit code 0 only for a verdict that is Ready and still holds
   oc preflight status 3b6f2c1e > /dev/null && echo yes`,
 		Args: atMostOneRun,
-		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output) },
+		RunE: func(c *cobra.Command, args []string) error {
+			out, err := output.open(client.streams.Out, report.Report{})
+			if err != nil {
+				return err
+			}
+			defer out.close()
+			return status(c, client, args, out)
+		},
 	}
-	outputFlag(c, &output, report.Report{})
+	output.add(c, report.Report{})
 	return c
 }
 
@@ -55,10 +62,7 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func status(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format, report.Report{}); err != nil {
-		return usageError(err)
-	}
+func status(c *cobra.Command, client *client, args []string, out *output) error {
 	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {
 		return err
@@ -80,7 +84,7 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	for _, other := range rest {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	if err := report.Write(client.streams.Out, format, withCommands(stored, c.Root().CommandPath())); err != nil {
+	if err := out.write(withCommands(stored, c.Root().CommandPath())); err != nil {
 		return err
 	}
 	return exitOf(stored)

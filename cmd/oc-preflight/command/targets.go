@@ -16,7 +16,7 @@ type targetsFlags struct {
 
 	to      string
 	timeout time.Duration
-	output  string
+	output  outputFlags
 }
 
 func newTargets(client *client) *cobra.Command {
@@ -51,15 +51,16 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
 	flags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	flags.output = "text"
-	outputFlag(c, &flags.output, report.Targets{})
+	flags.output.add(c, report.Targets{})
 	return c
 }
 
 func targets(c *cobra.Command, client *client, flags targetsFlags) error {
-	if err := report.CheckFormat(flags.output, report.Targets{}); err != nil {
-		return usageError(err)
+	out, err := flags.output.open(client.streams.Out, report.Targets{})
+	if err != nil {
+		return err
 	}
+	defer out.close()
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, withTargetCommands(judged, c.Root().CommandPath())); err != nil {
+	if err := out.write(withTargetCommands(judged, c.Root().CommandPath())); err != nil {
 		return err
 	}
 	if flags.to == "" {

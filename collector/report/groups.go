@@ -1,0 +1,62 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// group are findings with the same effect on the verdict, under a heading.
+type group struct {
+	title    string
+	findings []finding.Finding
+}
+
+// groupsOf are the findings that need attention, by what they do to the verdict. Groups
+// without findings are left out.
+func groupsOf(findings []finding.Finding) []group {
+	all := []group{{title: "Blocks the update"}, {title: "Inconclusive"}, {title: "Accepted, acknowledged or forced"}, {title: "Warnings"}}
+	for _, f := range findings {
+		switch {
+		case f.Open() && f.Outcome == preflight.Fail:
+			all[0].findings = append(all[0].findings, f)
+		case f.Open():
+			all[1].findings = append(all[1].findings, f)
+		case f.Bypass != nil:
+			all[2].findings = append(all[2].findings, f)
+		case !quiet(f):
+			all[3].findings = append(all[3].findings, f)
+		}
+	}
+	var groups []group
+	for _, each := range all {
+		if len(each.findings) > 0 {
+			groups = append(groups, each)
+		}
+	}
+	return groups
+}
+
+// quietNames are the names of what passed, and of what does not apply.
+func quietNames(findings []finding.Finding) (passed, skipped []string) {
+	for _, f := range findings {
+		switch {
+		case !quiet(f):
+		case f.Outcome == preflight.Pass:
+			passed = append(passed, f.Name)
+		default:
+			skipped = append(skipped, f.Name)
+		}
+	}
+	return passed, skipped
+}
+
+// objectNames are kinds and names of objects.
+func objectNames(objects []preflight.Object) []string {
+	var names []string
+	for _, object := range objects {
+		names = append(names, strings.TrimSpace(object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")))
+	}
+	return names
+}
