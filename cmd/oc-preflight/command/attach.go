@@ -53,7 +53,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, flags.output)
+		return status(c, client, []string{found.ID}, flags.output, flags.textFlags)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {

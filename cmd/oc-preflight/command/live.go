@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/term"
-
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -92,7 +90,7 @@ func (l *live) redraw(scroll string) {
 	var page strings.Builder
 	l.erase(&page)
 	page.WriteString(scroll)
-	width, height := l.size()
+	width, height := terminalSize(l.file)
 	for _, line := range l.lines(height-1, width-1) {
 		shown := cut(line, width-1)
 		page.WriteString(shown + "\n")
@@ -105,7 +103,7 @@ func (l *live) redraw(scroll string) {
 // terminal wraps them when it becomes narrower. The cursor need not be in the first
 // column: the terminal echoes Ctrl-C.
 func (l *live) erase(page *strings.Builder) {
-	width, _ := l.size()
+	width, _ := terminalSize(l.file)
 	rows := 0
 	for _, drawn := range l.drawn {
 		rows += max(1, (drawn+width-1)/width)
@@ -114,14 +112,6 @@ func (l *live) erase(page *strings.Builder) {
 		fmt.Fprintf(page, "\r\x1b[%dA\x1b[J", rows)
 	}
 	l.drawn = l.drawn[:0]
-}
-
-func (l *live) size() (width, height int) {
-	width, height, err := term.GetSize(int(l.file.Fd()))
-	if err != nil || width < 20 || height < 4 {
-		return 80, 24
-	}
-	return width, height
 }
 
 // lines are the current step and the active checks, at most as many as fit, for a

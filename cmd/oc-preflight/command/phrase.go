@@ -30,8 +30,15 @@ func withPathCommands(made report.Path, program, target string) report.Path {
 
 func (p phrase) report(decided report.Report) report.Report {
 	decided.Findings = p.findings(decided.Findings)
+	var actions []finding.Action
+	if slices.ContainsFunc(decided.Findings, finding.Finding.Open) && decided.Run.Phase != report.PhaseRunning {
+		actions = append(actions, finding.Retry(""))
+	}
 	if names := decided.Acceptable(); len(names) > 0 {
-		decided.Actions = p.actions([]finding.Action{finding.Accept(strings.Join(names, ","))})
+		actions = append(actions, finding.Accept(strings.Join(names, ",")))
+	}
+	if len(actions) > 0 {
+		decided.Actions = p.actions(actions)
 	}
 	return decided
 }

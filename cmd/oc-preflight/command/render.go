@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 func newRender(streams genericiooptions.IOStreams) *cobra.Command {
 	output := "text"
+	var text textFlags
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
@@ -46,10 +48,11 @@ that enhancement; do not build on it yet.
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return render(c.Context(), streams, c.Root().CommandPath(), args[0], output)
+			return render(c, streams, args[0], output, text)
 		},
 	}
 	outputFlag(c, &output, report.Report{})
+	text.add(c)
 	return c
 }
 
@@ -58,11 +61,11 @@ func outputFlag(c *cobra.Command, output *string, document any) {
 	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
 }
 
-func render(ctx context.Context, streams genericiooptions.IOStreams, program, file, format string) error {
-	if err := report.CheckFormat(format, report.Report{}); err != nil {
+func render(c *cobra.Command, streams genericiooptions.IOStreams, file, format string, text textFlags) error {
+	if err := errors.Join(report.CheckFormat(format, report.Report{}), text.checkColor()); err != nil {
 		return usageError(err)
 	}
-	stored, err := readReport(ctx, streams.In, file)
+	stored, err := readReport(c.Context(), streams.In, file)
 	if err != nil {
 		return usageError(err)
 	}
@@ -72,7 +75,7 @@ func render(ctx context.Context, streams genericiooptions.IOStreams, program, fi
 			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
-	if err := report.Write(streams.Out, format, withCommands(stored, program)); err != nil {
+	if err := report.WriteStyled(streams.Out, format, withCommands(stored, c.Root().CommandPath()), text.style(streams.Out)); err != nil {
 		return err
 	}
 	return exitOf(stored)

@@ -22,6 +22,7 @@ type runFlags struct {
 	trustFlags
 	judgeFlags
 	pullFlags
+	textFlags
 
 	route        pathFlags
 	only, skip   []string
@@ -101,6 +102,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
 	f.output = "text"
 	outputFlag(c, &f.output, report.Report{})
+	f.textFlags.add(c)
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {
@@ -143,7 +145,7 @@ func (f *runFlags) checkConduct() error {
 	if err := report.CheckFormat(f.output, document); err != nil {
 		return err
 	}
-	return checkInterrupt(f.onInterrupt)
+	return errors.Join(checkInterrupt(f.onInterrupt), f.checkColor())
 }
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
@@ -152,7 +154,7 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return report.Write(client.streams.Out, flags.output, withCommands(decided, c.Root().CommandPath()))
+		return report.WriteStyled(client.streams.Out, flags.output, withCommands(decided, c.Root().CommandPath()), flags.style(client.streams.Out))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

@@ -99,7 +99,7 @@ func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.
 	if made.Kind == "" {
 		return flags.late(err)
 	}
-	written := report.Write(client.streams.Out, flags.output, withPathCommands(made, c.Root().CommandPath(), flags.route.flag(flags.targetFlags)))
+	written := report.WriteStyled(client.streams.Out, flags.output, withPathCommands(made, c.Root().CommandPath(), flags.route.flag(flags.targetFlags)), flags.style(client.streams.Out))
 	prompt.reportRemovals(made.Updates)
 	if err := errors.Join(flags.late(err), written); err != nil {
 		return err

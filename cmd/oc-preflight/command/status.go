@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,6 +18,7 @@ import (
 
 func newStatus(client *client) *cobra.Command {
 	output := "text"
+	var text textFlags
 	c := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show the findings of a run, and whether its verdict still holds",
@@ -42,9 +44,10 @@ as you may read them, with the limits of each.
   # Exit code 0 only for a verdict that is Ready and still holds
   oc preflight status 3b6f2c1e > /dev/null && echo yes`,
 		Args: atMostOneRun,
-		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output) },
+		RunE: func(c *cobra.Command, args []string) error { return status(c, client, args, output, text) },
 	}
 	outputFlag(c, &output, report.Report{})
+	text.add(c)
 	return c
 }
 
@@ -55,8 +58,8 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func status(c *cobra.Command, client *client, args []string, format string) error {
-	if err := report.CheckFormat(format, report.Report{}); err != nil {
+func status(c *cobra.Command, client *client, args []string, format string, text textFlags) error {
+	if err := errors.Join(report.CheckFormat(format, report.Report{}), text.checkColor()); err != nil {
 		return usageError(err)
 	}
 	store, err := client.runStore(c.Context(), statusNeeds())
@@ -80,7 +83,7 @@ func status(c *cobra.Command, client *client, args []string, format string) erro
 	for _, other := range rest {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	if err := report.Write(client.streams.Out, format, withCommands(stored, c.Root().CommandPath())); err != nil {
+	if err := report.WriteStyled(client.streams.Out, format, withCommands(stored, c.Root().CommandPath()), text.style(client.streams.Out)); err != nil {
 		return err
 	}
 	return exitOf(stored)
