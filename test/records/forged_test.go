@@ -168,7 +168,7 @@ func TestForgedRecords(t *testing.T) {
 					t.Errorf("%s, and status reports %s of it:\n%s", tc.reason, word, got.stdout)
 				}
 			}
-			w.says(w.call(ready, "history").stdout, "Complete  Unverified ")
+			w.says(w.call(ready, "history").stdout, "Unverified ", "Complete, Unauthentic\n")
 			w.says(w.call(ready, "history", "-o", "json").stdout, `"authenticity": "Unauthentic"`)
 			w.says(w.call(failed, "diff", id, id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
 			w.says(w.call(undecided, "attach", id).stdout, "(UnauthenticRecord)")

@@ -110,7 +110,7 @@ func TestStatusOfAVerdict(t *testing.T) {
 		t.Errorf("an old verdict is shown as current:\n%s", got.stdout)
 	}
 	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
-	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Complete  Ready ")
+	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
 
 	expired := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
@@ -149,7 +149,7 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
 	killed := w.begin('1', "Etcd.Quorum").Record().ID
 	w.until(func() bool {
-		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running (left)  - ")
+		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(ready, "history").stdout, "left: attach to it or cancel it\n")
 	})
 	w.says(w.call(undecided, "status", killed).stdout, "Held by    no process")
 }
@@ -161,7 +161,7 @@ func TestHistory(t *testing.T) {
 	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
 	got := w.call(ready, "history").stdout
-	w.says(got, "RUN ", "TARGET  PHASE           DECISION  STARTED", second[:8]+"  4.19.2  Running (left)  - ", first[:8]+"  4.19.1  Complete        Blocked ", "4.19.3  Running         - ")
+	w.says(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
 	var stored struct {
 		Runs []struct {
 			Holder string `json:"holder"`

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,9 @@ import (
 // targetsFlags are the flags of "targets".
 type targetsFlags struct {
 	judgeFlags
+	textFlags
 
+	all     bool
 	to      string
 	timeout time.Duration
 	output  string
@@ -24,8 +27,8 @@ func newTargets(client *client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
 		Short: "List the updates of the cluster with the findings that block each of them",
-		Long: `List every available and conditional update of this cluster, newest first, with the
-findings of gates, risks and health that block it. No signature is verified, no release
+		Long: `List the available and conditional updates of this cluster, those that are clear first,
+with the findings of gates, risks and health that block them. No signature is verified, no release
 is read and none of its checks is run, so "run" may still find more: a target without
 such a finding is Clear, not Ready. The cluster is read once for all targets, and
 nothing is created in it.
@@ -49,15 +52,17 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
 	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
-	flags.add(c)
+	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output = "text"
 	outputFlag(c, &flags.output, report.Targets{})
+	flags.addColor(c)
+	c.Flags().BoolVar(&flags.all, "all", false, "In text, list every update, not only the first ten.")
 	return c
 }
 
 func targets(c *cobra.Command, client *client, flags targetsFlags) error {
-	if err := report.CheckFormat(flags.output, report.Targets{}); err != nil {
+	if err := errors.Join(report.CheckFormat(flags.output, report.Targets{}), flags.checkColor()); err != nil {
 		return usageError(err)
 	}
 	reached, err := client.connect()
@@ -75,7 +80,9 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Write(client.streams.Out, flags.output, withTargetCommands(judged, c.Root().CommandPath())); err != nil {
+	style := flags.style(client.streams.Out)
+	style.All, style.AllHint = flags.all, "--all"
+	if err := report.WriteStyled(client.streams.Out, flags.output, withTargetCommands(judged, c.Root().CommandPath()), style); err != nil {
 		return err
 	}
 	if flags.to == "" {

@@ -24,8 +24,10 @@ type Style struct {
 	Details bool
 	// Hint names what adds details, such as a flag; empty for none.
 	Hint string
-	// All lists every entry of a list that is otherwise limited.
-	All bool
+	// All lists every entry of a list that is otherwise limited. AllHint names what sets
+	// it, such as a flag; empty for none.
+	All     bool
+	AllHint string
 }
 
 const (
@@ -47,6 +49,15 @@ func (s Style) Columns() int {
 
 // Brief reports whether texts are shortened to fit a terminal.
 func (s Style) Brief() bool { return s.Width > 0 && !s.Details }
+
+// Clip is the row of a table in one line of a terminal.
+func (s Style) Clip(row string) string {
+	characters := []rune(row)
+	if s.Width == 0 || len(characters) <= s.Columns() {
+		return row
+	}
+	return string(characters[:s.Columns()-1]) + "…"
+}
 
 // Arrow stands between two versions.
 func (s Style) Arrow() string {
@@ -86,6 +97,19 @@ func markOf(word string) mark {
 		return mark{"…", ""}
 	}
 	return mark{}
+}
+
+// Symbol is a word with its symbol, for a table. Of several words the first decides.
+func (s Style) Symbol(word string) string {
+	first, rest, _ := strings.Cut(word, " ")
+	has := markOf(first)
+	if !s.Symbols || has.symbol == "" {
+		return word
+	}
+	if rest != "" { // what limits the word limits its symbol
+		has.symbol = "!"
+	}
+	return has.symbol + " " + word
 }
 
 // Mark is a word with its symbol and color. The word itself is always there.
