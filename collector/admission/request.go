@@ -37,9 +37,6 @@ type Request struct {
 	userUnknown bool
 }
 
-// Namespace is the namespace of the object; empty for an object of the cluster.
-func (r Request) Namespace() string { return r.attributes.GetNamespace() }
-
 // Group is requests that differ only in their objects and users.
 type Group []Request
 

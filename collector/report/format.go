@@ -127,6 +127,19 @@ func Write(w io.Writer, name string, document any) error {
 	return nil // CheckFormat has found it
 }
 
+// styledDocument has a text whose layout depends on the terminal.
+type styledDocument interface {
+	WriteStyled(w io.Writer, style Style) error
+}
+
+// WriteStyled is Write for a terminal: text has a style where the document supports it.
+func WriteStyled(w io.Writer, name string, document any, style Style) error {
+	if styled, ok := document.(styledDocument); ok && name == "text" {
+		return styled.WriteStyled(w, style)
+	}
+	return Write(w, name, document)
+}
+
 // encodeJSON writes one indented object. It is for files and scripts, so characters
 // that are special in HTML stay readable.
 func encodeJSON(w io.Writer, document any) error {

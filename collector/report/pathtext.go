@@ -14,11 +14,15 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// WriteText writes the path for people: the decision about the whole, a line for each
+// WriteText is WriteStyled for a file.
+func (p Path) WriteText(w io.Writer) error { return p.WriteStyled(w, Style{}) }
+
+// WriteStyled writes the path for people: the decision about the whole, a line for each
 // update, then each update with its findings and what is asked again.
-func (p Path) WriteText(w io.Writer) error {
-	var text page.Page
-	text.Line("%s\n", p.headline())
+func (p Path) WriteStyled(w io.Writer, style Style) error {
+	text := page.New(style)
+	text.Paragraphs(p.headline())
+	text.Line("")
 	text.Row("Path", p.route())
 	for i, each := range p.Updates {
 		text.Row(p.position(i), p.summary(each))
@@ -29,9 +33,7 @@ func (p Path) WriteText(w io.Writer) error {
 	text.Line("")
 	for i, each := range p.Updates {
 		text.Line("%s: %s to %s\n", p.position(i), words.Line(each.from(), maxName), words.Line(orUnknown(each.Target.Version), maxName))
-		each.writeHead(&text)
-		each.writeAskedAgain(&text)
-		writeBody(&text, each)
+		each.write(text)
 		text.Line("")
 	}
 	text.Line("Decision for the path: %s", p.Decision)

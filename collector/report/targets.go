@@ -1,6 +1,9 @@
 package report
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 )
@@ -30,6 +33,34 @@ type Targets struct {
 	// Findings are sorted as in a Report. A finding about several targets is listed
 	// once: in its texts AnyTarget stands for each of them.
 	Findings []TargetFinding `json:"findings"`
+	// Actions are the next steps. The program that shows the document adds them.
+	Actions []finding.Action `json:"actions,omitempty"`
+}
+
+// Next is the target to continue with: the newest that is clear, or the newest if none
+// is; false if there are no targets.
+func (t Targets) Next() (Candidate, bool) {
+	listed := byUrgency(t.Targets)
+	if len(listed) == 0 {
+		return Candidate{}, false
+	}
+	return listed[0], true
+}
+
+// byUrgency are the targets that are clear, then the undecided and the blocked ones, each
+// the newest first.
+func byUrgency(targets []Candidate) []Candidate {
+	rank := func(target Candidate) int {
+		switch target.Verdict.Decision {
+		case verdict.Ready:
+			return 0
+		case verdict.Blocked:
+			return 2
+		case verdict.Undecided, verdict.NothingKnown:
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(targets), func(a, b Candidate) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // Candidate is one update, and the verdict about it.

@@ -167,7 +167,7 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := report.Write(&text, "text", listing(nil, found, versions...)); err != nil {
+	if err := report.WriteStyled(&text, "text", listing(nil, found, versions...), report.Style{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -183,5 +183,30 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "MultipleReasons") {
 		t.Error("causes are named, never counted")
+	}
+}
+
+// Of many targets the table has those that can be updated to, and one finding that is
+// about none of them is left out.
+func TestManyTargetsAreLimited(t *testing.T) {
+	found := map[string][]finding.Finding{}
+	var versions []string
+	for patch := 40; patch > 15; patch-- {
+		version := fmt.Sprintf("4.18.%d", patch)
+		versions = append(versions, version)
+		if patch > 18 {
+			found[version] = []finding.Finding{risk("Everywhere")}
+		}
+	}
+	found["4.18.19"] = append(found["4.18.19"], risk("OnlyTheOldest"))
+	doc := listing(nil, found, versions...)
+	next := finding.Retry("")
+	next.Command = "oc preflight run --to 4.18.18"
+	doc.Actions = []finding.Action{next}
+	for name, style := range map[string]report.Style{"80": {Width: 80, Symbols: true, AllHint: "--all"}, "pipe": {AllHint: "--all"}} {
+		t.Run(name, func(t *testing.T) { golden(t, "targets-many-"+name+".text", []byte(styled(t, doc, style))) })
+	}
+	if newest, ok := doc.Next(); !ok || newest.Version != "4.18.18" {
+		t.Errorf("the next step is about %q, want the newest target that is clear", newest.Version)
 	}
 }

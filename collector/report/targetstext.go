@@ -14,18 +14,43 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// WriteText writes the targets for people: a table of all, then every finding once,
-// with the targets that it is about. One target alone is written as a Report is.
-func (t Targets) WriteText(w io.Writer) error {
-	var p page.Page
+// WriteText is WriteStyled for a file.
+func (t Targets) WriteText(w io.Writer) error { return t.WriteStyled(w, Style{}) }
+
+// WriteStyled writes the targets for people: a table, those that are clear first, then
+// every finding about them once, with the targets that it is about, then the next step.
+// Without Style.All, the table has ten targets. One target alone is written as a Report is.
+func (t Targets) WriteStyled(w io.Writer, style Style) error {
+	p := page.New(style)
 	if len(t.Targets) == 1 {
-		writeCandidate(&p, t)
+		writeCandidate(p, t)
 	} else {
-		writeTable(&p, t)
-		writeShared(&p, t)
+		rows := byUrgency(t.Targets)
+		if !style.All {
+			rows = rows[:min(len(rows), mostRows)]
+		}
+		writeTable(p, t, rows)
+		writeShared(p, t, about(t.Findings, rows))
+	}
+	for _, action := range t.Actions {
+		p.Command("Next: ", action.Command)
 	}
 	_, err := p.WriteTo(w)
 	return err
+}
+
+// mostRows limits the table.
+const mostRows = 10
+
+// about are the findings about one of the targets or about the list.
+func about(findings []TargetFinding, rows []Candidate) []TargetFinding {
+	listed := map[string]bool{}
+	for _, row := range rows {
+		listed[row.Version] = true
+	}
+	return slices.DeleteFunc(slices.Clone(findings), func(f TargetFinding) bool {
+		return len(f.Targets) > 0 && !slices.ContainsFunc(f.Targets, func(version string) bool { return listed[version] })
+	})
 }
 
 // notAsked is what the verdict on a target leaves out.
@@ -81,24 +106,32 @@ func listing(target Candidate) string {
 
 // writeTable writes one row for each target. Causes that all targets share are
 // written once, below the table.
-func writeTable(p *page.Page, targets Targets) {
+func writeTable(p *page.Page, targets Targets, listed []Candidate) {
 	counts := map[verdict.Decision]int{}
+	for _, target := range targets.Targets {
+		counts[target.Verdict.Decision]++
+	}
 	common := commonCauses(targets.Targets)
 	var rows bytes.Buffer
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "VERSION\tKIND\tRECOMMENDED\tDECISION\tCAUSES")
-	for _, target := range targets.Targets {
-		counts[target.Verdict.Decision]++
+	for _, target := range listed {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cell(target.Version), cell(target.UpdateKind), cell(target.Recommended),
-			cell(standingOf(target)), cell(describeCauses(target, common)))
+			p.Style().Symbol(standingOf(target)), cell(describeCauses(target, common)))
 	}
 	_ = table.Flush() // to a buffer
-	p.Line("%d updates of this cluster from %s in channel %s: %d Clear, %d Blocked, %d Undecided.\n"+
-		"Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.\n",
-		len(targets.Targets), words.Line(targets.Cluster.Version, maxName), words.Line(targets.Channel, maxName),
-		counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
-	if len(targets.Targets) > 0 {
-		p.Line("%s", rows.Bytes())
+	p.Paragraphs(fmt.Sprintf("%d updates of this cluster from %s in channel %s: %d Clear, %d Blocked, %d Undecided.",
+		len(targets.Targets), targets.Cluster.Version, targets.Channel, counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided]))
+	p.Paragraphs("Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated.")
+	p.Line("")
+	if len(listed) > 0 {
+		for row := range strings.Lines(rows.String()) {
+			p.Line("%s", p.Style().Clip(strings.TrimRight(row, "\n")))
+		}
+		if more := len(targets.Targets) - len(listed); more > 0 {
+			p.Line("%s", strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", more, p.Style().AllHint), " ()"))
+		}
+		p.Line("")
 	}
 	writeDurations(p, targets.Targets)
 	if len(common) > 0 {
@@ -169,11 +202,11 @@ func describeCauses(target Candidate, common []string) string {
 
 // writeShared writes every finding that needs attention once. Findings of the same
 // name and label are one: of their messages, that about the newest target.
-func writeShared(p *page.Page, targets Targets) {
+func writeShared(p *page.Page, targets Targets, findings []TargetFinding) {
 	type group struct{ name, label string }
 	var order []group
 	members := map[group][]TargetFinding{}
-	for _, f := range targets.Findings {
+	for _, f := range findings {
 		if quiet(f.Finding) {
 			continue
 		}

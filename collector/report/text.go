@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
@@ -15,15 +16,35 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// WriteText writes the report for people: the verdict first and last, what to do in
-// between, and what passed in one line.
-func (r Report) WriteText(w io.Writer) error {
-	var p page.Page
-	r.writeHead(&p)
-	r.writeAskedAgain(&p)
-	writeBody(&p, r)
+// Style is how text for people is laid out.
+type Style = page.Style
+
+// WriteText is WriteStyled for a file.
+func (r Report) WriteText(w io.Writer) error { return r.WriteStyled(w, Style{}) }
+
+// WriteStyled writes the report for people: the decision first, then what to do, the
+// most urgent first, and the decision again in one line that stands alone.
+func (r Report) WriteStyled(w io.Writer, style Style) error {
+	p := page.New(style)
+	r.write(p)
 	_, err := p.WriteTo(w)
 	return err
+}
+
+func (r Report) write(p *page.Page) {
+	r.writeDecision(p)
+	r.writeAskedAgain(p)
+	writeItems(p, r.Findings)
+	if p.Style().Brief() && !quietOnly(r.Findings) {
+		p.Line("")
+	}
+	writeCounted(p, r.Findings)
+	r.writeNext(p)
+	r.writeFacts(p)
+	if !p.Style().Brief() {
+		p.Line("")
+	}
+	p.Line("%s", words.Line(r.chatLine(p.Style()), maxCommand)) // in one line, however narrow the terminal is
 }
 
 // Findings are findings alone, as a document.
@@ -39,47 +60,229 @@ func (f Findings) WriteText(w io.Writer) error {
 	return err
 }
 
-// writeBody writes every finding, and what to do.
-func writeBody(p *page.Page, r Report) {
-	for _, f := range r.Findings {
-		if !quiet(f) {
-			p.Finding(f)
-		}
+// writeDecision writes the decision with the numbers of findings, and what it means.
+func (r Report) writeDecision(p *page.Page) {
+	word, meaning := decisionOf(r)
+	if r.Verdict.Forced && r.Holds() {
+		word += " (forced)"
 	}
-	writeQuiet(p, r.Findings)
-	writeNext(p, r)
+	p.Marked("", strings.ToUpper(cmp.Or(word, r.Run.Phase)), r.update(p.Style())+": "+r.counts()+r.took())
+	plain := r.Verdict.Decision == verdict.Ready || r.Verdict.Decision == verdict.Blocked
+	if !p.Style().Brief() || !plain || !r.Holds() || r.Run.Phase == PhaseRunning || r.remarks() != "" {
+		p.Paragraphs(strings.ToUpper(meaning[:1]) + meaning[1:])
+	}
+	p.Line("")
 }
 
-func (r Report) writeHead(p *page.Page) {
-	p.Line("%s\n", headline(r))
-	p.Row("Target", r.Target.Version)
-	p.Row("Image", r.Target.Image)
-	if r.Target.UpdateKind != "" {
-		p.Row("Update", r.Target.UpdateKind+", from "+r.from())
+// update is from which version to which.
+func (r Report) update(style Style) string {
+	return cmp.Or(r.from(), "?") + " " + style.Arrow() + " " + cmp.Or(r.Target.Version, "the release")
+}
+
+// counts are the numbers of findings by what they require.
+func (r Report) counts() string {
+	numbers := map[string]int{}
+	for _, f := range r.Findings {
+		numbers[requires(f)]++
+	}
+	var parts []string
+	if r.Run.Phase == PhaseRunning || r.Expected.Reported < r.Expected.Checks {
+		parts = append(parts, fmt.Sprintf("%d of %d checks reported", r.Expected.Reported, r.Expected.Checks))
+	}
+	for _, each := range []string{mustBeFixed, inconclusive, warning, page.Forced, page.Accepted, page.Acknowledged, passed, skipped} {
+		if n := numbers[each]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, plural(each, n)))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no findings")
+}
+
+// What findings require, or why they require nothing.
+const (
+	mustBeFixed  = "must be fixed"
+	inconclusive = "inconclusive"
+	warning      = "warning"
+	passed       = "passed"
+	skipped      = "skipped"
+)
+
+func requires(f finding.Finding) string {
+	switch {
+	case f.Bypass != nil:
+		return page.Label(f)
+	case f.Stops():
+		return mustBeFixed
+	case f.Inconclusive():
+		return inconclusive
+	case f.Outcome == preflight.Pass:
+		return passed
+	case f.Outcome == preflight.Skipped:
+		return skipped
+	}
+	return warning
+}
+
+func plural(word string, number int) string {
+	switch {
+	case word == page.Acknowledged:
+		return "acknowledged"
+	case word == warning && number > 1:
+		return "warnings"
+	}
+	return word
+}
+
+// took is how long the run took; empty where that is unknown.
+func (r Report) took() string {
+	start, err := time.Parse(time.RFC3339, r.Run.StartTime)
+	end, failed := time.Parse(time.RFC3339, r.Run.CompletionTime)
+	const longest = 7 * 24 * time.Hour // a longer run has a wrong clock
+	took := end.Sub(start).Round(time.Second)
+	if err != nil || failed != nil || took < 0 || took > longest {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", took)
+}
+
+// writeItems writes the findings that need attention, those with the same cause as one:
+// what counts against the update and the warnings by number, then what was bypassed.
+func writeItems(p *page.Page, findings []finding.Finding) {
+	number := 0
+	for _, bypassed := range []bool{false, true} {
+		for _, one := range causesOf(findings) {
+			switch {
+			case (one.finding.Bypass != nil) != bypassed:
+			case bypassed:
+				p.Item(0, one.names, one.finding)
+			default:
+				number++
+				p.Item(number, one.names, one.finding)
+			}
+		}
+	}
+}
+
+// cause is what several findings have in common.
+type cause struct {
+	names   []string
+	finding finding.Finding
+}
+
+// causesOf groups the findings that need attention and differ only in their names, in
+// the order of the report.
+func causesOf(findings []finding.Finding) []cause {
+	var causes []cause
+	place := map[string]int{}
+	for _, f := range findings {
+		if quiet(f) {
+			continue
+		}
+		key := keyOf(f)
+		at, ok := place[key]
+		if f.Job != nil || f.Message == "" || !ok {
+			place[key] = len(causes)
+			causes = append(causes, cause{names: []string{f.Name}, finding: f})
+			continue
+		}
+		causes[at].names = append(causes[at].names, f.Name)
+		causes[at].finding.Actions = sharedActions(f.Actions)
+	}
+	return causes
+}
+
+// keyOf is all of a finding that is shown, but for its name.
+func keyOf(f finding.Finding) string {
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", page.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
+	if f.Bypass != nil {
+		key += fmt.Sprintf(" %q", *f.Bypass)
+	}
+	return key
+}
+
+// sharedActions are the actions that do not name the finding: one command accepts all findings.
+func sharedActions(actions []finding.Action) []finding.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionAccept })
+}
+
+// writeCounted counts what passed and what does not apply; with details it lists them.
+func writeCounted(p *page.Page, findings []finding.Finding) {
+	if p.Style().Details {
+		writeQuiet(p, findings)
+		return
+	}
+	numbers := map[string]int{}
+	for _, f := range findings {
+		if quiet(f) {
+			numbers[requires(f)]++
+		}
+	}
+	hint := ""
+	if p.Style().Hint != "" {
+		hint = " (" + p.Style().Hint + ")"
+	}
+	switch {
+	case numbers[passed] > 0 && numbers[skipped] > 0:
+		p.Marked("", "PASS", fmt.Sprintf("%d passed, %d skipped%s", numbers[passed], numbers[skipped], hint))
+	case numbers[passed] > 0:
+		p.Marked("", "PASS", fmt.Sprintf("%d passed%s", numbers[passed], hint))
+	case numbers[skipped] > 0:
+		p.Marked("", "SKIPPED", fmt.Sprintf("%d skipped%s", numbers[skipped], hint))
+	}
+}
+
+// writeFacts writes what the verdict is about and what it rests on; on a terminal
+// without details only what may change what to do.
+func (r Report) writeFacts(p *page.Page) {
+	if !p.Style().Brief() {
+		p.Line("")
+		p.Row("Image", r.Target.Image)
+		if r.Target.UpdateKind != "" {
+			p.Row("Update", r.Target.UpdateKind+", from "+r.from())
+		}
 	}
 	if r.Run.Phase == PhaseRunning {
 		r.writeProgress(p)
 		r.writeSwitches(p)
-		p.Line("")
 		return
 	}
-	p.Row("Signature", signature(r.Target))
-	p.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
-	p.Row("CVO", behavior(r.CVO))
+	if p.Style().Brief() {
+		r.writeExceptions(p)
+	} else {
+		p.Row("Signature", signature(r.Target))
+		p.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
+		p.Row("CVO", behavior(r.CVO))
+		if len(r.Created) > 0 {
+			p.Row("Created", kinds(r.Created))
+		}
+	}
 	if r.Duration != nil {
 		p.Row("Duration", r.Duration.String())
 	}
-	p.Row("Findings", tally(r.Findings))
-	if len(r.Created) > 0 {
-		p.Row("Created", kinds(r.Created))
+	r.writeRun(p)
+	r.writeValidity(p)
+	r.writeSwitches(p)
+}
+
+// writeExceptions writes what a verdict does not lead one to expect: a release that is
+// not verified, and a CVO that does not act on the verdict.
+func (r Report) writeExceptions(p *page.Page) {
+	if !r.Target.Verified {
+		p.Row("Signature", signature(r.Target))
+	}
+	if accepts := r.CVO.Accepts; accepts != nil && *accepts != (r.Verdict.Decision == verdict.Ready) {
+		text, _, _ := strings.Cut(behavior(r.CVO), ": ")
+		p.Row("CVO", text)
+	}
+}
+
+func (r Report) writeRun(p *page.Page) {
+	if p.Style().Brief() && r.Run.Phase == PhaseComplete && r.Run.ChecksFrom == "" {
+		return // the last line has the run
 	}
 	p.Row("Run", cmp.Or(r.Run.ID, "not recorded")+", "+r.Run.Phase+" at "+r.Run.CompletionTime)
 	if r.Run.ChecksFrom != "" {
 		p.Row("", "the results of the release's checks are those of run "+r.Run.ChecksFrom)
 	}
-	r.writeValidity(p)
-	r.writeSwitches(p)
-	p.Line("")
 }
 
 // writeSwitches writes a line for each switch that is on.
@@ -96,7 +299,11 @@ func (r Report) writeValidity(p *page.Page) {
 		p.Row("Outdated", strings.Join(limited(r.Standing.Ended, 10), "\n"))
 		return
 	}
-	if r.Verdict.ValidUntil != "" {
+	switch {
+	case r.Verdict.ValidUntil == "":
+	case p.Style().Brief():
+		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
+	default:
 		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a node, a kubelet, an operator, the cluster's version or a CustomResourceDefinition changes before")
 	}
 }
@@ -108,7 +315,6 @@ func (r Report) writeProgress(p *page.Page) {
 	if len(r.Expected.Missing) > 0 {
 		p.Row("Awaited", page.Wrap(limited(r.Expected.Missing, 12)))
 	}
-	p.Row("Findings", cmp.Or(tally(r.Findings), "none so far"))
 	p.Row("Run", r.Run.ID+", "+r.Run.Phase+" since "+r.Run.StartTime)
 	if r.Standing != nil {
 		p.Row("Held by", cmp.Or(r.Standing.Holder, "no process: the run continues when a process attaches to it"))
@@ -123,22 +329,39 @@ func limited(names []string, most int) []string {
 	return append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", len(names)-most))
 }
 
+// headline is the decision and what it means, in one sentence.
 func headline(r Report) string {
+	word, meaning := decisionOf(r)
+	if word == "" {
+		return strings.ToUpper(meaning[:1]) + meaning[1:]
+	}
+	return word + ": " + meaning
+}
+
+// decisionOf is the word for the decision, and what it means. A run in progress has no
+// word unless a finding blocks.
+func decisionOf(r Report) (word, meaning string) {
 	target := cmp.Or(words.Line(r.Target.Version, maxName), "the release")
 	switch {
 	case r.Run.Phase == PhaseRunning && r.Verdict.Decision == verdict.Blocked:
-		return fmt.Sprintf("Blocked so far: do not update this cluster to %s yet. The run has not ended.", target)
+		return "Blocked so far", fmt.Sprintf("do not update this cluster to %s yet. The run has not ended.", target)
 	case r.Run.Phase == PhaseRunning:
-		return fmt.Sprintf("No verdict yet on the update to %s: the run has not ended.", target)
+		return "", fmt.Sprintf("no verdict yet on the update to %s: the run has not ended.", target)
 	case !r.Holds():
-		return fmt.Sprintf("Outdated: the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
+		return "Outdated", fmt.Sprintf("the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
 	}
 	text := map[verdict.Decision]string{
-		verdict.Ready:        fmt.Sprintf("Ready: this cluster can be updated to %s.", target),
-		verdict.NothingKnown: fmt.Sprintf("NothingKnown: nothing that can be evaluated in advance blocks the update to %s.", target),
-		verdict.Blocked:      fmt.Sprintf("Blocked: do not update this cluster to %s yet.", target),
-		verdict.Undecided:    fmt.Sprintf("Undecided: the update to %s could not be evaluated completely.", target),
+		verdict.Ready:        fmt.Sprintf("this cluster can be updated to %s.", target),
+		verdict.NothingKnown: fmt.Sprintf("nothing that can be evaluated in advance blocks the update to %s.", target),
+		verdict.Blocked:      fmt.Sprintf("do not update this cluster to %s yet.", target),
+		verdict.Undecided:    fmt.Sprintf("the update to %s could not be evaluated completely.", target),
 	}[r.Verdict.Decision]
+	return string(r.Verdict.Decision), cmp.Or(text, "the decision is not known to this version.") + r.remarks()
+}
+
+// remarks are what limits a verdict.
+func (r Report) remarks() string {
+	text := ""
 	if r.Verdict.Provisional {
 		text += fmt.Sprintf(" Provisional: judged from %s.", words.Line(r.Cluster.Version, maxName))
 	}
@@ -212,6 +435,11 @@ func quiet(f finding.Finding) bool {
 	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }
 
+// quietOnly reports whether no finding needs attention.
+func quietOnly(findings []finding.Finding) bool {
+	return !slices.ContainsFunc(findings, func(f finding.Finding) bool { return !quiet(f) })
+}
+
 // writeQuiet lists the quiet findings, what was skipped with the reason.
 func writeQuiet(p *page.Page, findings []finding.Finding) {
 	var passed, skipped []string
@@ -232,30 +460,52 @@ func writeQuiet(p *page.Page, findings []finding.Finding) {
 	}
 }
 
-// writeNext writes what to do next, and the verdict once more.
-func writeNext(p *page.Page, r Report) {
-	if open := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(open) > 0 {
-		p.Line("Fix these, then run the preflight again: %s", words.Line(strings.Join(open, ","), maxCommand))
-	}
-	if names := r.Acceptable(); len(names) > 0 {
-		p.Line("Or accept those that may be accepted: %s", strings.Join(names, ","))
-	}
+// writeNext writes the commands for the findings together, or, where there are none, the
+// names that may be accepted.
+func (r Report) writeNext(p *page.Page) {
 	for _, action := range r.Actions {
-		p.Line("  $ %s", words.Line(action.Command, maxCommand))
+		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:"}[action.Type]
+		p.Command(fmt.Sprintf("%-10s ", lead), action.Command)
 	}
+	if names := r.Acceptable(); len(names) > 0 && len(r.Actions) == 0 {
+		p.Row("Acceptable", strings.Join(names, ","))
+	}
+}
+
+// chatLine is the verdict in one line that stands alone.
+func (r Report) chatLine(style Style) string {
+	const most = 2
+	text := "Verdict: " + r.Verdict.Summary()
 	switch {
 	case r.Run.Phase == PhaseRunning:
-		p.Line("Verdict so far: %s", r.Verdict.Decision)
+		text = "Verdict so far: " + string(r.Verdict.Decision)
 	case !r.Holds():
-		p.Line("Verdict: none that holds (it was %s); run the preflight again", r.Verdict.Decision)
-	default:
-		p.Line("Verdict: %s", r.Verdict.Decision)
+		text = fmt.Sprintf("Verdict: none that holds (it was %s)", r.Verdict.Decision)
 	}
+	text += ", " + r.update(style)
+	if r.Run.ID != "" {
+		text += ", run " + r.Run.ID[:min(shortID, len(r.Run.ID))]
+	}
+	var open []string
+	for _, f := range r.Findings {
+		if f.Open() && !slices.Contains(open, f.Name) {
+			open = append(open, f.Name)
+		}
+	}
+	switch {
+	case !r.Holds():
+		text += ": run the preflight again"
+	case len(open) > 0:
+		text += ": fix " + words.List(open, most)
+	}
+	return text
 }
 
 const (
 	// maxCommand bounds a command on one line, in bytes.
 	maxCommand = 4 << 10
+	// shortID is the length of the first group of a UUID.
+	shortID = 8
 	// maxName bounds a name or a version on one line, in bytes.
 	maxName = 256
 )

@@ -100,7 +100,7 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Error("its Job is still there")
 			}
-			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "Undecided: ", "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
+			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
 		})
 	}
 }

@@ -162,13 +162,13 @@ func TestForgedRecords(t *testing.T) {
 			w := newWorld(t)
 			id := tc.attack(w, w.ended('1', failing, w.basis()))
 			got := w.call(undecided, "status", id)
-			w.says(got.stdout, "Undecided: ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided\n")
+			w.says(got.stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
 			for _, word := range []string{"Etcd.Quorum", "2999"} {
 				if strings.Contains(got.stdout, word) {
 					t.Errorf("%s, and status reports %s of it:\n%s", tc.reason, word, got.stdout)
 				}
 			}
-			w.says(w.call(ready, "history").stdout, "Complete  Unverified ")
+			w.says(w.call(ready, "history").stdout, "Unverified ", "Complete, Unauthentic\n")
 			w.says(w.call(ready, "history", "-o", "json").stdout, `"authenticity": "Unauthentic"`)
 			w.says(w.call(failed, "diff", id, id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
 			w.says(w.call(undecided, "attach", id).stdout, "(UnauthenticRecord)")
@@ -201,7 +201,7 @@ func TestForgedRunInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.forge(id, func(header *corev1.ConfigMap) { header.BinaryData["results.gz"] = packed(t, string(passing)+"\n") })
-	w.says(w.call(undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided\n")
+	w.says(w.call(undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
 	w.says(w.call(failed, "logs", id, "Etcd.Quorum").stderr, "is not authentic")
 	w.says(w.call(failed, "attach", id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
 	w.says(w.call(ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 checks had reported\n")

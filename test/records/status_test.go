@@ -41,9 +41,9 @@ func TestStatusOfARunInProgress(t *testing.T) {
 	w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
 	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
 
-	got := w.call(undecided, "status")
+	got := w.call(undecided, "status", "--details")
 	w.says(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
-		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided\n")
+		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
 
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
 	held.Put(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
@@ -62,7 +62,7 @@ func TestStatusOfARunInProgress(t *testing.T) {
 		t.Errorf("%+v", stored)
 	}
 	got = w.call(blocked, "status", held.Record().ID)
-	w.says(got.stdout, "Blocked so far: do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked\n")
+	w.says(got.stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
 }
 
 // Without an ID, status shows one of the runs in progress and names the others.
@@ -91,13 +91,13 @@ func (w world) until(done func() bool) {
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
 	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
-	w.says(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided\n")
+	w.says(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
 	id := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	w.says(w.call(ready, "status", id[:4]).stdout, "Ready: this cluster can be updated to 4.19.0.\n", "Verdict: Ready\n")
+	w.says(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.0.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -105,12 +105,12 @@ func TestStatusOfAVerdict(t *testing.T) {
 	}
 	defer w.forget(node)
 	got := w.call(undecided, "status")
-	w.says(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready); run the preflight again\n")
-	if !strings.HasPrefix(got.stdout, "Outdated: ") {
+	w.says(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
+	if !strings.HasPrefix(got.stdout, "OUTDATED  ") {
 		t.Errorf("an old verdict is shown as current:\n%s", got.stdout)
 	}
 	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
-	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Complete  Ready ")
+	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
 
 	expired := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
@@ -131,7 +131,7 @@ func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	ended := time.Now().Unix() // records have the time to the second
 	w.until(func() bool { return time.Now().Unix() > ended })
 	newer := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
-	w.says(w.call(blocked, "status").stdout, "Verdict: Blocked\n")
+	w.says(w.call(blocked, "status").stdout, "Verdict: Blocked, ")
 	w.call(blocked, "status", newer)
 	w.says(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
 }
@@ -149,7 +149,7 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
 	killed := w.begin('1', "Etcd.Quorum").Record().ID
 	w.until(func() bool {
-		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running (left)  - ")
+		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(ready, "history").stdout, "left: attach to it or cancel it\n")
 	})
 	w.says(w.call(undecided, "status", killed).stdout, "Held by    no process")
 }
@@ -161,7 +161,7 @@ func TestHistory(t *testing.T) {
 	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
 	got := w.call(ready, "history").stdout
-	w.says(got, "RUN ", "TARGET  PHASE           DECISION  STARTED", second[:8]+"  4.19.2  Running (left)  - ", first[:8]+"  4.19.1  Complete        Blocked ", "4.19.3  Running         - ")
+	w.says(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
 	var stored struct {
 		Runs []struct {
 			Holder string `json:"holder"`

@@ -90,12 +90,15 @@ combines the findings into one verdict.`,
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(
-		newRun(client), newTargets(client), newChecks(client), newVerify(client), newAck(client), newAccept(client), newCleanup(client),
-		newAttach(client), newStatus(client), newHistory(client), newDiff(client), newLogs(client), newCancel(client), newRender(streams),
-		newExplain(streams), newInit(streams), newConformance(client), newAuth(client), newPlan(client),
-		newSchema(streams),
-	)
+	addGroups(root, []verbGroup{
+		{"decide", "Decide on an update:", []*cobra.Command{newTargets(client), newPlan(client), newRun(client), newAck(client), newAccept(client), newExplain(streams)}},
+		{"runs", "Follow and compare runs:", []*cobra.Command{
+			newStatus(client), newHistory(client), newAttach(client), newLogs(client), newDiff(client), newRender(streams), newCancel(client), newCleanup(client),
+		}},
+		{"release", "Inspect a release:", []*cobra.Command{newVerify(client), newChecks(client)}},
+		{"author", "Write a check:", []*cobra.Command{newInit(streams), newConformance(client)}},
+		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newOptions()}},
+	})
 	return root
 }
 

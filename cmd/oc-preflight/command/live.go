@@ -10,15 +10,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/term"
-
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
 // live shows one line for each unfinished check at the bottom of the terminal; results
-// scroll by above. It is not one of the libraries for terminal programs: those that
+// that are no passes scroll by above, and passes are counted. It is not one of the libraries for terminal programs: those that
 // were tried count lines, not rows, so that lines which a narrower terminal wraps stay
 // on the screen, and they take over the keyboard.
 type live struct {
@@ -37,6 +36,8 @@ type live struct {
 	// as that of the images, are shown but not counted.
 	queued map[string]bool
 	done   int
+	// passed counts the findings that are passes.
+	passed int
 }
 
 func newLive(file *os.File) *live {
@@ -82,6 +83,10 @@ func (l *live) reported(findings []finding.Finding) {
 	defer l.mutex.Unlock()
 	var lines strings.Builder
 	for _, f := range findings {
+		if f.Outcome == preflight.Pass {
+			l.passed++
+			continue
+		}
 		lines.WriteString("  " + words.Line(summary(f), maxLine) + "\n")
 	}
 	l.redraw(lines.String())
@@ -92,7 +97,7 @@ func (l *live) redraw(scroll string) {
 	var page strings.Builder
 	l.erase(&page)
 	page.WriteString(scroll)
-	width, height := l.size()
+	width, height := terminalSize(l.file)
 	for _, line := range l.lines(height-1, width-1) {
 		shown := cut(line, width-1)
 		page.WriteString(shown + "\n")
@@ -105,7 +110,7 @@ func (l *live) redraw(scroll string) {
 // terminal wraps them when it becomes narrower. The cursor need not be in the first
 // column: the terminal echoes Ctrl-C.
 func (l *live) erase(page *strings.Builder) {
-	width, _ := l.size()
+	width, _ := terminalSize(l.file)
 	rows := 0
 	for _, drawn := range l.drawn {
 		rows += max(1, (drawn+width-1)/width)
@@ -114,14 +119,6 @@ func (l *live) erase(page *strings.Builder) {
 		fmt.Fprintf(page, "\r\x1b[%dA\x1b[J", rows)
 	}
 	l.drawn = l.drawn[:0]
-}
-
-func (l *live) size() (width, height int) {
-	width, height, err := term.GetSize(int(l.file.Fd()))
-	if err != nil || width < 20 || height < 4 {
-		return 80, 24
-	}
-	return width, height
 }
 
 // lines are the current step and the active checks, at most as many as fit, for a
@@ -148,11 +145,9 @@ func (l *live) lines(most, columns int) []string {
 	return lines
 }
 
-// counts are the numbers of checks with a Job in each state, for the first line.
+// counts are the number of passes and those of checks with a Job in each state, for the
+// first line.
 func (l *live) counts() string {
-	if len(l.active) == 0 || len(l.queued) == 0 {
-		return ""
-	}
 	states := map[jobs.State]int{jobs.Done: l.done}
 	for name, status := range l.active {
 		if l.queued[name] {
@@ -160,10 +155,16 @@ func (l *live) counts() string {
 		}
 	}
 	var counts []string
+	if l.passed > 0 {
+		counts = append(counts, fmt.Sprintf("%d passed", l.passed))
+	}
 	for _, state := range []jobs.State{jobs.Running, jobs.Waiting, jobs.Queued, jobs.Done} {
 		if states[state] > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", states[state], state))
 		}
+	}
+	if len(counts) == 0 {
+		return ""
 	}
 	return "  (" + strings.Join(counts, ", ") + ")"
 }

@@ -21,14 +21,22 @@ func outputFlag(c *cobra.Command, output *string, document any) {
 
 // outputFlags are -o and --report: the same document in several formats.
 type outputFlags struct {
+	textFlags
+
 	format string
 	files  []string
 }
 
 func (f *outputFlags) add(c *cobra.Command, document any) {
-	f.format = "text"
+	f.format, f.color = "text", colorAuto
 	outputFlag(c, &f.format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
+}
+
+// addText also adds the flags that change a text.
+func (f *outputFlags) addText(c *cobra.Command, document any) {
+	f.add(c, document)
+	f.textFlags.add(c)
 }
 
 // maxReportFiles bounds the number of files of one command.
@@ -37,6 +45,9 @@ const maxReportFiles = 20
 // check rejects formats that the document does not have, and files without a name.
 func (f *outputFlags) check(document any) error {
 	if err := report.CheckFormat(f.format, document); err != nil {
+		return err
+	}
+	if err := f.checkColor(); err != nil {
 		return err
 	}
 	if len(f.files) > maxReportFiles {
@@ -60,7 +71,7 @@ func (f *outputFlags) open(stdout io.Writer, document any) (*output, error) {
 	if err := f.check(document); err != nil {
 		return nil, usageError(err)
 	}
-	opened := &output{stdout: stdout, format: f.format}
+	opened := &output{stdout: stdout, format: f.format, style: f.style(stdout)}
 	for _, text := range f.files {
 		format, path, _ := strings.Cut(text, "=")
 		if err := opened.create(format, path); err != nil {
@@ -75,7 +86,9 @@ func (f *outputFlags) open(stdout io.Writer, document any) (*output, error) {
 type output struct {
 	stdout io.Writer
 	format string
-	files  []*reportFile
+	// style is that of a text on standard output.
+	style report.Style
+	files []*reportFile
 }
 
 // create adds a file.
@@ -100,7 +113,7 @@ func (o *output) create(format, path string) error {
 // write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
 func (o *output) write(document any) error {
-	return errors.Join(report.Write(o.stdout, o.format, document), o.writeFiles(document))
+	return errors.Join(report.WriteStyled(o.stdout, o.format, document, o.style), o.writeFiles(document))
 }
 
 // writeFiles writes the document to each file alone.

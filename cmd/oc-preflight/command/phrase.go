@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
 )
 
 // withCommands fills in the commands of the actions that are requests to this
@@ -30,8 +31,15 @@ func withPathCommands(made report.Path, program, target string) report.Path {
 
 func (p phrase) report(decided report.Report) report.Report {
 	decided.Findings = p.findings(decided.Findings)
+	var actions []finding.Action
+	if slices.ContainsFunc(decided.Findings, finding.Finding.Open) && decided.Run.Phase != report.PhaseRunning {
+		actions = append(actions, finding.Retry(""))
+	}
 	if names := decided.Acceptable(); len(names) > 0 {
-		decided.Actions = p.actions([]finding.Action{finding.Accept(strings.Join(names, ","))})
+		actions = append(actions, finding.Accept(strings.Join(names, ",")))
+	}
+	if len(actions) > 0 {
+		decided.Actions = p.actions(actions)
 	}
 	return decided
 }
@@ -47,6 +55,13 @@ func withTargetCommands(judged report.Targets, program string) report.Targets {
 		}
 		p := phrase{program: program, target: targetFlag(report.Target{Version: version})}
 		judged.Findings[i].Actions = p.actions(f.Actions)
+	}
+	if next, ok := judged.Next(); ok && len(judged.Targets) > 1 {
+		command := program + " targets --to " + next.Version
+		if next.Verdict.Decision == verdict.Ready {
+			command = program + " run --to " + next.Version
+		}
+		judged.Actions = []finding.Action{finding.Run("%s", command)}
 	}
 	return judged
 }

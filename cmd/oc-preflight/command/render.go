@@ -51,20 +51,20 @@ that enhancement; do not build on it yet.
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return render(c.Context(), streams, c.Root().CommandPath(), args[0], output)
+			return render(c, streams, args[0], output)
 		},
 	}
-	output.add(c, report.Report{})
+	output.addText(c, report.Report{})
 	return c
 }
 
-func render(ctx context.Context, streams genericiooptions.IOStreams, program, file string, flags outputFlags) error {
+func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, flags outputFlags) error {
 	out, err := flags.open(streams.Out, report.Report{})
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	stored, err := readReport(ctx, streams.In, file)
+	stored, err := readReport(c.Context(), streams.In, file)
 	if err != nil {
 		return usageError(err)
 	}
@@ -74,7 +74,7 @@ func render(ctx context.Context, streams genericiooptions.IOStreams, program, fi
 			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
 		}
 	}
-	if err := out.write(withCommands(stored, program)); err != nil {
+	if err := out.write(withCommands(stored, c.Root().CommandPath())); err != nil {
 		return err
 	}
 	return exitOf(stored)

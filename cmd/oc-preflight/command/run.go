@@ -104,7 +104,7 @@ func (f *runFlags) conductFlags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
 	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
-	f.output.add(c, report.Report{})
+	f.output.addText(c, report.Report{})
 }
 
 func (f *runFlags) addImages(c *cobra.Command) {

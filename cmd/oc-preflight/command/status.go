@@ -51,7 +51,7 @@ as you may read them, with the limits of each.
 			return status(c, client, args, out)
 		},
 	}
-	output.add(c, report.Report{})
+	output.addText(c, report.Report{})
 	return c
 }
 

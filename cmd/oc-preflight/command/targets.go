@@ -14,6 +14,7 @@ import (
 type targetsFlags struct {
 	judgeFlags
 
+	all     bool
 	to      string
 	timeout time.Duration
 	output  outputFlags
@@ -24,8 +25,8 @@ func newTargets(client *client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
 		Short: "List the updates of the cluster with the findings that block each of them",
-		Long: `List every available and conditional update of this cluster, newest first, with the
-findings of gates, risks and health that block it. No signature is verified, no release
+		Long: `List the available and conditional updates of this cluster, those that are clear first,
+with the findings of gates, risks and health that block them. No signature is verified, no release
 is read and none of its checks is run, so "run" may still find more: a target without
 such a finding is Clear, not Ready. The cluster is read once for all targets, and
 nothing is created in it.
@@ -49,9 +50,11 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
 	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
-	flags.add(c)
+	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.add(c, report.Targets{})
+	flags.output.addColor(c)
+	c.Flags().BoolVar(&flags.all, "all", false, "In text, list every update, not only the first ten.")
 	return c
 }
 
@@ -76,6 +79,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
+	out.style.All, out.style.AllHint = flags.all, "--all"
 	if err := out.write(withTargetCommands(judged, c.Root().CommandPath())); err != nil {
 		return err
 	}

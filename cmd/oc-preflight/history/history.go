@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/standing"
 )
 
 // Kind is the kind of the JSON document, of report.APIVersion.
@@ -38,6 +40,7 @@ func Of(runs []record.Record, now time.Time) History {
 			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Image: each.Target.Image,
 			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
+			Requester: string(each.Requester), Outdated: outdated(each, runs, now),
 		})
 	}
 	return history
@@ -60,26 +63,83 @@ type run struct {
 	Checks      int    `json:"checks"`
 	Holder      string `json:"holder,omitempty"`
 	ToolVersion string `json:"toolVersion,omitempty"`
+	// Requester is user, selected or ahead; empty where the record has none.
+	Requester string `json:"requester,omitempty"`
+	// Outdated is why the verdict no longer holds, as far as the records show it: changes
+	// of the cluster are not among them.
+	Outdated string `json:"outdated,omitempty"`
 }
 
-// WriteText writes the history as a table.
-func (h History) WriteText(w io.Writer) error {
-	runs, now := h.records, h.now
-	var page bytes.Buffer
-	if len(runs) == 0 {
-		page.WriteString("no run is recorded in this cluster\n")
-	} else {
-		digits := shortest(runs)
-		table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "RUN\tTARGET\tPHASE\tDECISION\tSTARTED\tAGE\tTOOK\tCHECKS")
-		for _, each := range runs {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version), phase(each, now), cell(decision(each)),
-				cell(stamp(each.StartTime)), since(each.StartTime, now), took(each), len(each.Checks))
-		}
-		_ = table.Flush() // to a buffer
+// WriteText is WriteStyled for a file.
+func (h History) WriteText(w io.Writer) error { return h.WriteStyled(w, report.Style{}) }
+
+// WriteStyled writes the history as a table. On a terminal each run is one line.
+func (h History) WriteStyled(w io.Writer, style report.Style) error {
+	if len(h.records) == 0 {
+		_, err := io.WriteString(w, "no run is recorded in this cluster\n")
+		return err
 	}
-	_, err := w.Write(page.Bytes())
-	return err
+	var page bytes.Buffer
+	digits := shortest(h.records)
+	table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "RUN\tTO\tDECISION\tWHEN\tBY\tWHAT")
+	for _, each := range h.records {
+		why := outdated(each, h.records, h.now)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
+			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits))
+	}
+	_ = table.Flush() // to a buffer
+	for line := range strings.Lines(page.String()) {
+		if _, err := fmt.Fprintln(w, style.Clip(strings.TrimRight(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outdated is why the verdict of a run no longer holds, as far as the records show it.
+func outdated(run record.Record, runs []record.Record, now time.Time) string {
+	if run.Phase != record.Complete || run.Verified() != nil || run.Decision == "" {
+		return ""
+	}
+	ended := report.Report{Run: report.Run{CompletionTime: stamp(run.CompletionTime)}}
+	return cmp.Or(standing.Superseded(run, runs), standing.Expired(ended, now))
+}
+
+// stated is the decision, or the phase of a run in progress.
+func stated(run record.Record, why string, style report.Style) string {
+	switch {
+	case run.Phase == record.Running:
+		return style.Symbol(string(run.Phase))
+	case why != "":
+		return style.Symbol(cell(decision(run)) + " (outdated)")
+	}
+	return style.Symbol(cell(decision(run)))
+}
+
+// what is the state of a run beside its decision.
+func what(run record.Record, why string, now time.Time) string {
+	switch {
+	case run.Abandoned(now):
+		return "left: attach to it or cancel it"
+	case run.Phase == record.Running:
+		return "held by " + cell(run.Holder)
+	case run.Verified() != nil:
+		return cell(string(run.Phase) + ", " + string(run.Authentication.State))
+	case why != "":
+		return cell(why)
+	}
+	return fmt.Sprintf("%s in %s", cell(string(run.Phase)), took(run))
+}
+
+// shortened has the IDs of the runs as the table has them.
+func (h History) shortened(text string, digits int) string {
+	for _, each := range h.records {
+		if len(each.ID) > digits {
+			text = strings.ReplaceAll(text, each.ID, each.ID[:digits])
+		}
+	}
+	return text
 }
 
 // shortest is the number of characters by which the IDs differ.
@@ -105,14 +165,6 @@ func decision(run record.Record) string {
 		return unverified
 	}
 	return run.Decision
-}
-
-// phase is that of the run, with a remark for a run in progress without a holder.
-func phase(run record.Record, now time.Time) string {
-	if run.Abandoned(now) {
-		return cell(string(run.Phase) + " (left)")
-	}
-	return cell(string(run.Phase))
 }
 
 // holder is that of a run in progress, unless its process is gone.

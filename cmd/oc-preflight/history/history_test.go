@@ -3,11 +3,13 @@ package history_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,6 +101,28 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
+	}
+}
+
+// On a terminal each run is one line, with a symbol that a limited verdict does not have.
+func TestTerminal(t *testing.T) {
+	runs := []record.Record{
+		ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 50*time.Hour, record.Complete, "Blocked"), 9*time.Second),
+		ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Complete, "Ready"), 9*time.Second),
+		held(run("aaaaaaaa-89ab-4cde-8f01-23456789abcd", 48*time.Hour, record.Running, "")),
+	}
+	runs[0].Requester = record.Ahead
+	for _, width := range []int{80, 40} {
+		var got bytes.Buffer
+		if err := report.WriteStyled(&got, "text", history.Of(runs, start.Add(51*time.Hour)), report.Style{Width: width, Symbols: true}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(got.String()) {
+			if columns := utf8.RuneCountInString(line) - 1; columns > width {
+				t.Errorf("%d columns on a terminal of %d: %s", columns, width, line)
+			}
+		}
+		golden(t, fmt.Sprintf("terminal-%d.text", width), got.Bytes())
 	}
 }
 

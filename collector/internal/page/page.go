@@ -25,8 +25,11 @@ const (
 	width = 90
 )
 
-// Page is text that is written at once. Its zero value is empty.
-type Page struct{ buffer bytes.Buffer }
+// Page is text that is written at once. Its zero value is empty, in the zero style.
+type Page struct {
+	buffer bytes.Buffer
+	style  Style
+}
 
 // WriteTo implements io.WriterTo.
 func (p *Page) WriteTo(w io.Writer) (int64, error) { return p.buffer.WriteTo(w) }
@@ -41,8 +44,14 @@ func (p *Page) Line(format string, args ...any) {
 
 // Row writes a name and its value, of one or more lines.
 func (p *Page) Row(name, value string) {
-	value = strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n           ")
-	p.Line("%-10s %s", name, value)
+	const indent = "           "
+	lead := fmt.Sprintf("%-10s ", name)
+	if p.style.Width > 0 {
+		limit := p.style.Columns()
+		p.Line("%s", hang(lead, broken(value, limit-len(indent)), indent, limit))
+		return
+	}
+	p.Line("%s%s", lead, strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n"+indent))
 }
 
 // Paragraph writes text under a finding, after a lead; nothing for an empty text.
@@ -179,17 +188,25 @@ func Wrap(names []string) string {
 // Fold breaks text between words into lines of that many characters at most, each after a
 // prefix. A longer word has a line of its own.
 func Fold(text, prefix string, limit int) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return hang(prefix, text, prefix, limit)
+}
+
+// hang is Fold with another prefix of the first line.
+func hang(first, text, prefix string, limit int) string {
 	var lines []string
-	line := ""
+	line, start := first, first
 	for word := range strings.FieldsSeq(text) {
-		switch {
-		case line == "":
-			line = prefix + word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > limit:
-			lines = append(lines, line)
-			line = prefix + word
-		default:
+		switch columns := utf8.RuneCountInString(line) + utf8.RuneCountInString(word); {
+		case line == start && (start == prefix || columns <= limit):
+			line += word
+		case line != start && columns < limit:
 			line += " " + word
+		default:
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, start = prefix+word, prefix
 		}
 	}
 	return strings.Join(append(lines, line), "\n")

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+// The values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// textFlags are the flags that change a text for people.
+type textFlags struct {
+	color   string
+	details bool
+}
+
+func (f *textFlags) add(c *cobra.Command) {
+	f.addColor(c)
+	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed, and show every text in full.")
+}
+
+func (f *textFlags) addColor(c *cobra.Command) {
+	c.Flags().StringVar(&f.color, "color", colorAuto, "Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
+}
+
+func (f *textFlags) checkColor() error {
+	values := []string{colorAuto, colorAlways, colorNever}
+	if slices.Contains(values, f.color) {
+		return nil
+	}
+	return fmt.Errorf("--color=%s: it must be one of %s", f.color, strings.Join(values, ", "))
+}
+
+// style is that of a text on w.
+func (f *textFlags) style(w io.Writer) report.Style {
+	style := report.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return style
+	}
+	style.Width, _ = terminalSize(file)
+	if os.Getenv("TERM") == "dumb" {
+		return style
+	}
+	style.Symbols = unicodeLocale()
+	style.Color = style.Color || f.color == colorAuto && os.Getenv("NO_COLOR") == ""
+	return style
+}
+
+// unicodeLocale reports whether the locale has the encoding UTF-8.
+func unicodeLocale() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToUpper(os.Getenv(name)); value != "" {
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return false
+}
+
+// terminalSize is the size of a terminal in characters, 80 by 24 where it is unknown.
+func terminalSize(file *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(file.Fd()))
+	if err != nil || width < 20 || height < 4 {
+		return 80, 24
+	}
+	return width, height
+}
