@@ -50,7 +50,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
 	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
-	flags.judgeFlags.add(c)
+	flags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.add(c, report.Targets{})
 	flags.output.addColor(c)
