@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/openshift/update-preflight/test/story"
@@ -64,9 +65,11 @@ Ctrl-C stops Prometheus. To stop the cluster then:
 func show(ctx context.Context, t *terminal.Terminal, monitoring string) error {
 	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring}
 	t.Title("Is it safe to update to the newest available release?")
-	if err := t.Run(ctx, terminal.Blocked, ask...); err != nil {
+	page := filepath.Join(t.Root, "bin", "report.html")
+	if err := t.Run(ctx, terminal.Blocked, append(ask, "--report", "html="+page)...); err != nil {
 		return err
 	}
+	t.Step("the same report, to hand on: " + page)
 	if err := t.Follow(ctx); err != nil {
 		return err
 	}
