@@ -49,7 +49,8 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 	judged := manifests.judge(collected, report.PhaseComplete, cluster.Now())
 	listing := Listing{Checks: draft.Checks, Verdict: judged.Verdict, Findings: judged.Findings}
 	if manifests.contents.readable() {
-		listing.Needs = options.readingNeeds().And(options.writingNeeds(draft))
+		_, ofRelease := manifests.contents.foresee(cluster.Dynamic)
+		listing.Needs = options.readingNeeds().And(ofRelease).And(options.writingNeeds(draft))
 	}
 	return listing, nil
 }

@@ -96,7 +96,8 @@ func (e execution) foresee() []collector.Source {
 	if err != nil {
 		return nil // builtin reports it
 	}
-	return collector.Bind(subject, e.contents.foresee(e.cluster.Dynamic))
+	checks, _ := e.contents.foresee(e.cluster.Dynamic)
+	return collector.Bind(subject, checks)
 }
 
 // start validates and launches the checks of the release, and returns a source

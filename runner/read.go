@@ -8,10 +8,12 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 )
@@ -60,18 +62,21 @@ type contents interface {
 	// and the contents without the manifests of the Jobs: there can be thousands,
 	// and the draft has them.
 	draft(from string) (launch.Draft, contents)
-	// foresee are the built-in checks that compare the release with the cluster.
-	foresee(client dynamic.Interface) []check.Check
+	// foresee are the built-in checks that compare the release with the cluster, and
+	// those of their permissions that depend on the release.
+	foresee(client dynamic.Interface) ([]check.Check, access.Needs)
 }
 
 // unread has no contents.
 type unread struct{}
 
-func (unread) readable() bool                          { return false }
-func (unread) version() string                         { return "" }
-func (unread) images() map[string]string               { return nil }
-func (unread) draft(string) (launch.Draft, contents)   { return launch.Draft{}, unread{} }
-func (unread) foresee(dynamic.Interface) []check.Check { return nil }
+func (unread) readable() bool                        { return false }
+func (unread) version() string                       { return "" }
+func (unread) images() map[string]string             { return nil }
+func (unread) draft(string) (launch.Draft, contents) { return launch.Draft{}, unread{} }
+func (unread) foresee(dynamic.Interface) ([]check.Check, access.Needs) {
+	return nil, access.Needs{}
+}
 
 // released is the contents of a release that was read.
 type released struct{ payload *payload.Release }
@@ -79,8 +84,9 @@ type released struct{ payload *payload.Release }
 func (r released) readable() bool            { return true }
 func (r released) version() string           { return r.payload.Version }
 func (r released) images() map[string]string { return r.payload.Images }
-func (r released) foresee(client dynamic.Interface) []check.Check {
-	return append(r.definitionChecks(client), gate.AdminAckAhead(r.payload.AdminGates))
+func (r released) foresee(client dynamic.Interface) ([]check.Check, access.Needs) {
+	checks := append(r.definitionChecks(client), gate.AdminAckAhead(r.payload.AdminGates))
+	return checks, definition.ListNeeds(r.payload.Definitions)
 }
 
 func (r released) draft(from string) (launch.Draft, contents) {

@@ -17,9 +17,9 @@
 //
 // # Permissions
 //
-// Which resources are listed follows from the payload, so they are not declared: they
-// are reviewed when they are listed, and all that may not be listed are in one
-// inconclusive finding. The role cluster-reader of OpenShift suffices.
+// Which resources are listed follows from the payload ([ListNeeds]), so the check does not
+// declare them: all that may not be listed are in one inconclusive finding. The role
+// cluster-reader of OpenShift suffices.
 //
 // # Limitations
 //
@@ -34,6 +34,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -42,6 +43,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -89,6 +91,19 @@ func reads() []access.Request {
 
 // Needs are the permissions of the check for every payload. None is required.
 func Needs() access.Needs { return access.Needs{Optional: reads()} }
+
+// ListNeeds are the permissions to list the objects of the definitions of a release. None
+// is required.
+func ListNeeds(definitions []payload.Definition) access.Needs {
+	var needs access.Needs
+	for _, definition := range definitions {
+		resource, group, isQualified := strings.Cut(definition.Name, ".") // a rule of the API server
+		if isQualified && len(validation.IsDNS1123Subdomain(definition.Name)) == 0 {
+			needs.Optional = append(needs.Optional, check.List(group, resource))
+		}
+	}
+	return needs
+}
 
 // Check compares the definitions of a release with the cluster that client reaches.
 // An administrator may accept its findings by name: a migration may be due before the

@@ -203,6 +203,23 @@ func TestInconclusive(t *testing.T) {
 	}
 }
 
+// The permissions for a release are those to list what it defines.
+func TestListNeeds(t *testing.T) {
+	needs := definition.ListNeeds([]payload.Definition{
+		{Name: "machineconfigs.machineconfiguration.openshift.io"},
+		{Name: "foos"},                                // not a name of a CustomResourceDefinition
+		{Name: "a.example.com\n- verbs: ['*']"},       // text for the printed role
+		{Name: "bars.example.com", Cause: "filtered"}, // it may be applied
+	})
+	want := access.Needs{Optional: []access.Request{
+		{Verb: "list", Group: "machineconfiguration.openshift.io", Resource: "machineconfigs"},
+		{Verb: "list", Group: "example.com", Resource: "bars"},
+	}}
+	if diff := cmp.Diff(want, needs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // limited is a user with no more than the declared permissions.
 func limited(t *testing.T) dynamic.Interface {
 	t.Helper()

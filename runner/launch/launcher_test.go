@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -423,9 +424,29 @@ func as(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *launch.Laun
 			t.Fatal(err)
 		}
 	}
+	for _, rule := range rules {
+		await(t, "the authorizer observes the role", func() error { return mayDo(t.Context(), user, namespace, rule) })
+	}
 	impersonating := rest.CopyConfig(config)
 	impersonating.Impersonate.UserName = user
 	return newLauncher(t, impersonating)
+}
+
+// mayDo is an error unless the API server allows a user what a rule of a Role does.
+func mayDo(ctx context.Context, user, namespace string, rule rbacv1.PolicyRule) error {
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	attributes := &authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+	}
+	if len(rule.ResourceNames) > 0 {
+		attributes.Name = rule.ResourceNames[0]
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
+	reviewed, err := api.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err == nil && !reviewed.Status.Allowed {
+		err = fmt.Errorf("%s may not %s %s", user, rule.Verbs[0], rule.Resources[0])
+	}
+	return err
 }
 
 func ignore[T any](_ T, err error) error { return err }

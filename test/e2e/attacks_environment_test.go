@@ -393,7 +393,7 @@ func manyUpdates(t *testing.T, _ kubernetes.Interface) string {
 		})
 	}
 	w.Apply(t)
-	got := bounded(t, "targets")
+	got := bounded(t, "targets", "--all")
 	expectPrintable(t, "targets", got.Stdout+got.Stderr)
 	if shown := strings.Count(got.Stdout, "5.2."); shown < 500 || len(got.Stdout) > 2<<20 {
 		t.Errorf("exit code %d, %d targets in %d bytes: %.200s", got.Code, shown, len(got.Stdout), got.Stderr)

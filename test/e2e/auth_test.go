@@ -144,7 +144,10 @@ func TestRunWithoutWhatIsOptional(t *testing.T) {
 			o.take(t, rule)
 		}
 	}
-	decided := reported(t, 0, "--to", to, "--as", o.user)
+	decided := reported(t, 0, "--to", to, "--as", o.user, "--accept", "AdmissionPolicies")
+	if f := byName(decided)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
+		t.Errorf("the check of the policies is %+v; want Unknown (Forbidden)", f)
+	}
 	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
 		if f := byName(decided)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
 			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, f, reason)
