@@ -234,7 +234,9 @@ func writeCounted(p *page.Page, findings []finding.Finding) {
 // without details only what may change what to do.
 func (r Report) writeFacts(p *page.Page) {
 	if !p.Style().Brief() {
-		p.Line("")
+		if len(r.Findings) > 0 {
+			p.Line("")
+		}
 		p.Row("Image", r.Target.Image)
 		if r.Target.UpdateKind != "" {
 			p.Row("Update", r.Target.UpdateKind+", from "+r.from())

@@ -69,7 +69,7 @@ func TestCancelAsksTheHolder(t *testing.T) {
 	w.canceled(held.Record().ID)
 	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder recorded no report: the report is made from the results.
-	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
+	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 }
 
 // A holder that was killed or has detached leaves Jobs, which cancel deletes.
@@ -100,7 +100,7 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Error("its Job is still there")
 			}
-			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum (Canceled)\n")
+			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 		})
 	}
 }
