@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/internal/page"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// writeItems writes the findings that need attention, those with the same cause as one:
+// what counts against the update and the warnings by number, then what was bypassed.
+func writeItems(p *page.Page, findings []finding.Finding) {
+	number := 0
+	for _, bypassed := range []bool{false, true} {
+		for _, one := range causesOf(findings) {
+			switch {
+			case (one.finding.Bypass != nil) != bypassed:
+			case bypassed:
+				p.Item(0, one.names, one.finding)
+			default:
+				number++
+				p.Item(number, one.names, one.finding)
+			}
+		}
+	}
+}
+
+// cause is what several findings have in common.
+type cause struct {
+	names   []string
+	finding finding.Finding
+}
+
+// causesOf groups the findings that need attention and differ only in their names, in
+// the order of the report.
+func causesOf(findings []finding.Finding) []cause {
+	var causes []cause
+	place := map[string]int{}
+	for _, f := range findings {
+		if quiet(f) {
+			continue
+		}
+		key := keyOf(f)
+		at, ok := place[key]
+		if f.Job != nil || f.Message == "" || !ok {
+			place[key] = len(causes)
+			causes = append(causes, cause{names: []string{f.Name}, finding: f})
+			continue
+		}
+		causes[at].names = append(causes[at].names, f.Name)
+		causes[at].finding.Actions = sharedActions(f.Actions)
+	}
+	return causes
+}
+
+// keyOf is all of a finding that is shown, but for its name.
+func keyOf(f finding.Finding) string {
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", page.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
+	if f.Bypass != nil {
+		key += fmt.Sprintf(" %q", *f.Bypass)
+	}
+	return key
+}
+
+// sharedActions are the actions that do not name the finding: one command accepts all findings.
+func sharedActions(actions []finding.Action) []finding.Action {
+	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionAccept })
+}
+
+// writeCounted counts what passed and what does not apply; with details it lists them.
+func writeCounted(p *page.Page, findings []finding.Finding) {
+	if p.Style().Details {
+		writeQuiet(p, findings)
+		return
+	}
+	numbers := map[string]int{}
+	for _, f := range findings {
+		if quiet(f) {
+			numbers[requires(f)]++
+		}
+	}
+	hint := ""
+	if p.Style().Hint != "" {
+		hint = " (" + p.Style().Hint + ")"
+	}
+	switch {
+	case numbers[passed] > 0 && numbers[skipped] > 0:
+		p.Marked("", "PASS", fmt.Sprintf("%d passed, %d skipped%s", numbers[passed], numbers[skipped], hint))
+	case numbers[passed] > 0:
+		p.Marked("", "PASS", fmt.Sprintf("%d passed%s", numbers[passed], hint))
+	case numbers[skipped] > 0:
+		p.Marked("", "SKIPPED", fmt.Sprintf("%d skipped%s", numbers[skipped], hint))
+	}
+}
+
+// quiet findings need no attention: what passed, and built-in checks that do not
+// apply to this cluster or update. A Job that skips gives its reason.
+func quiet(f finding.Finding) bool {
+	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
+}
+
+// quietOnly reports whether no finding needs attention.
+func quietOnly(findings []finding.Finding) bool {
+	return !slices.ContainsFunc(findings, func(f finding.Finding) bool { return !quiet(f) })
+}
+
+// writeQuiet lists the quiet findings, what was skipped with the reason.
+func writeQuiet(p *page.Page, findings []finding.Finding) {
+	var passed, skipped []string
+	for _, f := range findings {
+		switch {
+		case !quiet(f):
+		case f.Outcome == preflight.Pass:
+			passed = append(passed, f.Name)
+		default:
+			skipped = append(skipped, fmt.Sprintf("%s (%s)", f.Name, f.Reason))
+		}
+	}
+	if len(skipped) > 0 {
+		p.Names("SKIPPED", skipped)
+	}
+	if len(passed) > 0 {
+		p.Names("PASS", passed)
+	}
+}
