@@ -15,8 +15,10 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"sync"
+	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -67,6 +69,22 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	p.server = httptest.NewServer(p.account(p.follow(handler)))
 	p.URL = p.server.URL
 	return p, nil
+}
+
+// Behind puts a proxy in front of an API server until the end of the test, and returns the
+// path of its kubeconfig.
+func Behind(tb testing.TB, config *rest.Config, faults ...Fault) (proxy *Proxy, kubeconfig string) {
+	tb.Helper()
+	proxy, err := Start(config, faults...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(proxy.Close)
+	kubeconfig = filepath.Join(tb.TempDir(), "kubeconfig")
+	if err := proxy.Kubeconfig(kubeconfig); err != nil {
+		tb.Fatal(err)
+	}
+	return proxy, kubeconfig
 }
 
 // Close ends the proxy and everything that goes through it.

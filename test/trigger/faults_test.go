@@ -175,15 +175,7 @@ func newScene(t *testing.T, f fault) *scene {
 	if f.wrong != nil {
 		wrong = f.wrong(kill)
 	}
-	proxy, err := faults.Start(local.Config, wrong...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
-	kubeconfig := t.TempDir() + "/kubeconfig"
-	if err := proxy.Kubeconfig(kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	proxy, kubeconfig := faults.Behind(t, local.Config, wrong...)
 	s.proxy, s.first = proxy, s.startWith(kubeconfig, s.args...)
 	close(started)
 	return s

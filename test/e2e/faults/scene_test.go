@@ -170,16 +170,7 @@ func (s scene) runWith(t *testing.T, with tool, kubeconfig string, args ...strin
 // kubeconfig.
 func behind(t *testing.T, wrong ...faults.Fault) (*faults.Proxy, string) {
 	t.Helper()
-	proxy, err := faults.Start(local.Config, wrong...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Close)
-	kubeconfig := t.TempDir() + "/kubeconfig"
-	if err := proxy.Kubeconfig(kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	return proxy, kubeconfig
+	return faults.Behind(t, local.Config, wrong...)
 }
 
 // short is how labels name the scene's release.
