@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -24,8 +27,6 @@ type MatrixRow struct {
 	Results map[int]Decision
 }
 
-func (Matrix) kind() string { return "matrix" }
-
 // The limits of the picture; the table has more.
 const (
 	maxMatrixRows, maxMatrixColumns = 60, 40
@@ -44,72 +45,51 @@ func (m Matrix) columns() int { return min(len(m.Findings), maxMatrixColumns) }
 
 func (m Matrix) rows() []MatrixRow { return m.Rows[:min(len(m.Rows), maxMatrixRows)] }
 
-// Width is that of the picture.
-func (m Matrix) Width() int { return firstColumn + cell*m.columns() + matrixMargin }
-
-// Height is that of the picture.
-func (m Matrix) Height() int { return cell*(len(m.rows())+1) + matrixMargin }
-
-// Label is a text of the picture at a position.
-type Label struct {
-	X, Y int
-	Text string
-}
-
-// Heads are the numbers of the findings.
-func (m Matrix) Heads() []Label {
-	var heads []Label
-	for i := range m.columns() {
-		heads = append(heads, Label{X: firstColumn + cell*i + cell/2, Y: barBaseline, Text: strconv.Itoa(i + 1)})
+func (m Matrix) node(level int) g.Node {
+	drawing := g.Group{}
+	for column := range m.columns() {
+		drawing = append(drawing, label(strconv.Itoa(firstColumn+cell*column+cell/2), barBaseline, strconv.Itoa(column+1), anchor("middle")))
 	}
-	return heads
-}
-
-// Lines are the names of the targets with their decisions.
-func (m Matrix) Lines() []Label {
-	var lines []Label
 	for i, row := range m.rows() {
-		lines = append(lines, Label{Y: cell*(i+1) + barBaseline, Text: words.Line(row.Name, maxMatrixName) + " " + row.Decision})
+		drawing = append(drawing, m.row(row, cell*(i+1)))
 	}
-	return lines
+	width, height := firstColumn+cell*m.columns()+matrixMargin, cell*(len(m.rows())+1)+matrixMargin
+	return g.Group{
+		h.Figure(
+			line(),
+			line(scroll(m.Title, line(picture(m.Title, "; the table below has the same data", strconv.Itoa(width), height, drawing)))),
+			line(h.FigCaption(text(m.Title+". A column is a finding, by its number below."), m.more())),
+		),
+		line(),
+		m.table().node(level),
+	}
 }
 
-// MatrixCell is a result at a position.
-type MatrixCell struct {
-	X, Y  int
-	Level Level
-	Text  string
-}
-
-// Cells are the results.
-func (m Matrix) Cells() []MatrixCell {
-	var cells []MatrixCell
-	for i, row := range m.rows() {
-		for column := range m.columns() {
-			result, ok := row.Results[column]
-			if !ok {
-				continue
-			}
-			cells = append(cells, MatrixCell{
-				X: firstColumn + cell*column + (cell-barBaseline)/2, Y: cell*(i+1) + matrixMargin, Level: result.Level,
-				Text: row.Name + ", " + m.Findings[column] + ": " + result.Word,
-			})
+// row draws a target and its results, top pixels below the top of the picture.
+func (m Matrix) row(row MatrixRow, top int) g.Node {
+	drawn := g.Group{label("0", top+barBaseline, words.Line(row.Name, maxMatrixName)+" "+row.Decision)}
+	for column := range m.columns() {
+		result, ok := row.Results[column]
+		if !ok {
+			continue
 		}
+		x := strconv.Itoa(firstColumn + cell*column + (cell-shapeSize)/2)
+		drawn = append(drawn, line(h.SVG(
+			at(x, top+matrixMargin), size(strconv.Itoa(shapeSize), shapeSize), viewBox(),
+			svgTitle(row.Name+", "+m.Findings[column]+": "+result.Word), result.Level.shape(),
+		)))
 	}
-	return cells
+	return drawn
 }
 
-// More states what is not in the picture; empty if everything is.
-func (m Matrix) More() string {
+// more states what is not in the picture.
+func (m Matrix) more() g.Node {
 	rows, columns := len(m.Rows)-len(m.rows()), len(m.Findings)-m.columns()
-	if rows+columns == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d targets and %d findings are left out of the picture.", rows, columns)
+	return g.If(rows+columns > 0, g.Textf(" %d targets and %d findings are left out of the picture.", rows, columns))
 }
 
-// Table has the data of the picture.
-func (m Matrix) Table() Table {
+// table has the data of the picture.
+func (m Matrix) table() Table {
 	table := Table{Caption: m.Title + ", as a table", Columns: []string{"Target", "Decision", "Findings"}}
 	for _, row := range m.Rows {
 		var results []string

@@ -2,9 +2,13 @@ package html
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 // Timeline is a picture of when checks ran, with the same data as a table.
@@ -20,14 +24,14 @@ type Bar struct {
 	Start, End   time.Time
 }
 
-func (Timeline) kind() string { return "timeline" }
-
 // The geometry of the picture, in pixels.
 const (
-	axisHeight  = 24
-	barHeight   = 40
-	barBaseline = 16
-	barTop      = 22
+	axisHeight   = 24
+	axisBaseline = 13
+	barHeight    = 40
+	barBaseline  = 16
+	barTop       = 22
+	barWidth     = 10
 )
 
 // maxBars bounds the picture; the table has more.
@@ -42,23 +46,28 @@ func (t Timeline) sorted() []Bar {
 	return bars
 }
 
-// Shown are the bars in the picture.
-func (t Timeline) Shown() []Bar {
-	bars := t.sorted()
-	return bars[:min(len(bars), maxBars)]
+func (t Timeline) node(level int) g.Node {
+	bars, span := t.sorted(), t.span()
+	start, shown := bars[0].Start, bars[:min(len(bars), maxBars)]
+	drawing := g.Group{label("0", axisBaseline, "0 s"), label("100%", axisBaseline, span.String(), anchor("end"))}
+	for i, bar := range shown {
+		drawing = append(drawing, bar.node(axisHeight+barHeight*i, start, span))
+	}
+	return g.Group{
+		h.Figure(
+			line(),
+			line(picture(t.Title, fmt.Sprintf(": %d checks; the table below has the same data", len(shown)), "100%", axisHeight+barHeight*len(shown), drawing)),
+			line(h.FigCaption(text(t.Title+", from "+start.UTC().Format(time.RFC3339)+"."), t.more(len(bars)-len(shown)))),
+		),
+		line(),
+		t.table(bars).node(level),
+	}
 }
 
-// More is how many bars are not in the picture.
-func (t Timeline) More() int { return len(t.Bars) - len(t.Shown()) }
-
-// Height is that of the picture.
-func (t Timeline) Height() int { return axisHeight + barHeight*len(t.Shown()) }
-
-// Start is when the first check started.
-func (t Timeline) Start() string { return t.sorted()[0].Start.UTC().Format(time.RFC3339) }
-
-// Span is how long all took, from the start of the first.
-func (t Timeline) Span() string { return t.span().String() }
+// more states what is not in the picture.
+func (Timeline) more(count int) g.Node {
+	return g.If(count > 0, g.Textf(" The %d checks that started last are left out of the picture.", count))
+}
 
 // span is at least a second, so that shares of it are defined.
 func (t Timeline) span() time.Duration {
@@ -72,51 +81,27 @@ func (t Timeline) span() time.Duration {
 	return max(time.Second, last.Sub(bars[0].Start))
 }
 
-// BarLine is one bar of the picture: positions are pixels, and percents of the width.
-type BarLine struct {
-	Label, Color string
-	TextY, BarY  int
-	Left, Width  string
-}
-
-// Lines are the bars with their positions.
-func (t Timeline) Lines() []BarLine {
+// node draws a bar and its label, top pixels below the top of the picture. Positions are
+// shares of the time that all took.
+func (b Bar) node(top int, start time.Time, span time.Duration) g.Node {
 	const percent, least = 100, 0.5
-	bars, span := t.Shown(), t.span()
-	lines := make([]BarLine, 0, len(bars))
-	for i, bar := range bars {
-		share := func(d time.Duration) float64 { return percent * float64(d) / float64(span) }
-		width := max(least, share(bar.End.Sub(bar.Start)))
-		left := min(share(bar.Start.Sub(bars[0].Start)), percent-width)
-		top := axisHeight + barHeight*i
-		lines = append(lines, BarLine{
-			Label: bar.label(), Color: bar.Level.color(), TextY: top + barBaseline, BarY: top + barTop,
-			Left: strconv.FormatFloat(left, 'f', 2, 64), Width: strconv.FormatFloat(width, 'f', 2, 64),
-		})
+	share := func(d time.Duration) float64 { return percent * float64(d) / float64(span) }
+	width := max(least, share(b.End.Sub(b.Start)))
+	left := min(share(b.Start.Sub(start)), percent-width)
+	percents := func(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }
+	return g.Group{
+		label("0", top+barBaseline, b.label()),
+		rectangle("0", top+barTop, "100%", 1, axis),
+		rectangle(percents(left), top+barTop, percents(width), barWidth, b.Level.color()),
 	}
-	return lines
 }
 
 func (b Bar) label() string { return b.Result + ", " + b.End.Sub(b.Start).String() + ": " + b.Name }
 
-// color has a contrast of 3:1 on light and on dark pages.
-func (l Level) color() string {
-	switch l {
-	case Good:
-		return "#1a7f37"
-	case Bad:
-		return "#d1343f"
-	case Unclear, Caution:
-		return "#8a6100"
-	case Neutral:
-	}
-	return "#6e7781"
-}
-
-// Table has the data of the picture.
-func (t Timeline) Table() Table {
+// table has the data of the picture.
+func (t Timeline) table(bars []Bar) Table {
 	table := Table{Caption: t.Title + ", as a table", Columns: []string{"Check", "Result", "Started", "Ended", "Duration"}}
-	for _, bar := range t.sorted() {
+	for _, bar := range bars {
 		table.Rows = append(table.Rows, []string{
 			bar.Name, bar.Result, bar.Start.UTC().Format(time.RFC3339), bar.End.UTC().Format(time.RFC3339), bar.End.Sub(bar.Start).String(),
 		})

@@ -1,0 +1,43 @@
+package html
+
+import (
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// picture is a drawing with a title, whose data is in the table that follows it. It is
+// drawn with attributes, which no Content-Security-Policy forbids.
+func picture(title, label, width string, height int, drawing ...g.Node) g.Node {
+	return h.SVG(
+		g.Attr("width", width), g.Attr("height", strconv.Itoa(height)), h.Role("img"), h.Aria("label", words.Line(title, maxLine)+label),
+		g.Attr("font-family", "sans-serif"), g.Attr("font-size", "13"),
+		line(), line(svgTitle(title)), g.Group(drawing),
+	)
+}
+
+func svgTitle(data string) g.Node { return g.El("title", text(data)) }
+
+// label is text of a picture.
+func label(x string, y int, data string, attributes ...g.Node) g.Node {
+	return line(g.El("text", at(x, y), g.Group(attributes), fill("currentColor"), text(data)))
+}
+
+// rectangle is a filled one.
+func rectangle(x string, y int, width string, height int, color string) g.Node {
+	return line(g.El("rect", at(x, y), size(width, height), fill(color)))
+}
+
+// anchor is which point of a text is at its position: middle or end.
+func anchor(point string) g.Node { return g.Attr("text-anchor", point) }
+
+func fill(color string) g.Node { return g.Attr("fill", color) }
+
+func at(x string, y int) g.Node { return g.Group{g.Attr("x", x), g.Attr("y", strconv.Itoa(y))} }
+
+func size(width string, height int) g.Node {
+	return g.Group{g.Attr("width", width), g.Attr("height", strconv.Itoa(height))}
+}
