@@ -2,9 +2,9 @@ package command
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // verbGroup is a group of verbs in the help.
@@ -26,16 +26,25 @@ func addGroups(root *cobra.Command, groups []verbGroup) {
 	last := groups[len(groups)-1].id
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
-	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+	root.SetUsageFunc(withoutGlobalFlags(root, root.UsageFunc()))
 }
 
-// usageTemplate is cobra's without the flags that every verb has.
-func usageTemplate(template string) string {
-	const global = "{{if .HasAvailableInheritedFlags}}\n\nGlobal Flags:\n{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}"
-	return strings.NewReplacer(
-		global, "\n\nUse \"{{.Root.CommandPath}} options\" for the flags of all commands, such as --kubeconfig.",
-		".LocalFlags.FlagUsages", ".LocalNonPersistentFlags.FlagUsages",
-	).Replace(template)
+// withoutGlobalFlags returns usage without the flags that every command has. They are
+// hidden while it is written: a template of our own would make the linker keep the
+// methods of every type, a third of the binary.
+func withoutGlobalFlags(root *cobra.Command, usage func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(c *cobra.Command) error {
+		hide := func(hidden bool) {
+			root.PersistentFlags().VisitAll(func(flag *pflag.Flag) { flag.Hidden = hidden })
+		}
+		hide(true)
+		defer hide(false)
+		if err := usage(c); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(c.OutOrStderr(), "\nUse \"%s options\" for the flags of all commands, such as --kubeconfig.\n", root.CommandPath())
+		return err
+	}
 }
 
 func newOptions() *cobra.Command {
