@@ -29,6 +29,7 @@ flags are not recorded: pass them again.
 		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args[0]) },
 	}
 	flags.conductFlags(c)
+	client.quietFlag(c)
 	return c
 }
 
@@ -65,6 +66,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err != nil {
 		return err
 	}
+	flags.target.Version = found.Target.Version
 	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Attach(ctx, store.Cluster, found.ID, options)
 	})

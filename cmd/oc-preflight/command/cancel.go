@@ -40,7 +40,7 @@ func cancel(ctx context.Context, client *client, id string) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
+	display := client.display(about{})
 	ended, err := runner.Cancel(ctx, store.Cluster, id, runner.Options{Observer: progressOnly(display)})
 	display.close()
 	switch {

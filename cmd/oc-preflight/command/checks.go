@@ -48,7 +48,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
+	display := client.display(about{})
 	options.Observer = progressOnly(display)
 	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()

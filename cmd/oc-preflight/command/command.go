@@ -129,7 +129,9 @@ type client struct {
 	flags     *genericclioptions.ConfigFlags
 	streams   genericiooptions.IOStreams
 	verbosity int
-	log       *slog.Logger
+	// quiet shows no progress.
+	quiet bool
+	log   *slog.Logger
 }
 
 // connect makes the clients. It sends no request.

@@ -53,7 +53,7 @@ func diff(c *cobra.Command, client *client, args []string, flags outputFlags) er
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
+	done := client.waiting("reading the records")
 	defer done()
 	before, err := store.ended(c.Context(), args[0])
 	if err != nil {

@@ -45,7 +45,7 @@ func showHistory(c *cobra.Command, client *client, format string, text textFlags
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
+	done := client.waiting("reading the records")
 	defer done()
 	runs, err := store.records.List(c.Context())
 	done()

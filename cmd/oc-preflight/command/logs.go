@@ -72,7 +72,7 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "searching for the check")
+	done := client.waiting("searching for the check")
 	defer done()
 	run, err := store.records.Get(ctx, args[0])
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -47,7 +46,7 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 // review reports all permissions of a command that are missing. An API server that
 // does not respond delays it for seconds.
 func (c *client) review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
-	defer waiting(c.streams.ErrOut, "reviewing the permissions")()
+	defer c.waiting("reviewing the permissions")()
 	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
 }
 
@@ -76,13 +75,13 @@ func (s runStore) current(ctx context.Context) (run record.Record, rest []record
 }
 
 // waiting shows a step that takes more than stateTime. The returned function ends it.
-func waiting(w io.Writer, step string) func() {
+func (c *client) waiting(step string) func() {
 	var mutex sync.Mutex
 	var shown display
 	timer := time.AfterFunc(stateTime, func() {
 		mutex.Lock()
 		defer mutex.Unlock()
-		shown = newDisplay(w)
+		shown = c.display(about{})
 		shown.step(step)
 	})
 	return func() {

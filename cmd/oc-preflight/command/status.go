@@ -67,7 +67,7 @@ func status(c *cobra.Command, client *client, args []string, out *output) error 
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the record and the cluster")
+	done := client.waiting("reading the record and the cluster")
 	defer done()
 	run, rest, err := store.find(c.Context(), args)
 	if err != nil {

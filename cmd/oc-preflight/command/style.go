@@ -46,8 +46,8 @@ func (f *textFlags) checkColor() error {
 // style is that of a text on w.
 func (f *textFlags) style(w io.Writer) report.Style {
 	style := report.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file, ok := terminal(w)
+	if !ok {
 		return style
 	}
 	style.Width, _ = terminalSize(file)
@@ -67,6 +67,12 @@ func unicodeLocale() bool {
 		}
 	}
 	return false
+}
+
+// terminal is a stream that is one.
+func terminal(stream any) (*os.File, bool) {
+	file, ok := stream.(*os.File)
+	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
 // terminalSize is the size of a terminal in characters, 80 by 24 where it is unknown.

@@ -54,6 +54,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.add(c, report.Targets{})
 	flags.output.addColor(c)
+	client.quietFlag(c)
 	c.Flags().BoolVar(&flags.all, "all", false, "In text, list every update, not only the first ten.")
 	return c
 }
@@ -72,7 +73,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
+	display := client.display(about{})
 	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
 	judged, err := runner.Targets(c.Context(), reached, flags.to, options)
 	display.close()
