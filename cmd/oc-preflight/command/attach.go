@@ -55,12 +55,12 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err != nil {
 		return err
 	}
-	found, err := store.records.Get(c.Context(), run)
+	found, err := store.records.Get(c.Context(), runID(run))
 	if err != nil {
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, out)
+		return status(c, client, []string{found.ID}, watchFlags{}, out)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {

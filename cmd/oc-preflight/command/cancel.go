@@ -41,7 +41,7 @@ func cancel(ctx context.Context, client *client, id string) error {
 		return err
 	}
 	display := client.display(about{})
-	ended, err := runner.Cancel(ctx, store.Cluster, id, runner.Options{Observer: progressOnly(display)})
+	ended, err := runner.Cancel(ctx, store.Cluster, runID(id), runner.Options{Observer: progressOnly(display)})
 	display.close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

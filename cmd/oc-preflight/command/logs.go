@@ -74,11 +74,11 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	}
 	done := client.waiting("searching for the check")
 	defer done()
-	run, err := store.records.Get(ctx, args[0])
+	run, err := store.records.Get(ctx, runID(args[0]))
 	if err != nil {
 		return err
 	}
-	check, err := checkOf(run, args[1])
+	check, err := checkOf(run, report.BareName(report.CheckName, args[1]))
 	if err != nil {
 		return usageError(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -95,6 +96,9 @@ func (c *client) waiting(step string) func() {
 		}
 	}
 }
+
+// runID is the ID of a run in an argument: as it is, or as "-o name" writes it.
+func runID(argument string) string { return report.BareName(report.RunName, argument) }
 
 // short names a run in a sentence.
 func short(run record.Record) string {

@@ -1,6 +1,6 @@
 // Package screen answers: what does a terminal show of a command that has not ended?
 //
-// Frames are pure functions of a state, a time and a size. Region and Page write them.
+// Frames are pure functions of a state, a time and a size. Region draws them.
 package screen
 
 import (

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -49,4 +50,14 @@ func (r *Region) erase(page *strings.Builder, width int) {
 		page.WriteString("\r" + ansi.CursorUp(rows) + ansi.EraseScreenBelow)
 	}
 	r.drawn = r.drawn[:0]
+}
+
+// Fit is a text in at most height lines of at most width columns; the last counts those
+// that are left out.
+func Fit(text string, width, height int) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, clip(strings.TrimRight(line, "\n"), width))
+	}
+	return limited(lines, height, func(rest int) string { return clip(fmt.Sprintf("... and %d more lines", rest), width) })
 }
