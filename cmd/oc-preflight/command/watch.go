@@ -126,7 +126,7 @@ func (f *watchFlags) watched(out *output, client *client) *watched {
 	return w
 }
 
-// write writes the document; key is the document without what changes all the time.
+// write writes the document; key is the document without its times.
 func (w *watched) write(document, key any) error {
 	text, err := json.Marshal(key)
 	if err != nil {

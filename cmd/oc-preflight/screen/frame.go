@@ -25,8 +25,8 @@ const (
 )
 
 // Frame is the state at a time, in at most height lines of at most style.Width columns:
-// the bar, the step, the findings that need attention, the unfinished checks, those that
-// delay the run longest first, and the hints. It is empty without a step.
+// the bar, the step, the findings that need attention, the checks that run or wait,
+// those that delay the run longest first, and the hints. It is empty without a step.
 func (p *Progress) Frame(now time.Time, height int, style report.Style) []string {
 	if p.step == "" || height < 1 {
 		return nil
@@ -42,7 +42,7 @@ func (p *Progress) Frame(now time.Time, height int, style report.Style) []string
 	} else {
 		hint = ""
 	}
-	findings := p.findings(rows-min(len(p.active), rows/2), style)
+	findings := p.findings(rows-min(len(p.shown()), rows/2), style)
 	lines = append(lines, findings...)
 	lines = append(lines, p.checks(now, rows-len(findings), style)...)
 	if hint != "" {
@@ -156,11 +156,18 @@ func (p *Progress) findings(rows int, style report.Style) []string {
 	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more findings", indent, rest), style.Width) })
 }
 
-// checks are the unfinished checks, in at most rows lines.
-func (p *Progress) checks(now time.Time, rows int, style report.Style) []string {
+// shown are the checks that run or wait, those that delay the run longest first. One that
+// is queued without a reason waits for another check.
+func (p *Progress) shown() []jobs.Status {
 	statuses := slices.SortedFunc(maps.Values(p.active), func(a, b jobs.Status) int {
 		return cmp.Or(cmp.Compare(order(a.State), order(b.State)), a.Since.Compare(b.Since), cmp.Compare(a.Check, b.Check))
 	})
+	return slices.DeleteFunc(statuses, func(status jobs.Status) bool { return status.State == jobs.Queued && status.Detail == "" })
+}
+
+// checks are the checks that run or wait, in at most rows lines.
+func (p *Progress) checks(now time.Time, rows int, style report.Style) []string {
+	statuses := p.shown()
 	names := nameColumns(statuses, style.Width)
 	var lines []string
 	for _, status := range statuses {
@@ -205,7 +212,7 @@ func spinner(now time.Time, style report.Style) string {
 }
 
 // nameColumns is the width of the names of checks. Where a line does not fit, the name is
-// cut before the reason, but not to less than a third of the space.
+// cut before the reason, but not to less than two fifths of the space.
 func nameColumns(statuses []jobs.Status, columns int) int {
 	const others = len("x  0000  ")
 	name, why := 0, 0
@@ -213,7 +220,7 @@ func nameColumns(statuses []jobs.Status, columns int) int {
 		name, why = max(name, ansi.StringWidth(status.Check)), max(why, ansi.StringWidth(reason(status)))
 	}
 	space := max(0, columns-others)
-	return min(name, max(space-why, space/3))
+	return min(name, max(space-why, space*2/5))
 }
 
 // order sorts the states that delay the run first.

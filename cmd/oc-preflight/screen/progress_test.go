@@ -72,8 +72,11 @@ func crowded() *screen.Progress {
 	for i := range 60 {
 		name := fmt.Sprintf("Operator%02d.Check", i)
 		p.Status(status(name, jobs.Queued, "", 12))
-		if i%3 == 0 {
+		if i%2 == 0 {
 			p.Status(status(name, jobs.Running, "", i%11))
+		}
+		if i == 33 {
+			p.Status(status(name, jobs.Queued, "the node had too little memory", 2))
 		}
 		if i%20 == 19 {
 			p.Status(status(name, jobs.Waiting, "pulling the image", i%13))
