@@ -68,7 +68,7 @@ func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
 		return err
 	}
 	shown := flags.watched(out, client)
-	return flags.repeat(c.Context(), client, store.records.Watch, func() (bool, error) {
+	return flags.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		done := client.waiting("reading the records")
 		defer done()
 		runs, err := store.records.List(c.Context())

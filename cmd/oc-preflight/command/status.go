@@ -81,7 +81,7 @@ func status(c *cobra.Command, client *client, args []string, watching watchFlags
 		return err
 	}
 	shown := watching.watched(out, client)
-	return watching.repeat(c.Context(), client, store.records.Watch, func() (bool, error) {
+	return watching.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		stored, err := store.read(c.Context(), client, args)
 		if err != nil {
 			return false, err

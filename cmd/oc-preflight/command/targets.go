@@ -93,7 +93,7 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 		return err
 	}
 	shown := flags.watched(out, client)
-	return flags.repeat(c.Context(), client, unwatched, func() (bool, error) {
+	return flags.repeat(c.Context(), shown, unwatched, func() (bool, error) {
 		judged, err := flags.judge(c.Context(), client, reached, options)
 		if err != nil {
 			return false, err

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +54,7 @@ func unwatched(context.Context, func()) error { return nil }
 // repeat calls show: once, and with --watch also after changes and at intervals, until it
 // reports the end or ctx is done, which is no error. An error after the first call is
 // reported, and show is called again.
-func (f *watchFlags) repeat(ctx context.Context, client *client, source changeSource, show func() (ended bool, err error)) error {
+func (f *watchFlags) repeat(ctx context.Context, shown *watched, source changeSource, show func() (ended bool, err error)) error {
 	ended, err := show()
 	if !f.watch || err != nil || ended {
 		return err
@@ -68,7 +71,7 @@ func (f *watchFlags) repeat(ctx context.Context, client *client, source changeSo
 			}
 		})
 		if err != nil {
-			fmt.Fprintf(client.streams.ErrOut, "%s; read again every %s\n", words.Line(err.Error(), maxLine), f.interval)
+			shown.report(fmt.Sprintf("%s; read again every %s", err, f.interval))
 		}
 	}()
 	defer func() { stop(); <-finished }()
@@ -80,7 +83,7 @@ func (f *watchFlags) repeat(ctx context.Context, client *client, source changeSo
 		case ended:
 			return err
 		case err != nil:
-			fmt.Fprintf(client.streams.ErrOut, "%s; read again in %s\n", words.Line(err.Error(), maxLine), f.interval)
+			shown.report(fmt.Sprintf("%s; read again in %s", err, f.interval))
 		}
 	}
 	return nil
@@ -112,13 +115,18 @@ func awaitChange(ctx context.Context, changed <-chan struct{}, most time.Duratio
 type watched struct {
 	*output
 
-	region *screen.Region
+	stderr io.Writer
 	last   []byte
+
+	mutex  sync.Mutex
+	region *screen.Region
+	// lines are those in the region.
+	lines []string
 }
 
 // watched is the output of a command that may write its document more than once.
 func (f *watchFlags) watched(out *output, client *client) *watched {
-	w := &watched{output: out}
+	w := &watched{output: out, stderr: client.streams.ErrOut}
 	if _, ok := terminal(out.stdout); ok && f.watch {
 		w.region = screen.NewRegion(out.stdout)
 	}
@@ -158,8 +166,23 @@ func (w *watched) redraw(document any) error {
 	if err := report.WriteStyled(&text, w.format, document, style); err != nil {
 		return err
 	}
-	if err := w.region.Draw(screen.Fit(text.String(), style.Width, height-1), "", width); err != nil {
-		return err
+	w.mutex.Lock()
+	w.lines = screen.Fit(text.String(), style.Width, height-1)
+	err := w.region.Draw(w.lines, "", width)
+	w.mutex.Unlock()
+	return errors.Join(err, w.writeFiles(document))
+}
+
+// report writes an error that does not end the command: on a terminal above the document.
+func (w *watched) report(text string) {
+	text = words.Line(text, maxLine) + "\n"
+	if w.region == nil {
+		fmt.Fprint(w.stderr, text)
+		return
 	}
-	return w.writeFiles(document)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	file, _ := terminal(w.stdout)
+	width, _ := terminalSize(file)
+	_ = w.region.Draw(w.lines, text, width) // the next document is drawn all the same
 }
