@@ -22,6 +22,10 @@ cluster has changed since, "status" reports. A run in progress whose process is 
 "left": continue it with attach, or end it with cancel. The decision "Unverified" is that
 of a record that was edited, or that cannot be authenticated; "status" reports the cause.
 
+With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace
+openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,
+which every command that takes a RUN accepts as well.
+
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 2 wrong usage.`,
 		Example: `  oc preflight history

@@ -35,6 +35,10 @@ For a run in progress, these are the findings so far, the checks that have not r
 and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
 otherwise 4.
 
+With --watch, changes of the run are shown at once where the user may watch ConfigMaps in
+the namespace openshift-cluster-version, and otherwise after --interval. When the run has
+ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
+
 The report names the switches by which the controller has CVO honor its verdicts, as far
 as you may read them, with the limits of each.
 ` + exitHelp,
