@@ -73,9 +73,7 @@ func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes)
 // stored. The gate is named by its key or by its risk name, AdminAck-<key>. A
 // gate that is not defined is an *[UnknownGateError].
 func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string) (Acknowledgement, error) {
-	pairs, err := readPairs(ctx, func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
-		return configMaps.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	})
+	pairs, err := readPairs(ctx, uncached(configMaps))
 	if err != nil {
 		return Acknowledgement{}, err
 	}
@@ -93,6 +91,27 @@ func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 	}
 	slices.Sort(defined)
 	return Acknowledgement{}, &UnknownGateError{Gate: key, Defined: defined}
+}
+
+// uncached reads ConfigMaps as they are now.
+func uncached(configMaps corev1client.ConfigMapsGetter) func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	return func(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+		return configMaps.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+}
+
+// Names are the keys of the admin gates, open or closed, sorted.
+func Names(ctx context.Context, configMaps corev1client.ConfigMapsGetter) ([]string, error) {
+	pairs, err := readPairs(ctx, uncached(configMaps))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, pair := range pairs {
+		names = slices.AppendSeq(names, maps.Keys(pair.gates.Data))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Pending reports whether CVO has not evaluated the acknowledgement yet: the condition

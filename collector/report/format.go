@@ -25,6 +25,9 @@ type format struct {
 func formats() []format {
 	return []format{
 		written("text", textDocument.WriteText),
+		written("wide", func(d wideDocument, w io.Writer) error { return d.WriteWide(w, Style{}) }),
+		written("name", nameDocument.WriteName),
+		written("short", shortDocument.WriteShort),
 		{name: "json", encodes: always, encode: encodeJSON},
 		{name: "yaml", encodes: always, encode: encodeYAML},
 		written("markdown", markdownDocument.WriteMarkdown),
@@ -39,6 +42,21 @@ func formats() []format {
 // textDocument has a text for people.
 type textDocument interface {
 	WriteText(w io.Writer) error
+}
+
+// wideDocument has a table with more columns than its text.
+type wideDocument interface {
+	WriteWide(w io.Writer, style Style) error
+}
+
+// nameDocument has a line KIND/NAME for each of its entries, by which commands select it.
+type nameDocument interface {
+	WriteName(w io.Writer) error
+}
+
+// shortDocument has one line that stands alone.
+type shortDocument interface {
+	WriteShort(w io.Writer) error
 }
 
 // markdownDocument has a text for tickets and pull requests.
@@ -93,7 +111,9 @@ func always(any) bool { return true }
 // JUnit when it has WriteJUnit(io.Writer) error, Markdown when it has
 // WriteMarkdown(io.Writer) error, HTML when it has WriteHTML(io.Writer) error. One with WritePreflightV1(io.Writer)
 // error has preflight-v1-json, which is provisional. One with WriteImages(io.Writer)
-// error or WriteImageSet(io.Writer) error has images or imageset.
+// error or WriteImageSet(io.Writer) error has images or imageset, one with
+// WriteWide(io.Writer, Style) error, WriteName(io.Writer) error or WriteShort(io.Writer)
+// error has wide, name or short.
 func Formats(document any) []string {
 	var names []string
 	for _, format := range formats() {
@@ -132,10 +152,14 @@ type styledDocument interface {
 	WriteStyled(w io.Writer, style Style) error
 }
 
-// WriteStyled is Write for a terminal: text has a style where the document supports it.
+// WriteStyled is Write for a terminal: text and wide have a style where the document
+// supports it.
 func WriteStyled(w io.Writer, name string, document any, style Style) error {
 	if styled, ok := document.(styledDocument); ok && name == "text" {
 		return styled.WriteStyled(w, style)
+	}
+	if wide, ok := document.(wideDocument); ok && name == "wide" {
+		return wide.WriteWide(w, style)
 	}
 	return Write(w, name, document)
 }

@@ -163,7 +163,7 @@ func TestGolden(t *testing.T) {
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
 		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": left(),
 	} {
-		for _, format := range []string{"text", "json"} {
+		for _, format := range []string{"text", "short", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				golden(t, name+"."+format, encoded(t, format, doc))
 			})
@@ -241,6 +241,26 @@ func TestUnknownFormatNamesTheOthers(t *testing.T) {
 	for _, want := range append(report.Formats(blocked()), `"xml"`) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %q does not name %s", err, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	var name bytes.Buffer
+	if err := report.Write(&name, "name", blocked()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := name.String(), "preflight/"+blocked().Run.ID+"\n"; got != want {
+		t.Errorf("the name of a run is %q, want %q", got, want)
+	}
+	unrecorded := blocked()
+	unrecorded.Run.ID = ""
+	if err := report.Write(&name, "name", unrecorded); err == nil {
+		t.Error("a run that is not recorded has no name")
+	}
+	for text, want := range map[string]string{"preflight/3b6f": "3b6f", "3b6f": "3b6f", "update/3b6f": "update/3b6f"} {
+		if got := report.BareName(report.RunName, text); got != want {
+			t.Errorf("%s without its kind is %q, want %q", text, got, want)
 		}
 	}
 }

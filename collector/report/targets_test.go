@@ -118,7 +118,7 @@ func none() report.Targets {
 
 func TestTargetsGolden(t *testing.T) {
 	for name, doc := range map[string]report.Targets{"targets": fleet(), "targets-one": chosen(), "targets-none": none()} {
-		for _, format := range []string{"text", "json"} {
+		for _, format := range []string{"text", "wide", "name", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				golden(t, name+"."+format, encoded(t, format, doc))
 			})
@@ -167,7 +167,7 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := report.WriteStyled(&text, "text", listing(nil, found, versions...), report.Style{All: true}); err != nil {
+	if err := report.WriteStyled(&text, "text", listing(nil, found, versions...), report.Style{Limit: -1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -205,6 +205,13 @@ func TestManyTargetsAreLimited(t *testing.T) {
 	doc.Actions = []finding.Action{next}
 	for name, style := range map[string]report.Style{"80": {Width: 80, Symbols: true, AllHint: "--all"}, "pipe": {AllHint: "--all"}} {
 		t.Run(name, func(t *testing.T) { golden(t, "targets-many-"+name+".text", []byte(styled(t, doc, style))) })
+	}
+	var wide bytes.Buffer
+	if err := report.WriteStyled(&wide, "wide", doc, report.Style{Limit: 2, AllHint: "--limit 0"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := wide.String(); strings.Count(got, "\n") != 4 || !strings.HasSuffix(got, "... and 23 more (--limit 0)\n") {
+		t.Errorf("a header, two targets and the number of the others are expected:\n%s", got)
 	}
 	if newest, ok := doc.Next(); !ok || newest.Version != "4.18.18" {
 		t.Errorf("the next step is about %q, want the newest target that is clear", newest.Version)

@@ -19,16 +19,13 @@ func (t Targets) WriteText(w io.Writer) error { return t.WriteStyled(w, Style{})
 
 // WriteStyled writes the targets for people: a table, those that are clear first, then
 // every finding about them once, with the targets that it is about, then the next step.
-// Without Style.All, the table has ten targets. One target alone is written as a Report is.
+// Without Style.Limit, the table has ten targets. One target alone is written as a Report is.
 func (t Targets) WriteStyled(w io.Writer, style Style) error {
 	p := page.New(style)
 	if len(t.Targets) == 1 {
 		writeCandidate(p, t)
 	} else {
-		rows := byUrgency(t.Targets)
-		if !style.All {
-			rows = rows[:min(len(rows), mostRows)]
-		}
+		rows := t.listed(style)
 		writeTable(p, t, rows)
 		writeShared(p, t, about(t.Findings, rows))
 	}
@@ -39,7 +36,7 @@ func (t Targets) WriteStyled(w io.Writer, style Style) error {
 	return err
 }
 
-// mostRows limits the table.
+// mostRows limits the table without Style.Limit.
 const mostRows = 10
 
 // about are the findings about one of the targets or about the list.
@@ -52,6 +49,9 @@ func about(findings []TargetFinding, rows []Candidate) []TargetFinding {
 		return len(f.Targets) > 0 && !slices.ContainsFunc(f.Targets, func(version string) bool { return listed[version] })
 	})
 }
+
+// newTable aligns columns that are separated by tabs.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
 // notAsked is what the verdict on a target leaves out.
 const notAsked = "the signature and the checks of the release were not evaluated"
@@ -113,7 +113,7 @@ func writeTable(p *page.Page, targets Targets, listed []Candidate) {
 	}
 	common := commonCauses(targets.Targets)
 	var rows bytes.Buffer
-	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
+	table := newTable(&rows)
 	fmt.Fprintln(table, "VERSION\tKIND\tRECOMMENDED\tDECISION\tCAUSES")
 	for _, target := range listed {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", cell(target.Version), cell(target.UpdateKind), cell(target.Recommended),
@@ -128,9 +128,7 @@ func writeTable(p *page.Page, targets Targets, listed []Candidate) {
 		for row := range strings.Lines(rows.String()) {
 			p.Line("%s", p.Style().Clip(strings.TrimRight(row, "\n")))
 		}
-		if more := len(targets.Targets) - len(listed); more > 0 {
-			p.Line("%s", strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", more, p.Style().AllHint), " ()"))
-		}
+		writeMore(p, len(targets.Targets)-len(listed))
 		p.Line("")
 	}
 	writeDurations(p, targets.Targets)

@@ -59,7 +59,7 @@ func awaitEvaluation(ctx context.Context, client *client, reached *cluster.Clust
 	if !pending(ctx) {
 		return
 	}
-	display := client.display()
+	display := client.display(about{})
 	defer display.close()
 	display.step(fmt.Sprintf("waiting up to %s for the cluster-version operator to evaluate it", evaluationTime))
 	err := wait.PollUntilContextTimeout(ctx, time.Second, evaluationTime, false, func(ctx context.Context) (bool, error) {

@@ -29,6 +29,7 @@ flags are not recorded: pass them again.
 		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args[0]) },
 	}
 	flags.conductFlags(c)
+	client.quietFlag(c)
 	return c
 }
 
@@ -54,17 +55,18 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 	if err != nil {
 		return err
 	}
-	found, err := store.records.Get(c.Context(), run)
+	found, err := store.records.Get(c.Context(), runID(run))
 	if err != nil {
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, out)
+		return status(c, client, []string{found.ID}, watchFlags{}, out)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {
 		return err
 	}
+	flags.target.Version = found.Target.Version
 	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Attach(ctx, store.Cluster, found.ID, options)
 	})

@@ -192,7 +192,7 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 	if err != nil {
 		return access.Needs{}, err
 	}
-	display := client.display()
+	display := client.display(about{})
 	options.Observer = progressOnly(display)
 	listing, err := runner.Checks(c.Context(), reached, f.target, options)
 	display.close()

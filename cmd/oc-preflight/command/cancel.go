@@ -40,8 +40,8 @@ func cancel(ctx context.Context, client *client, id string) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
-	ended, err := runner.Cancel(ctx, store.Cluster, id, runner.Options{Observer: progressOnly(display)})
+	display := client.display(about{})
+	ended, err := runner.Cancel(ctx, store.Cluster, runID(id), runner.Options{Observer: progressOnly(display)})
 	display.close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -24,6 +24,11 @@ func newChecks(client *client) *cobra.Command {
 		Long: `List the preflight checks that the target release ships, after verifying its
 signature. Nothing is created in the cluster.
 ` + exitHelp,
+		Example: `  # The checks of the newest available release
+  oc preflight checks --to-latest
+
+  # With their components and images
+  oc preflight checks --to 4.19.3 -o wide`,
 		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
 	}
@@ -48,7 +53,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
+	display := client.display(about{})
 	options.Observer = progressOnly(display)
 	found, err := runner.Checks(c.Context(), reached, flags.target, options)
 	display.close()
@@ -95,12 +100,39 @@ func newListing(found runner.Listing, p phrase) listing {
 	return document
 }
 
+// WriteWide writes the checks as a table with all columns, and every finding that is not a
+// pass.
+func (l listing) WriteWide(w io.Writer, _ report.Style) error {
+	return l.write(w, "CHECK\tNAMESPACE\tCOMPONENT\tMANIFEST\tIMAGES", func(check listedCheck) []string {
+		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
+	})
+}
+
+// WriteName writes check/NAME for every check.
+func (l listing) WriteName(w io.Writer) error {
+	var names []string
+	for _, check := range l.Checks {
+		names = append(names, check.Name)
+	}
+	return report.WriteNames(w, report.CheckName, names)
+}
+
 // WriteText writes the checks as a table, and every finding that is not a pass.
 func (l listing) WriteText(w io.Writer) error {
+	return l.write(w, "CHECK\tNAMESPACE\tMANIFEST", func(check listedCheck) []string {
+		return []string{check.Name, check.Namespace, check.Manifest}
+	})
+}
+
+func (l listing) write(w io.Writer, header string, row func(listedCheck) []string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CHECK\tNAMESPACE\tMANIFEST")
+	fmt.Fprintln(table, header)
 	for _, check := range l.Checks {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", check.Name, check.Namespace, words.Line(check.Manifest, maxLine))
+		columns := row(check)
+		for i, each := range columns {
+			columns[i] = words.Line(each, maxLine)
+		}
+		fmt.Fprintln(table, strings.Join(columns, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err

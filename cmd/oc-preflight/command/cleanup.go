@@ -98,7 +98,7 @@ func identify(ctx context.Context, records *record.Store, withObjects []string, 
 	}
 	switch len(matching) {
 	case 0:
-		run, err := records.Get(ctx, name)
+		run, err := records.Get(ctx, runID(name))
 		return run.ID, err
 	case 1:
 		return matching[0], nil

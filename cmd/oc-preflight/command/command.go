@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -97,31 +96,10 @@ combines the findings into one verdict.`,
 		}},
 		{"release", "Inspect a release:", []*cobra.Command{newVerify(client), newChecks(client)}},
 		{"author", "Write a check:", []*cobra.Command{newInit(streams), newConformance(client)}},
-		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newOptions()}},
+		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
+	client.addCompletions(root)
 	return root
-}
-
-// flagError is a usage error; it names the flag that differs only in case, dashes or
-// underscores.
-func flagError(c *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		meant := ""
-		c.Flags().VisitAll(func(flag *pflag.Flag) {
-			if bare(flag.Name) == bare(unknown.GetSpecifiedName()) {
-				meant = flag.Name
-			}
-		})
-		if meant != "" {
-			return usageError(fmt.Errorf("%w; write --%s", err, meant))
-		}
-	}
-	return usageError(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
-}
-
-// bare is the name of a flag without dashes, underscores and case.
-func bare(name string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
 // client reaches the cluster that the user's flags name.
@@ -129,7 +107,9 @@ type client struct {
 	flags     *genericclioptions.ConfigFlags
 	streams   genericiooptions.IOStreams
 	verbosity int
-	log       *slog.Logger
+	// quiet shows no progress.
+	quiet bool
+	log   *slog.Logger
 }
 
 // connect makes the clients. It sends no request.

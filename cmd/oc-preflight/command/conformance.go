@@ -81,7 +81,7 @@ func conform(c *cobra.Command, client *client, flags conformanceFlags, argument 
 	if err != nil {
 		return err
 	}
-	display := client.display()
+	display := client.display(about{})
 	result, err := conformance.Run(c.Context(), conformance.Config{
 		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: program.Version(),
 		Progress: func(step string) { display.step(step) },

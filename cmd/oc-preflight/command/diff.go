@@ -53,7 +53,7 @@ func diff(c *cobra.Command, client *client, args []string, flags outputFlags) er
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
+	done := client.waiting("reading the records")
 	defer done()
 	before, err := store.ended(c.Context(), args[0])
 	if err != nil {
@@ -70,7 +70,7 @@ func diff(c *cobra.Command, client *client, args []string, flags outputFlags) er
 // ended is the report of a run that has ended: findings that a run in progress has
 // not reported yet would count as fixed.
 func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
-	run, err := s.records.Get(ctx, id)
+	run, err := s.records.Get(ctx, runID(id))
 	if err != nil {
 		return report.Report{}, err
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
@@ -19,22 +17,39 @@ import (
 
 // display shows the progress of a run. Its methods are called one at a time.
 type display interface {
-	step(text string)
-	status(status jobs.Status)
-	reported(findings []finding.Finding)
+	follower
 	// clear leaves the screen to the report; more progress may follow.
 	clear()
 	close()
 }
 
+// follower receives the progress of a run.
+type follower interface {
+	// started reports the ID of the run.
+	started(run string)
+	step(text string)
+	status(status jobs.Status)
+	reported(findings []finding.Finding)
+}
+
 // newDisplay chooses live lines for a terminal, and plain lines otherwise.
-func newDisplay(w io.Writer) display {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+func newDisplay(w io.Writer, about about) display {
+	file, ok := terminal(w)
+	if !ok || os.Getenv("TERM") == "dumb" {
 		return newPlain(w)
 	}
-	return newLive(file)
+	return newLive(file, about)
 }
+
+// silent shows nothing.
+type silent struct{}
+
+func (silent) started(string)             {}
+func (silent) step(string)                {}
+func (silent) status(jobs.Status)         {}
+func (silent) reported([]finding.Finding) {}
+func (silent) clear()                     {}
+func (silent) close()                     {}
 
 // stateTime is how long a check is in one state before a log reports it.
 const stateTime = 2 * time.Second
@@ -75,6 +90,8 @@ func every(interval time.Duration, stopped <-chan struct{}, do func()) {
 		}
 	}
 }
+
+func (*plain) started(string) {}
 
 func (p *plain) step(text string) {
 	p.mutex.Lock()

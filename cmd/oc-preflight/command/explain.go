@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -60,14 +61,14 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	return report.Write(streams.Out, format, page)
 }
 
-func completeExplain(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	entries, err := explain.Entries()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []cobra.Completion
 	for _, entry := range entries {
 		names = append(names, cobra.CompletionWithDesc(entry.Name, entry.Kind))
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return matching(slices.Compact(names), prefix), cobra.ShellCompDirectiveNoFileComp
 }

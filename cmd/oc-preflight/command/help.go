@@ -49,10 +49,11 @@ func withoutGlobalFlags(root *cobra.Command, usage func(*cobra.Command) error) f
 
 func newOptions() *cobra.Command {
 	return &cobra.Command{
-		Use:   "options",
-		Short: "List the flags of all commands",
-		Long:  "List the flags that every command has: how the cluster is reached, and how much is logged.",
-		Args:  noArguments,
+		Use:     "options",
+		Example: `  oc preflight options`,
+		Short:   "List the flags of all commands",
+		Long:    "List the flags that every command has: how the cluster is reached, and how much is logged.",
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsages())
 			return err

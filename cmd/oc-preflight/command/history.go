@@ -2,16 +2,15 @@ package command
 
 import (
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
-	"github.com/openshift/update-preflight/collector/report"
 )
 
 func newHistory(client *client) *cobra.Command {
-	output := "text"
-	var text textFlags
+	var flags historyFlags
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
@@ -23,34 +22,65 @@ cluster has changed since, "status" reports. A run in progress whose process is 
 "left": continue it with attach, or end it with cancel. The decision "Unverified" is that
 of a record that was edited, or that cannot be authenticated; "status" reports the cause.
 
+With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace
+openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,
+which every command that takes a RUN accepts as well.
+
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 2 wrong usage.`,
 		Example: `  oc preflight history
 
+  # Every run with its image, times and full ID
+  oc preflight history -o wide --limit 0
+
+  # The same again whenever a run starts, reports or ends
+  oc preflight history --watch
+
   # The newest run that was Ready
   oc preflight history -o json | jq -r '[.runs[] | select(.decision == "Ready")][0].id'`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, output, text) },
+		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, flags) },
 	}
-	outputFlag(c, &output, history.History{})
-	text.addColor(c)
+	flags.output.add(c, history.History{})
+	flags.output.addColor(c)
+	const standard, interval = 20, 10 * time.Second
+	limitFlag(c, &flags.limit, standard)
+	flags.add(c, interval, "Ctrl-C")
 	return c
 }
 
-func showHistory(c *cobra.Command, client *client, format string, text textFlags) error {
-	if err := errors.Join(report.CheckFormat(format, history.History{}), text.checkColor()); err != nil {
+// historyFlags are the flags of "history".
+type historyFlags struct {
+	watchFlags
+
+	limit  int
+	output outputFlags
+}
+
+func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
+	if err := errors.Join(flags.check(), checkLimit(flags.limit)); err != nil {
 		return usageError(err)
 	}
+	out, err := flags.output.open(client.streams.Out, history.History{})
+	if err != nil {
+		return err
+	}
+	defer out.close()
+	out.style.Limit, out.style.AllHint = limitOf(flags.limit), "--limit 0"
 	store, err := client.runStore(c.Context(), recordNeeds())
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the records")
-	defer done()
-	runs, err := store.records.List(c.Context())
-	done()
-	if err != nil {
-		return err
-	}
-	return report.WriteStyled(client.streams.Out, format, history.Of(runs, store.Now()), text.style(client.streams.Out))
+	shown := flags.watched(out, client)
+	return flags.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		done := client.waiting("reading the records")
+		defer done()
+		runs, err := store.records.List(c.Context())
+		done()
+		if err != nil {
+			return false, err
+		}
+		made := history.Of(runs, store.Now())
+		return false, shown.write(made, made)
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/runner"
@@ -34,6 +33,8 @@ type interruptPrompt struct {
 	// how is the value of --on-interrupt, program the name of the program.
 	how, program string
 	display      display
+	// quiet leaves out what needs no attention.
+	quiet bool
 
 	detached bool
 
@@ -91,8 +92,8 @@ func (p *interruptPrompt) choose(string) runner.Interruption {
 // one of the two. Without a terminal, or at the end of the input, the run is
 // cleaned up.
 func (p *interruptPrompt) ask() runner.Interruption {
-	in, ok := p.streams.In.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	in, ok := terminal(p.streams.In)
+	if !ok {
 		return runner.CleanUp
 	}
 	p.display.clear()

@@ -3,6 +3,8 @@ package command
 import (
 	"log/slog"
 
+	"github.com/spf13/cobra"
+
 	"github.com/openshift/update-preflight/cmd/internal/program"
 )
 
@@ -17,11 +19,19 @@ func (c *client) startLog() {
 	program.LogTo(c.log, c.verbosity)
 }
 
-// display shows progress: live lines on a terminal, unless a log is written there
+// quietFlag is --quiet of a command that shows progress.
+func (c *client) quietFlag(verb *cobra.Command) {
+	verb.Flags().BoolVar(&c.quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
+}
+
+// display shows progress, unless it is unwanted: live lines on a terminal, unless a log is written there
 // too.
-func (c *client) display() display {
-	if c.verbosity > 0 {
+func (c *client) display(about about) display {
+	switch {
+	case c.quiet:
+		return silent{}
+	case c.verbosity > 0:
 		return newPlain(c.streams.ErrOut)
 	}
-	return newDisplay(c.streams.ErrOut)
+	return newDisplay(c.streams.ErrOut, about)
 }

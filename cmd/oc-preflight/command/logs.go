@@ -72,13 +72,13 @@ func readLogs(ctx context.Context, client *client, args []string, read reader) e
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "searching for the check")
+	done := client.waiting("searching for the check")
 	defer done()
-	run, err := store.records.Get(ctx, args[0])
+	run, err := store.records.Get(ctx, runID(args[0]))
 	if err != nil {
 		return err
 	}
-	check, err := checkOf(run, args[1])
+	check, err := checkOf(run, report.BareName(report.CheckName, args[1]))
 	if err != nil {
 		return usageError(err)
 	}

@@ -17,6 +17,7 @@ import (
 // outputFlag is -o for a document.
 func outputFlag(c *cobra.Command, output *string, document any) {
 	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(report.Formats(document), ", ")+".")
+	completeFormats(c, "output", "", report.Formats(document))
 }
 
 // outputFlags are -o and --report: the same document in several formats.
@@ -31,6 +32,7 @@ func (f *outputFlags) add(c *cobra.Command, document any) {
 	f.format, f.color = "text", colorAuto
 	outputFlag(c, &f.format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
+	completeFormats(c, "report", "=", report.Formats(document))
 }
 
 // addText also adds the flags that change a text.

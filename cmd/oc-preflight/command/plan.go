@@ -234,7 +234,7 @@ func (f planFlags) make(ctx context.Context, client *client, request runner.Plan
 		return updateplan.Plan{}, usageError(fmt.Errorf("--prometheus: %w", err))
 	}
 	options.Monitoring = monitoring.New(find, monitoring.DefaultTimeout)
-	display := client.display()
+	display := client.display(about{})
 	defer display.close()
 	options.Observer = progressOnly(display)
 	return runner.Plan(ctx, reached, request, options)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,7 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	flags.addImages(c)
+	client.quietFlag(c)
 	return c
 }
 
@@ -159,8 +161,8 @@ func (f *runFlags) document() any {
 
 // conduct runs a preflight, and shows it while it runs and when it ends.
 func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
-	display := client.display()
-	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	display := client.display(flags.about(c, client))
+	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
 		return flags.out.write(withCommands(decided, c.Root().CommandPath()))
@@ -173,6 +175,26 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 		return err
 	}
 	return exitOf(decided)
+}
+
+// about is the run for its display.
+func (f *runFlags) about(c *cobra.Command, client *client) about {
+	return about{
+		decides: true, target: f.target.Version, limit: f.timeout, interrupt: f.interruption(client.streams.In), program: c.Root().CommandPath(),
+	}
+}
+
+// interruption is the effect of Ctrl-C, where the answers are read from in.
+func (f *runFlags) interruption(in io.Reader) string {
+	switch {
+	case f.onInterrupt == string(runner.Detach):
+		return "detach"
+	case f.onInterrupt == ask:
+		if _, ok := terminal(in); ok {
+			return "detach or clean up"
+		}
+	}
+	return "clean up"
 }
 
 // late adds the time limit to the error of a run that exceeded it.
@@ -193,7 +215,10 @@ type observer struct {
 }
 
 // Started implements runner.Observer.
-func (o *observer) Started(run string) { o.prompt.started(run) }
+func (o *observer) Started(run string) {
+	o.prompt.started(run)
+	o.display.started(run)
+}
 
 // Step implements runner.Observer.
 func (o *observer) Step(step string) { o.display.step(step) }
@@ -228,7 +253,8 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	case removed.Removal == nil && len(removed.Created) > 0:
 		fmt.Fprintf(w, "%d objects of the run are left in the cluster for inspection; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
 	case removed.Removal == nil:
-	case len(removed.Removal.Left) == 0 && len(removed.Removal.Deleted) > 0:
+	case len(removed.Removal.Left) == 0 && (p.quiet || len(removed.Removal.Deleted) == 0):
+	case len(removed.Removal.Left) == 0:
 		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))
 	default:
 		for _, object := range removed.Removal.Left {

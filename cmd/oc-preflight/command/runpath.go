@@ -89,8 +89,8 @@ func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.
 	if err != nil {
 		return usageError(err)
 	}
-	display := client.display()
-	prompt := &interruptPrompt{streams: client.streams, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
+	display := client.display(flags.about(c, client))
+	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	options.Observer = &observer{display: display, prompt: prompt, write: func(report.Report) error { return nil }}
 	options.OnInterrupt = prompt.choose

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -47,7 +47,7 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 // review reports all permissions of a command that are missing. An API server that
 // does not respond delays it for seconds.
 func (c *client) review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
-	defer waiting(c.streams.ErrOut, "reviewing the permissions")()
+	defer c.waiting("reviewing the permissions")()
 	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
 }
 
@@ -76,13 +76,13 @@ func (s runStore) current(ctx context.Context) (run record.Record, rest []record
 }
 
 // waiting shows a step that takes more than stateTime. The returned function ends it.
-func waiting(w io.Writer, step string) func() {
+func (c *client) waiting(step string) func() {
 	var mutex sync.Mutex
 	var shown display
 	timer := time.AfterFunc(stateTime, func() {
 		mutex.Lock()
 		defer mutex.Unlock()
-		shown = newDisplay(w)
+		shown = c.display(about{})
 		shown.step(step)
 	})
 	return func() {
@@ -96,6 +96,9 @@ func waiting(w io.Writer, step string) func() {
 		}
 	}
 }
+
+// runID is the ID of a run in an argument: as it is, or as "-o name" writes it.
+func runID(argument string) string { return report.BareName(report.RunName, argument) }
 
 // short names a run in a sentence.
 func short(run record.Record) string {

@@ -55,10 +55,10 @@ func printSchema(streams genericiooptions.IOStreams, args []string) error {
 	return err
 }
 
-func completeSchema(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeSchema(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	names, err := schema.Names()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return matching(names, prefix), cobra.ShellCompDirectiveNoFileComp
 }

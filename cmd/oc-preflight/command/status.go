@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 
 func newStatus(client *client) *cobra.Command {
 	var output outputFlags
+	var watching watchFlags
 	c := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show the findings of a run, and whether its verdict still holds",
@@ -33,25 +35,40 @@ For a run in progress, these are the findings so far, the checks that have not r
 and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
 otherwise 4.
 
+With --watch, changes of the run are shown at once where the user may watch ConfigMaps in
+the namespace openshift-cluster-version, and otherwise after --interval. When the run has
+ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
+
 The report names the switches by which the controller has CVO honor its verdicts, as far
 as you may read them, with the limits of each.
 ` + exitHelp,
 		Example: `  # The run in progress or the newest run
   oc preflight status
 
+  # Follow the run until it has ended
+  oc preflight status --watch
+
+  # One line for a chat
+  oc preflight status 3b6f2c1e -o short
+
   # Exit code 0 only for a verdict that is Ready and still holds
   oc preflight status 3b6f2c1e > /dev/null && echo yes`,
 		Args: atMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := watching.check(); err != nil {
+				return usageError(err)
+			}
 			out, err := output.open(client.streams.Out, report.Report{})
 			if err != nil {
 				return err
 			}
 			defer out.close()
-			return status(c, client, args, out)
+			return status(c, client, args, watching, out)
 		},
 	}
 	output.addText(c, report.Report{})
+	const interval = 10 * time.Second
+	watching.add(c, interval, "the run has ended, with its exit code, or until Ctrl-C")
 	return c
 }
 
@@ -62,32 +79,58 @@ func atMostOneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func status(c *cobra.Command, client *client, args []string, out *output) error {
+func status(c *cobra.Command, client *client, args []string, watching watchFlags, out *output) error {
 	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "reading the record and the cluster")
+	shown := watching.watched(out, client)
+	return watching.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		stored, err := store.read(c.Context(), client, args)
+		if err != nil {
+			return false, err
+		}
+		args = []string{stored.Run.ID} // one run is followed
+		if err := shown.write(withCommands(stored, c.Root().CommandPath()), untimed(stored)); err != nil {
+			return false, err
+		}
+		if watching.watch && stored.Run.Phase == report.PhaseRunning {
+			return false, nil
+		}
+		return true, exitOf(stored)
+	})
+}
+
+// read is the report of the named or current run with its standing.
+func (s runStore) read(ctx context.Context, client *client, args []string) (report.Report, error) {
+	done := client.waiting("reading the record and the cluster")
 	defer done()
-	run, rest, err := store.find(c.Context(), args)
+	run, rest, err := s.find(ctx, args)
 	if err != nil {
-		return err
+		return report.Report{}, err
 	}
-	stored, err := store.standing(c.Context(), run)
+	stored, err := s.standing(ctx, run)
 	if err == nil {
-		stored.Switches, err = store.switches(c.Context(), client.streams.ErrOut)
+		stored.Switches, err = s.switches(ctx, client.streams.ErrOut)
 	}
 	done()
 	if err != nil {
-		return err
+		return report.Report{}, err
 	}
 	for _, other := range rest {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	if err := out.write(withCommands(stored, c.Root().CommandPath())); err != nil {
-		return err
+	return stored, nil
+}
+
+// untimed is a report without the time at which its standing was determined.
+func untimed(stored report.Report) report.Report {
+	if stored.Standing != nil {
+		standing := *stored.Standing
+		standing.Time = ""
+		stored.Standing = &standing
 	}
-	return exitOf(stored)
+	return stored
 }
 
 // find is the named run, or the current one.
@@ -95,7 +138,7 @@ func (s runStore) find(ctx context.Context, args []string) (run record.Record, r
 	if len(args) == 0 {
 		return s.current(ctx)
 	}
-	run, err = s.records.Get(ctx, args[0])
+	run, err = s.records.Get(ctx, runID(args[0]))
 	return run, nil, err
 }
 

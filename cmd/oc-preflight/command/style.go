@@ -31,6 +31,27 @@ func (f *textFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed, and show every text in full.")
 }
 
+// limitFlag is --limit of a table with at most standard entries by default.
+func limitFlag(c *cobra.Command, limit *int, standard int) {
+	*limit = standard
+	c.Flags().IntVar(limit, "limit", standard, "Most entries of the tables of text and wide; 0 lists all. Other formats have all.")
+}
+
+// limitOf is the limit of a style for a value of --limit.
+func limitOf(limit int) int {
+	if limit == 0 {
+		return -1
+	}
+	return limit
+}
+
+func checkLimit(limit int) error {
+	if limit < 0 {
+		return fmt.Errorf("--limit=%d: it must not be negative; 0 lists all", limit)
+	}
+	return nil
+}
+
 func (f *textFlags) addColor(c *cobra.Command) {
 	c.Flags().StringVar(&f.color, "color", colorAuto, "Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
 }
@@ -46,8 +67,8 @@ func (f *textFlags) checkColor() error {
 // style is that of a text on w.
 func (f *textFlags) style(w io.Writer) report.Style {
 	style := report.Style{Details: f.details, Color: f.color == colorAlways, Hint: "--details"}
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file, ok := terminal(w)
+	if !ok {
 		return style
 	}
 	style.Width, _ = terminalSize(file)
@@ -67,6 +88,12 @@ func unicodeLocale() bool {
 		}
 	}
 	return false
+}
+
+// terminal is a stream that is one.
+func terminal(stream any) (*os.File, bool) {
+	file, ok := stream.(*os.File)
+	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
 // terminalSize is the size of a terminal in characters, 80 by 24 where it is unknown.

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
@@ -14,7 +17,10 @@ import (
 type targetsFlags struct {
 	judgeFlags
 
+	watchFlags
+
 	all     bool
+	limit   int
 	to      string
 	timeout time.Duration
 	output  outputFlags
@@ -44,26 +50,40 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # The newest version that is not blocked
   oc preflight targets -o json | jq -r '[.targets[] | select(.verdict.decision == "Ready")][0].version'
 
+  # Every update with its image, and the same again whenever it changes
+  oc preflight targets -o wide --limit 0 --watch
+
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return targets(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.to, "to", "", "Show only the update to this version.")
-	flags.add(c)
+	c.Flags().Var(nameValue{&flags.to, report.UpdateName}, "to", "Show only the update to this version.")
+	flags.judgeFlags.add(c)
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.add(c, report.Targets{})
 	flags.output.addColor(c)
-	c.Flags().BoolVar(&flags.all, "all", false, "In text, list every update, not only the first ten.")
+	client.quietFlag(c)
+	const standard, interval = 10, 30 * time.Second
+	limitFlag(c, &flags.limit, standard)
+	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
+	flags.watchFlags.add(c, interval, "Ctrl-C")
 	return c
 }
 
 func targets(c *cobra.Command, client *client, flags targetsFlags) error {
+	if err := errors.Join(flags.check(), checkLimit(flags.limit)); err != nil {
+		return usageError(err)
+	}
 	out, err := flags.output.open(client.streams.Out, report.Targets{})
 	if err != nil {
 		return err
 	}
 	defer out.close()
+	out.style.Limit, out.style.AllHint = limitOf(flags.limit), "--limit 0"
+	if flags.all {
+		out.style.Limit = -1
+	}
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -72,21 +92,27 @@ func targets(c *cobra.Command, client *client, flags targetsFlags) error {
 	if err != nil {
 		return err
 	}
-	display := client.display()
-	options.Timeout, options.Observer = flags.timeout, progressOnly(display)
-	judged, err := runner.Targets(c.Context(), reached, flags.to, options)
-	display.close()
-	if err != nil {
-		return err
-	}
-	out.style.All, out.style.AllHint = flags.all, "--all"
-	if err := out.write(withTargetCommands(judged, c.Root().CommandPath())); err != nil {
-		return err
-	}
-	if flags.to == "" {
-		return nil
-	}
-	return exitOfAll(judged.Targets)
+	shown := flags.watched(out, client)
+	return flags.repeat(c.Context(), shown, unwatched, func() (bool, error) {
+		judged, err := flags.judge(c.Context(), client, reached, options)
+		if err != nil {
+			return false, err
+		}
+		key := judged
+		key.Time = ""
+		if err := shown.write(withTargetCommands(judged, c.Root().CommandPath()), key); err != nil || flags.to == "" || flags.watch {
+			return false, err
+		}
+		return true, exitOfAll(judged.Targets)
+	})
+}
+
+// judge evaluates the targets, and shows the progress.
+func (f targetsFlags) judge(ctx context.Context, client *client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
+	display := client.display(about{})
+	defer display.close()
+	options.Timeout, options.Observer = f.timeout, progressOnly(display)
+	return runner.Targets(ctx, reached, f.to, options)
 }
 
 // exitOfAll is the exit code for one version: the worst of its images.

@@ -38,7 +38,7 @@ func verify(c *cobra.Command, client *client, flags trustFlags, pullSpec string)
 	if err != nil {
 		return err
 	}
-	done := waiting(client.streams.ErrOut, "searching the signature stores")
+	done := client.waiting("searching the signature stores")
 	release, err := signature.Verify(c.Context(), pullSpec, trust)
 	done()
 	if err != nil {

@@ -73,28 +73,72 @@ type run struct {
 // WriteText is WriteStyled for a file.
 func (h History) WriteText(w io.Writer) error { return h.WriteStyled(w, report.Style{}) }
 
-// WriteStyled writes the history as a table. On a terminal each run is one line.
+// mostRuns limits the tables without Style.Limit.
+const mostRuns = 20
+
+// WriteStyled writes the newest runs as a table. On a terminal each run is one line.
 func (h History) WriteStyled(w io.Writer, style report.Style) error {
+	digits := shortest(h.records)
+	return h.write(w, style, style.Clip, func(table io.Writer, listed []record.Record) { h.summarize(table, listed, digits, style) })
+}
+
+// WriteWide writes the newest runs as a table with all columns. A row that a terminal
+// cannot show in one line is wrapped.
+func (h History) WriteWide(w io.Writer, style report.Style) error {
+	whole := func(row string) string { return row }
+	return h.write(w, style, whole, func(table io.Writer, listed []record.Record) { h.describe(table, listed, style) })
+}
+
+// WriteName writes preflight/ID for every run.
+func (h History) WriteName(w io.Writer) error {
+	var ids []string
+	for _, each := range h.Runs {
+		ids = append(ids, each.ID)
+	}
+	return report.WriteNames(w, report.RunName, ids)
+}
+
+// write writes a table of the newest runs, and how many are left out.
+func (h History) write(w io.Writer, style report.Style, line func(row string) string, rows func(table io.Writer, listed []record.Record)) error {
 	if len(h.records) == 0 {
 		_, err := io.WriteString(w, "no run is recorded in this cluster\n")
 		return err
 	}
 	var page bytes.Buffer
-	digits := shortest(h.records)
 	table := tabwriter.NewWriter(&page, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RUN\tTO\tDECISION\tWHEN\tBY\tWHAT")
-	for _, each := range h.records {
-		why := outdated(each, h.records, h.now)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
-			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits))
-	}
+	listed := h.records[:style.Entries(len(h.records), mostRuns)]
+	rows(table, listed)
 	_ = table.Flush() // to a buffer
-	for line := range strings.Lines(page.String()) {
-		if _, err := fmt.Fprintln(w, style.Clip(strings.TrimRight(line, "\n"))); err != nil {
+	if more := len(h.records) - len(listed); more > 0 {
+		fmt.Fprintln(&page, style.More(more))
+	}
+	for row := range strings.Lines(page.String()) {
+		if _, err := fmt.Fprintln(w, line(strings.TrimRight(row, "\n"))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// describe writes the rows with all columns.
+func (h History) describe(table io.Writer, listed []record.Record, style report.Style) {
+	fmt.Fprintln(table, "RUN\tFROM\tTO\tDECISION\tSTARTED\tTOOK\tBY\tCHECKS\tHOLDER\tIMAGE\tWHAT")
+	for _, each := range listed {
+		why := outdated(each, h.records, h.now)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", each.ID, cell(each.From), cell(each.Target.Version),
+			stated(each, why, style), cell(stamp(each.StartTime)), took(each), cell(string(each.Requester)), len(each.Checks),
+			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now))
+	}
+}
+
+// summarize writes the rows for a narrow terminal, the IDs by their first digits.
+func (h History) summarize(table io.Writer, listed []record.Record, digits int, style report.Style) {
+	fmt.Fprintln(table, "RUN\tTO\tDECISION\tWHEN\tBY\tWHAT")
+	for _, each := range listed {
+		why := outdated(each, h.records, h.now)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
+			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits))
+	}
 }
 
 // outdated is why the verdict of a run no longer holds, as far as the records show it.

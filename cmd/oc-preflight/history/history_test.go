@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 			ended(run("cccccccc-89cc-4cde-8f01-23456789abcd", 0, record.Complete, "Ready"), -time.Second),
 		},
 	} {
-		for _, format := range []string{"text", "json"} {
+		for _, format := range []string{"text", "wide", "name", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
 				var got bytes.Buffer
 				if err := report.Write(&got, format, history.Of(runs, start.Add(51*time.Hour))); err != nil {
@@ -128,7 +128,38 @@ func TestTerminal(t *testing.T) {
 
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
 	err := report.Write(&bytes.Buffer{}, "xml", history.Of(nil, start))
-	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, json, yaml`) {
+	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, wide, name, json, yaml`) {
 		t.Errorf("format xml: %v", err)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	var runs []record.Record
+	for i := range 23 {
+		runs = append(runs, ended(run(fmt.Sprintf("%08d-89ab-4cde-8f01-23456789abcd", i), time.Duration(50-i)*time.Hour, record.Complete, "Ready"), time.Second))
+	}
+	tests := map[string]struct {
+		reason string
+		format string
+		limit  int
+		lines  int
+		last   string
+	}{
+		"default": {"20 runs, and a line for the header and for the others", "text", 0, 22, "... and 3 more (--limit 0)\n"},
+		"one":     {"the newest run alone", "wide", 1, 3, "... and 22 more (--limit 0)\n"},
+		"exact":   {"nothing is left out, so no line counts it", "text", 23, 24, ""},
+		"all":     {"a negative limit lists all", "wide", -1, 24, ""},
+		"name":    {"names are for scripts, which get all", "name", 1, 23, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := report.WriteStyled(&got, test.format, history.Of(runs, start.Add(51*time.Hour)), report.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(got.String(), "\n"); lines != test.lines || !strings.HasSuffix(got.String(), test.last) {
+				t.Errorf("%s: %d lines, want %d with %q last:\n%s", test.reason, lines, test.lines, test.last, &got)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -24,9 +25,9 @@ type Style struct {
 	Details bool
 	// Hint names what adds details, such as a flag; empty for none.
 	Hint string
-	// All lists every entry of a list that is otherwise limited. AllHint names what sets
-	// it, such as a flag; empty for none.
-	All     bool
+	// Limit is the most entries of a list; 0 is its default, and a negative one lists all.
+	// AllHint names what lists all, such as a flag; empty for none.
+	Limit   int
 	AllHint string
 }
 
@@ -45,6 +46,21 @@ func (s Style) Columns() int {
 		return listColumns
 	}
 	return min(max(s.Width, narrowest), widest)
+}
+
+// Entries is how many of a number of entries are listed, where standard is the default
+// limit; 0 is none.
+func (s Style) Entries(number, standard int) int {
+	limit := cmp.Or(s.Limit, standard)
+	if limit <= 0 {
+		return number
+	}
+	return min(number, limit)
+}
+
+// More is the line that counts entries which are left out.
+func (s Style) More(number int) string {
+	return strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", number, s.AllHint), " ()")
 }
 
 // Brief reports whether texts are shortened to fit a terminal.

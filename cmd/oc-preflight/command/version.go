@@ -1,0 +1,91 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// versionTime bounds the requests for the versions of the cluster.
+const versionTime = 5 * time.Second
+
+func newVersion(client *client) *cobra.Command {
+	output, alone := "text", false
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this program and of the cluster",
+		Long: `Print the version of this program, and those of the cluster: of the release that
+ClusterVersion has as desired, and of Kubernetes. Where they cannot be read within five
+seconds, the cause is printed to standard error.
+
+Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wrong usage.`,
+		Example: `  oc preflight version
+
+  # Without the cluster, for a script
+  oc preflight version --client -o json | jq -r .client`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := report.CheckFormat(output, versionsDocument{}); err != nil {
+				return usageError(err)
+			}
+			made := versionsDocument{Client: program.Version()}
+			if !alone {
+				ctx, stop := context.WithTimeout(c.Context(), versionTime)
+				defer stop()
+				if err := made.readCluster(ctx, client); err != nil {
+					fmt.Fprintf(client.streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), maxLine))
+				}
+			}
+			return report.Write(client.streams.Out, output, made)
+		},
+	}
+	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
+	outputFlag(c, &output, versionsDocument{})
+	return c
+}
+
+// versionsDocument is the document of "version". What could not be read is empty.
+type versionsDocument struct {
+	Client     string `json:"client"`
+	Cluster    string `json:"cluster,omitempty"`
+	Kubernetes string `json:"kubernetes,omitempty"`
+}
+
+// readCluster adds the versions of the cluster.
+func (v *versionsDocument) readCluster(ctx context.Context, client *client) error {
+	reached, err := client.connect()
+	if err != nil {
+		return err
+	}
+	found, err := clusterVersion(ctx, reached)
+	if err != nil {
+		return err
+	}
+	v.Cluster = found.Status.Desired.Version
+	server, err := reached.Kubernetes.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	v.Kubernetes = server.GitVersion
+	return nil
+}
+
+// WriteText writes one line for each version.
+func (v versionsDocument) WriteText(w io.Writer) error {
+	for _, each := range [][2]string{{"Client", v.Client}, {"Cluster", v.Cluster}, {"Kubernetes", v.Kubernetes}} {
+		if each[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%-12s%s\n", each[0]+":", words.Line(each[1], maxLine)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package screen_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobs"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite the expected frames")
+
+// start is when the run of the frames started; they are drawn 12 seconds later.
+var start = time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
+
+// begun is a run in progress.
+func begun() *screen.Progress {
+	return &screen.Progress{
+		Target: "5.1.0", Start: start, Limit: 10 * time.Minute, Findings: true,
+		Hints: []string{"Ctrl-C: detach or clean up", "follow: oc preflight logs 6f45a1c2 CHECK -f"},
+	}
+}
+
+// status is a state that a check has had for some seconds.
+func status(check string, state jobs.State, detail string, seconds int) jobs.Status {
+	return jobs.Status{Check: check, State: state, Detail: detail, Since: start.Add(time.Duration(12-seconds) * time.Second)}
+}
+
+func found(name string, outcome preflight.Outcome, message string) finding.Finding {
+	return finding.Finding{
+		Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: "Observed", Message: message},
+		Blocks:  outcome != preflight.Pass,
+	}
+}
+
+// waiting is a run whose checks have reported, but for two, with one that failed.
+func waiting() *screen.Progress {
+	p := begun()
+	p.Step("running 36 checks")
+	for i := range 34 {
+		name := fmt.Sprintf("Operator%02d.Check", i)
+		p.Status(status(name, jobs.Queued, "", 12))
+		p.Status(status(name, jobs.Done, "", 5))
+		p.Reported([]finding.Finding{found(name, preflight.Pass, "")})
+	}
+	p.Status(status("IngressPreflight", jobs.Waiting, "unschedulable: 1 node, 1 cordoned", 9))
+	p.Status(status("MachineConfigPreflight", jobs.Waiting, "", 10))
+	p.Status(status("MachineConfigPreflight", jobs.Running, "on node worker-2", 9))
+	p.Reported([]finding.Finding{
+		found("Duration", preflight.Warn, "the update takes longer than the maintenance window"),
+		found("NodesCordoned", preflight.Fail, "preflight-0 is cordoned"),
+	})
+	return p
+}
+
+// crowded has more checks and findings than rows.
+func crowded() *screen.Progress {
+	p := begun()
+	p.Step("running 60 checks")
+	for i := range 60 {
+		name := fmt.Sprintf("Operator%02d.Check", i)
+		p.Status(status(name, jobs.Queued, "", 12))
+		if i%2 == 0 {
+			p.Status(status(name, jobs.Running, "", i%11))
+		}
+		if i == 33 {
+			p.Status(status(name, jobs.Queued, "the node had too little memory", 2))
+		}
+		if i%20 == 19 {
+			p.Status(status(name, jobs.Waiting, "pulling the image", i%13))
+		}
+		p.Reported([]finding.Finding{found(fmt.Sprintf("Gate%02d", i), preflight.Unknown, "the API server did not respond")})
+	}
+	return p
+}
+
+// foreign has names and texts in characters of two columns, and long ones.
+func foreign() *screen.Progress {
+	p := begun()
+	p.Step("running 2 checks")
+	p.Status(status("検査.証明書", jobs.Waiting, "イメージを取得しています: "+strings.Repeat("長", 60), 3))
+	p.Status(status(strings.Repeat("Long", 30), jobs.Running, "on node worker-1", 4))
+	p.Reported([]finding.Finding{found("Hostile", preflight.Fail, "\x1b[2J\x1b[31mline 1\nline 2\u202e")})
+	return p
+}
+
+// unknown has a step alone, as a command that runs no checks.
+func unknown() *screen.Progress {
+	p := &screen.Progress{Start: start}
+	p.Step("judging 304 targets")
+	p.Status(status("Images", jobs.Running, "120 of 190 images checked", 2))
+	return p
+}
+
+func TestFrame(t *testing.T) {
+	symbols := report.Style{Symbols: true}
+	tests := map[string]struct {
+		reason   string
+		progress *screen.Progress
+		height   int
+		style    report.Style
+	}{
+		"waiting":      {"the bar, the finding, the checks and the hint", waiting(), 23, symbols},
+		"waiting-text": {"a locale without UTF-8 has words instead of symbols", waiting(), 23, report.Style{}},
+		"crowded":      {"the checks that wait longest, and the number of the others", crowded(), 23, symbols},
+		"low":          {"a terminal of few rows keeps the bar and the hint", crowded(), 6, symbols},
+		"foreign":      {"wide characters are measured in columns, control characters are not shown", foreign(), 23, symbols},
+		"unknown":      {"without checks there is no bar", unknown(), 23, symbols},
+	}
+	for name, test := range tests {
+		for _, width := range []int{40, 79} {
+			t.Run(fmt.Sprintf("%s-%d", name, width), func(t *testing.T) {
+				style := test.style
+				style.Width = width
+				lines := test.progress.Frame(start.Add(12*time.Second), test.height, style)
+				if len(lines) > test.height {
+					t.Errorf("%s: %d lines, want at most %d", test.reason, len(lines), test.height)
+				}
+				for _, line := range lines {
+					if got := ansi.StringWidth(line); got > width {
+						t.Errorf("%s: %d columns, want at most %d: %s", test.reason, got, width, line)
+					}
+				}
+				golden(t, test.reason, strings.Join(lines, "\n")+"\n")
+			})
+		}
+	}
+}
+
+// A frame has no column or row more than the terminal, whatever its size, and colors do
+// not count as columns.
+func TestFrameFitsEverySize(t *testing.T) {
+	for _, p := range []*screen.Progress{waiting(), crowded(), foreign(), unknown()} {
+		for width := 1; width < 200; width += 3 {
+			for height := range 30 {
+				style := report.Style{Symbols: width%2 == 0, Color: true, Width: width}
+				lines := p.Frame(start.Add(time.Hour), height, style)
+				if len(lines) > height {
+					t.Fatalf("%d lines in %d by %d", len(lines), width, height)
+				}
+				for _, line := range lines {
+					if ansi.StringWidth(line) > width {
+						t.Fatalf("%d columns in %d by %d: %q", ansi.StringWidth(line), width, height, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	p := waiting()
+	p.Reset()
+	if got := p.Frame(start, 23, report.Style{Width: 79}); len(got) > 0 || len(p.Notable()) > 0 {
+		t.Errorf("after Reset the frame is %q, and %d findings are left; want none", got, len(p.Notable()))
+	}
+	p.Step("deleting the objects")
+	want := []string{"5.1.0  1s of at most 10m", "  deleting the objects", "Ctrl-C: detach or clean up   follow: oc preflight logs 6f45a1c2 CHECK -f"}
+	if diff := cmp.Diff(want, p.Frame(start.Add(time.Second), 23, report.Style{Width: 79})); diff != "" {
+		t.Errorf("the frame of the next step (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegion(t *testing.T) {
+	const begin, end = ansi.SetModeSynchronizedOutput, ansi.ResetModeSynchronizedOutput
+	wide := strings.Repeat("x", 79)
+	tests := map[string]struct {
+		reason string
+		before []string
+		width  int
+		scroll string
+		want   string
+	}{
+		"same size":  {"each line takes one row", []string{wide, "", "ab"}, 80, "", begin + "\r\x1b[3A\x1b[Jnew\n" + end},
+		"narrower":   {"the terminal wraps a line of 79 columns into two rows of 40", []string{wide, "", "ab"}, 40, "", begin + "\r\x1b[4A\x1b[Jnew\n" + end},
+		"wide runes": {"a character of two columns counts twice", []string{strings.Repeat("長", 39)}, 40, "", begin + "\r\x1b[2A\x1b[Jnew\n" + end},
+		"colors":     {"a color takes no column", []string{"\x1b[31m" + strings.Repeat("x", 40) + "\x1b[0m"}, 40, "", begin + "\r\x1b[A\x1b[Jnew\n" + end},
+		"scroll":     {"other text is above the lines", []string{"ab"}, 80, "above\n", begin + "\r\x1b[A\x1b[Jabove\nnew\n" + end},
+		"first":      {"nothing is erased before the first frame", nil, 80, "", begin + "new\n" + end},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var terminal bytes.Buffer
+			region := screen.NewRegion(&terminal)
+			if err := region.Draw(test.before, "", 80); err != nil {
+				t.Fatal(err)
+			}
+			terminal.Reset()
+			if err := region.Draw([]string{"new"}, test.scroll, test.width); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, terminal.String()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+// golden compares text with the file of the test.
+func golden(t *testing.T, reason, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", filepath.Base(t.Name())+".text")
+	if *updateGolden {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}

@@ -1,0 +1,64 @@
+package records_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/openshift"
+)
+
+// Completion has the values of the cluster.
+func TestCompletion(t *testing.T) {
+	w := newWorld(t)
+	risk := configv1.ConditionalUpdateRisk{Name: "SlowStorage", Message: "m", URL: "https://example.com/slow", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}
+	state := openshift.State{
+		Version: "4.18.3", Image: "registry/release@" + digest('0'), Available: map[string]string{"4.18.4": "registry/release@" + digest('4')},
+		Conditional: []configv1.ConditionalUpdate{{
+			Release: configv1.Release{Version: "4.18.5", Image: "registry/release@" + digest('5')}, Risks: []configv1.ConditionalUpdateRisk{risk},
+		}},
+		Gates: map[string]string{"ack-4.18-api": "Migrate the clients.", "ack-4.18-other": "Read the notes."},
+	}
+	if err := openshift.Apply(t.Context(), local.Config, state); err != nil {
+		t.Fatal(err)
+	}
+	left := w.left('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	tests := map[string]struct {
+		reason string
+		args   []string
+		want   []string
+	}{
+		"run":       {"runs with their target and state", []string{"attach", ""}, []string{left + "\tto 4.19.2, Running"}},
+		"prefix":    {"runs that begin otherwise are left out", []string{"status", "zzzz"}, nil},
+		"one only":  {"status takes one run", []string{"status", left, ""}, nil},
+		"check":     {"the checks of the run", []string{"logs", left, "E"}, []string{"Etcd.Quorum"}},
+		"only":      {"checks and components of the newest runs", []string{"run", "--only", ""}, []string{"Etcd", "Etcd.Quorum", "Ingress", "Ingress.Certificate"}},
+		"skip list": {"the last name of a list", []string{"run", "--skip", "Etcd,Ing"}, []string{"Etcd,Ingress", "Etcd,Ingress.Certificate"}},
+		"accept":    {"risks of the updates, and open findings of the newest runs", []string{"run", "--accept", ""}, []string{"SlowStorage", "Etcd.Quorum"}},
+		"risks":     {"only risks are stored in ClusterVersion", []string{"accept", "Slow"}, []string{"SlowStorage"}},
+		"version":   {"available and conditional updates", []string{"targets", "--to", "4.18"}, []string{"4.18.4\tavailable", "4.18.5\tconditional"}},
+		"gates":     {"the admin gates", []string{"ack", "ack-4.18-a"}, []string{"ack-4.18-api"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := world{t: t, client: w.client, records: w.records}
+			lines := strings.Split(strings.TrimSpace(w.call(ready, append([]string{"__complete"}, test.args...)...).stdout), "\n")
+			if got := lines[:len(lines)-1]; !slices.Equal(got, test.want) {
+				t.Errorf("%s: got %q, want %q", test.reason, got, test.want)
+			}
+		})
+	}
+}
+
+// The versions of the cluster are printed where it responds.
+func TestVersion(t *testing.T) {
+	w := newWorld(t)
+	got := w.call(ready, "version")
+	w.says(got.stdout, "Client: ", "Cluster:    4.18.3\n", "Kubernetes: v")
+	if got := w.call(ready, "version", "--client").stdout; strings.Contains(got, "Cluster") {
+		t.Errorf("--client prints the version of the cluster:\n%s", got)
+	}
+}
