@@ -22,6 +22,7 @@ with a verdict are kept, and the newest 10 that were canceled or interrupted. A 
 cluster has changed since, "status" reports. A run in progress whose process is gone is
 "left": continue it with attach, or end it with cancel. The decision "Unverified" is that
 of a record that was edited, or that cannot be authenticated; "status" reports the cause.
+Each update of a path is a run of its own, and a later one is listed with its path.
 
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
 2 wrong usage.`,
