@@ -4,23 +4,51 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/zoo"
 )
 
+// habitats is the CustomResourceDefinition that the release in the middle adds to the
+// cluster; it is no part of the checks.
+const habitats = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: habitats.zoo.example.com}
+spec:
+  group: zoo.example.com
+  scope: Cluster
+  names: {kind: Habitat, plural: habitats, singular: habitat, listKind: HabitatList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`
+
+// readsHabitats lets a check list the habitats.
+const readsHabitats = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: captive, namespace: CAGE` + zoo.Marked + `}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: zoo-habitats` + zoo.Marked + `},
+ rules: [{apiGroups: [zoo.example.com], resources: [habitats], verbs: [list]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: zoo-habitats` + zoo.Marked + `},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: zoo-habitats},
+ subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
+`
+
 // Each update of a path runs the checks of its signed release in pods: a check that both
-// releases have runs once, and one that only the last has fails, which blocks the path.
+// releases have runs once. One of the last release lists a resource that the release in the
+// middle adds: judged from the present cluster it fails, which blocks the path, and states
+// so.
 func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 	const first, middle, last = "5.0.4", "5.1.3", "5.2.0"
 	pullSpecs := map[string]string{}
 	for version, checks := range map[string]map[string]animal{
-		middle: {"steady": {Ending: "pass"}},
-		last:   {"steady": {Ending: "pass"}, "missing": {Ending: "fail"}},
+		middle: {"steady": {Ending: "pass", Beside: habitats}},
+		last:   {"steady": {Ending: "pass"}, "habitat": {Ending: "habitat", Change: zoo.AsCaptive, Beside: readsHabitats}},
 	} {
 		pullSpec, err := house.Push(t.Context(), version, checks)
 		if err != nil {
@@ -62,8 +90,9 @@ func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 			outcomes[f.Outcome] = f
 		}
 	}
-	if failed := outcomes[preflight.Fail]; !strings.Contains(failed.Message, "Judged from "+first) {
-		t.Errorf("the check of the last release alone fails, judged from the cluster: %+v", failed)
+	want := "the resource habitats.zoo.example.com does not exist\nJudged from " + first + ", which the cluster runs; the update to " + middle + " may change this."
+	if diff := cmp.Diff(want, outcomes[preflight.Fail].Message); diff != "" {
+		t.Errorf("the check of the last release alone fails, judged from the cluster: -want +got:\n%s\n%+v", diff, made.Updates[1].Findings)
 	}
 	if shared := outcomes[preflight.Pass]; shared.Job == nil || shared.Job.Name != steady.Job.Name {
 		t.Errorf("the check of both releases ran in one Job: %+v, want that of %+v", shared, steady)
