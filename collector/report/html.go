@@ -55,7 +55,7 @@ func (p Path) WriteHTML(w io.Writer) error {
 	for i, each := range p.Updates {
 		blocks = append(blocks, html.Section{
 			Title:  fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version)),
-			Mark:   html.Decision{Level: each.level(), Word: each.Verdict.Summary()},
+			Mark:   html.Decision{Level: each.level(), Word: each.standing()},
 			Blocks: append([]html.Block{html.Paragraph{Text: headline(each)}}, made.report(each)...),
 		})
 	}

@@ -48,9 +48,21 @@ func (p Path) WriteStyled(w io.Writer, style Style) error {
 // standing is the decision, if it is current.
 func (p Path) standing() string {
 	if !p.Holds() {
-		return fmt.Sprintf("none that holds (it was %s)", p.Decision)
+		return notHolding(p.Decision)
 	}
 	return string(p.Decision)
+}
+
+// standing is the decision about one update, if it is current.
+func (r Report) standing() string {
+	if !r.Holds() {
+		return notHolding(r.Verdict.Decision)
+	}
+	return r.Verdict.Summary()
+}
+
+func notHolding(decision verdict.Decision) string {
+	return fmt.Sprintf("none that holds (it was %s)", decision)
 }
 
 // position names an update by its number.
@@ -61,7 +73,7 @@ func (p Path) position(update int) string {
 // summary is the decision about one update, and the findings that led to it.
 func (p Path) summary(r Report) string {
 	const most = 5
-	text := fmt.Sprintf("%s to %s: %s", r.from(), orUnknown(r.Target.Version), r.Verdict.Summary())
+	text := fmt.Sprintf("%s to %s: %s", r.from(), orUnknown(r.Target.Version), r.standing())
 	if names := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(names) > 0 {
 		text += " because of " + words.List(names, most)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -300,6 +302,31 @@ func findingsOf(r report.Report) []finding.Finding {
 	return found
 }
 
+// renderedAgain has a command write the path in all formats: "render" makes the same bytes
+// from the JSON.
+func (s pathScene) renderedAgain(args ...string) {
+	s.t.Helper()
+	formats := []string{"json", "yaml", "markdown", "html", "junit"}
+	directory := s.t.TempDir()
+	for _, format := range formats {
+		args = append(args, "--report", format+"="+filepath.Join(directory, format))
+	}
+	written := s.call(blocked, args...)
+	if diff := cmp.Diff(written.stdout, s.call(blocked, "render", filepath.Join(directory, "json")).stdout); diff != "" {
+		s.t.Errorf("the text: -run +render:\n%s", diff)
+	}
+	for _, format := range formats {
+		want, err := os.ReadFile(filepath.Join(directory, format))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		got := s.call(blocked, "render", filepath.Join(directory, "json"), "-o", format)
+		if diff := cmp.Diff(string(want), got.stdout); diff != "" || !strings.Contains(got.stdout, last) {
+			s.t.Errorf("%s: -run +render:\n%s", format, diff)
+		}
+	}
+}
+
 // The text for people begins with the decision about the whole.
 func TestPathAsText(t *testing.T) {
 	t.Parallel()
@@ -316,11 +343,7 @@ func TestPathAsText(t *testing.T) {
 			t.Errorf("the text does not contain %q:\n%s", want, got.stdout)
 		}
 	}
-	for _, format := range []string{"yaml", "markdown", "junit"} {
-		if got := s.call(blocked, "run", "--path", "--to", last, "--graph", graph, "--prometheus", s.monitoring, "-o", format); !strings.Contains(got.stdout, last) {
-			t.Errorf("%s does not name the target:\n%s", format, got.stdout)
-		}
-	}
+	s.renderedAgain("run", "--path", "--to", last, "--graph", graph, "--prometheus", s.monitoring)
 	s.call(badInput, "run", "--path", "--hop", middle)
 	s.call(badInput, "run", "--channel", "eus-4.18", "--to", middle)
 	s.call(badInput, "run", "--path", "--to", last, "-o", "preflight-v1-json")

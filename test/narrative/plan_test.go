@@ -139,9 +139,12 @@ func (s *scene) durations(service string) {
 		strings.Replace(node("windows-0", "worker", "v1.29.9"), "kubernetes.io/os: linux", "kubernetes.io/os: windows", 1),
 		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
 	)
+	s.hold(billingPod, billingBudget)
+	s.await("a budget that allows nothing", func() bool { return s.budgetStatus().CurrentHealthy == 1 })
 	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
-	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing), "\n")
+	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing, made.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
+		"no pod of the budget can be evicted":             "PodDisruptionBudget default/billing allows no disruption (NeverSatisfied): the drain of a node with one of its pods waits",
 		"the time of a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
 		"Windows nodes have no pool":                      "Windows nodes (1): the Windows Machine Config Operator updates them",
 		"RHEL nodes are updated by their administrator":   "RHEL nodes (1): their administrator updates them",
