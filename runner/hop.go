@@ -90,13 +90,11 @@ func (h *hop) annotate(present string, findings []finding.Finding) {
 // the update.
 func dependsOnPresent(f finding.Finding) bool {
 	inReleases := strings.HasPrefix(f.Name, gate.AdminAck().Name) || f.Name == gate.GiantHop().Name
-	switch f.Source {
-	case finding.SourceJob:
-		return fails(f) || f.Inconclusive() && f.Job != nil
-	case finding.SourceGate:
-		return fails(f) && !inReleases
+	isJob := f.Source == finding.SourceJob
+	if isJob && f.Job != nil && f.Inconclusive() {
+		return true
 	}
-	return false
+	return fails(f) && (isJob || f.Source == finding.SourceGate && !inReleases)
 }
 
 // laterChecks are the built-in checks of a later update that can be evaluated in advance.

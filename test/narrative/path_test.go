@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -265,6 +267,30 @@ func TestPathOfThePlan(t *testing.T) {
 		}
 	}
 	s.evaluatedOrAskedAgain(planned)
+	s.withStoredGraph(planned)
+}
+
+// withStoredGraph checks the path again with a graph that an update service has served
+// before: a recent one is used without a request, and any with --offline, which is stated.
+func (s pathScene) withStoredGraph(planned report.Path) {
+	s.t.Helper()
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		_, _ = w.Write([]byte(graphOf(s.pullSpecs, "")))
+	}))
+	args := []string{"--path", "--to", last, "--graph", server.URL, "--channel", "eus-4.18", "--cache-dir", s.t.TempDir()}
+	s.path(blocked, args...)
+	server.Close()
+	recent, offline := s.path(blocked, args...), s.path(blocked, append(args, "--offline")...)
+	for _, made := range []report.Path{recent, offline} {
+		if diff := cmp.Diff(causesOf(planned), causesOf(made)); diff != "" || requests != 1 {
+			s.t.Errorf("%d requests; the stored graph gives the same path: -want +got:\n%s", requests, diff)
+		}
+	}
+	if len(recent.Notices) > 0 || len(offline.Notices) != 1 || !strings.HasPrefix(offline.Notices[0], "offline: the graph of channel eus-4.18 is ") {
+		s.t.Errorf("only with --offline, the path has the age of the graph: %q, %q", recent.Notices, offline.Notices)
+	}
 }
 
 // evaluatedOrAskedAgain compares the two updates: nothing is left out silently.

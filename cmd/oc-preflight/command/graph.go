@@ -33,7 +33,9 @@ func (f *graphFlags) add(c *cobra.Command) {
 }
 
 // given reports whether one of the flags is.
-func (f graphFlags) given() bool { return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0 }
+func (f graphFlags) given() bool {
+	return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0
+}
 
 // flag selects the same graph again.
 func (f graphFlags) flag() string {

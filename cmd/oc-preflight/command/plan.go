@@ -75,6 +75,9 @@ apply, 130 interrupted.`,
   oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
   oc preflight plan --follow plan.json --channel eus-4.18
 
+  # For a change ticket
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
+
   # Without a cluster: what to mirror with oc-mirror
   oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
 
