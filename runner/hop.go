@@ -24,8 +24,8 @@ import (
 // Cause: the update was removed from the graph, the graph could not be read, or it is of
 // other channels.
 //
-// Remedy: name the channels or graphs that have the update, with --channel and --graph of
-// "run" or "attach", or plan the path again: `oc preflight plan`.
+// Remedy: run or attach with the channels or graphs that have the update, or plan the path
+// again: `oc preflight plan`.
 const reasonEdgeUnknown finding.Reason = "UpdateNotInGraph"
 
 // reasonEdgeRecommended is reported for a later update of a path that the update graph
