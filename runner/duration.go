@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -69,25 +70,36 @@ func (v view) calibrated(ctx context.Context, miss func(string, ...any)) updatep
 	return on
 }
 
-// maxDaemonSets bounds the DaemonSets that are named.
-const maxDaemonSets = 10
+// maxCauses bounds the objects of one kind that are named as what prolongs updates.
+const maxCauses = 10
 
-// prolongedBy are the DaemonSets that prolong updates.
+// prolongedBy are the DaemonSets and PodDisruptionBudgets that prolong updates.
 func (v view) prolongedBy(ctx context.Context, miss func(string, ...any)) []string {
-	all, err := v.snapshot.DaemonSets(ctx)
-	if err != nil {
-		miss("DaemonSets that prolong updates: %v", err)
-		return nil
-	}
-	slow := rollout.SlowDaemonSets(all)
 	var causes []string
-	for _, each := range slow[:min(len(slow), maxDaemonSets)] {
-		causes = append(causes, each.String())
+	if all, err := v.snapshot.DaemonSets(ctx); err != nil {
+		miss("DaemonSets that prolong updates: %v", err)
+	} else {
+		var slow []string
+		for _, each := range rollout.SlowDaemonSets(all) {
+			slow = append(slow, each.String())
+		}
+		causes = firstCauses(slow, "DaemonSets that replace one pod at a time")
 	}
-	if more := len(slow) - maxDaemonSets; more > 0 {
-		causes = append(causes, fmt.Sprintf("%d more DaemonSets that replace one pod at a time", more))
+	budgets, err := v.snapshot.PodDisruptionBudgets(ctx)
+	if err != nil {
+		miss("PodDisruptionBudgets that prolong updates: %v", err)
+		return causes
 	}
-	return causes
+	return append(causes, firstCauses(health.Undrainable(budgets), "PodDisruptionBudgets that allow no disruption")...)
+}
+
+// firstCauses are at most maxCauses, and how many more there are of that kind.
+func firstCauses(all []string, kind string) []string {
+	named := slices.Clone(all[:min(len(all), maxCauses)])
+	if more := len(all) - maxCauses; more > 0 {
+		named = append(named, fmt.Sprintf("%d more %s", more, kind))
+	}
+	return named
 }
 
 // documented is where the default durations come from.

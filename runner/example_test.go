@@ -70,7 +70,7 @@ func ExampleTargets() {
 
 // A run in progress is continued by its ID, or a prefix of it.
 func ExampleAttach() {
-	_, err := runner.Attach(context.Background(), exampleCluster(), "3b6f2c1e", runner.Options{})
+	_, err := runner.Attach(context.Background(), exampleCluster(), "3b6f2c1e", runner.PlanRequest{}, runner.Options{})
 	if unknown, ok := errors.AsType[*record.NotFoundError](err); ok {
 		fmt.Println("unknown run", unknown.ID)
 	}

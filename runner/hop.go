@@ -24,7 +24,8 @@ import (
 // Cause: the update was removed from the graph, the graph could not be read, or it is of
 // other channels.
 //
-// Remedy: plan the path again: `oc preflight plan`.
+// Remedy: run or attach with the channels or graphs that have the update, or plan the path
+// again: `oc preflight plan`.
 const reasonEdgeUnknown finding.Reason = "UpdateNotInGraph"
 
 // reasonEdgeRecommended is reported for a later update of a path that the update graph
@@ -71,8 +72,8 @@ func (h *hop) path(target string) []string {
 	return append(h.versions(), target)
 }
 
-// annotate adds to each failure of a later update from which release it was judged: the
-// update before may change what failed.
+// annotate adds to each failure of a later update, and to what its checks could not
+// determine, from which release it was judged: the update before may change that.
 func (h *hop) annotate(present string, findings []finding.Finding) {
 	if h == nil {
 		return
@@ -84,11 +85,16 @@ func (h *hop) annotate(present string, findings []finding.Finding) {
 	}
 }
 
-// dependsOnPresent reports whether a failure was found in the present cluster, and not in
-// the releases or acknowledgements, which are the same before the update.
+// dependsOnPresent reports whether a failure, or that a Job was inconclusive, is due to the
+// present cluster, and not to the releases or acknowledgements, which are the same before
+// the update.
 func dependsOnPresent(f finding.Finding) bool {
 	inReleases := strings.HasPrefix(f.Name, gate.AdminAck().Name) || f.Name == gate.GiantHop().Name
-	return fails(f) && (f.Source == finding.SourceJob || f.Source == finding.SourceGate && !inReleases)
+	isJob := f.Source == finding.SourceJob
+	if isJob && f.Job != nil && f.Inconclusive() {
+		return true
+	}
+	return fails(f) && (isJob || f.Source == finding.SourceGate && !inReleases)
 }
 
 // laterChecks are the built-in checks of a later update that can be evaluated in advance.
@@ -139,8 +145,8 @@ func (v view) laterRisks() check.Check {
 
 func (h *hop) edgeUnknown(name string) finding.Finding {
 	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", h.before().Version, h.target.Version, h.cause).
-		Remedy("Plan the path again. To continue with this update, read its known issues, and accept the risk.").
-		Do(finding.Accept(name))
+		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known issues, and accept the risk.").
+		Do(finding.Retry(finding.OptionGraph), finding.Accept(name))
 }
 
 func (v view) judgeRisks(ctx context.Context, s check.Subject) ([]finding.Finding, error) {

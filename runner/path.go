@@ -56,7 +56,9 @@ func RunPath(ctx context.Context, cluster *cluster.Cluster, request PathRequest,
 	if len(reports) == 0 {
 		return report.Path{}, err
 	}
-	return report.NewPath(route.versions(reports), reports), err
+	made := report.NewPath(route.versions(reports), reports)
+	made.Notices = route.notices
+	return made, err
 }
 
 // walk makes the preflights of a path.
@@ -99,6 +101,8 @@ func adminGatesOf(c contents) map[string]string {
 type route struct {
 	from update.Release
 	hops []routeHop
+	// notices are limitations of the graph.
+	notices []string
 }
 
 // routeHop is one update of a route.
@@ -144,13 +148,13 @@ func findRoute(ctx context.Context, c *cluster.Cluster, request PathRequest, opt
 	planner, err := v.planner(ctx, request.Plan)
 	if len(request.Hops) > 0 {
 		hops, named := v.named(request.Hops, planner.basis.Graph, err)
-		return route{from: from, hops: hops}, named
+		return route{from: from, hops: hops, notices: planner.basis.Notices}, named
 	}
 	if err != nil {
 		return route{}, err
 	}
 	best, err := v.bestPath(ctx, planner)
-	return route{from: from, hops: v.planned(best)}, err
+	return route{from: from, hops: v.planned(best), notices: planner.basis.Notices}, err
 }
 
 func (r PathRequest) validate() error {
@@ -262,10 +266,19 @@ func (h *routeHop) edge(g *graph.Graph, from string, unread error) {
 	h.cause = "the update graph does not have this update"
 }
 
+// pathRecord is the recorded run of a later update of a path.
+type pathRecord struct {
+	// releases are those before the target.
+	releases []pathRelease
+	target   update.Release
+	// source is where the risks of the update are read from.
+	source PlanRequest
+}
+
 // attachToHop continues the run of a later update of a path.
-func attachToHop(ctx context.Context, c *cluster.Cluster, recorded []pathRelease, target update.Release, options Options) (report.Report, error) {
-	releases := make([]update.Release, 0, len(recorded))
-	for _, each := range recorded {
+func attachToHop(ctx context.Context, c *cluster.Cluster, recorded pathRecord, options Options) (report.Report, error) {
+	releases := make([]update.Release, 0, len(recorded.releases))
+	for _, each := range recorded.releases {
 		releases = append(releases, update.Release{Version: each.Version, Image: each.Image})
 	}
 	if len(releases) < 2 {
@@ -280,12 +293,15 @@ func attachToHop(ctx context.Context, c *cluster.Cluster, recorded []pathRelease
 	if err != nil {
 		return report.Report{}, err
 	}
-	planner, unread := v.planner(ctx, PlanRequest{})
-	found := routeHop{release: target}
+	planner, unread := v.planner(ctx, recorded.source)
+	for _, notice := range planner.basis.Notices {
+		v.progress.step("%s", notice)
+	}
+	found := routeHop{release: recorded.target}
 	found.edge(planner.basis.Graph, before.Version, unread)
 	decided, _, err := conduct(ctx, c, request{
-		target: Target{Image: target.Image}, options: options, needs: options.readingNeeds(),
-		hop: &hop{releases: releases, target: target, gates: gates, risks: found.risks, known: found.known, cause: found.cause},
+		target: Target{Image: recorded.target.Image}, options: options, needs: options.readingNeeds(),
+		hop: &hop{releases: releases, target: recorded.target, gates: gates, risks: found.risks, known: found.known, cause: found.cause},
 	})
 	return decided, err
 }

@@ -3,6 +3,8 @@ package runner_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -135,6 +137,163 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 	failed := find(t, made.Updates[1], later)
 	if failed.Outcome != preflight.Fail || !strings.Contains(failed.Message, "Judged from "+current) {
 		t.Errorf("a failure of a later update states from which release it was judged: %+v", failed)
+	}
+}
+
+// leftPath is a path that was detached from while its update to a version ran, in a world
+// whose node ends all other checks with an exit code.
+type leftPath struct {
+	world
+
+	request runner.PathRequest
+	left    report.Path
+	node    *kubelet
+}
+
+// leavePath detaches from the path when the check of the update to that version runs.
+func leavePath(t *testing.T, at string) leftPath {
+	t.Helper()
+	w := withJobs(t)
+	request := w.pathTo(t, map[string]string{"0000_50_etcd_12_definition.yaml": strings.ReplaceAll(checkManifest, "quorum", "definition")})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	whenPodOf(t, w, at, func(string) { leave() })
+	node := newKubelet(t, w, 0)
+	node.held = at
+	node.let()
+	detaching := w.options
+	detaching.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
+	left, err := runner.RunPath(ctx, w.cluster, request, detaching)
+	if err != nil || !left.Interrupted() || left.Decision == verdict.Ready {
+		t.Fatalf("decision %s, interrupted %t, error %v; want no Ready, true", left.Decision, left.Interrupted(), err)
+	}
+	return leftPath{world: w, request: request, left: left, node: node}
+}
+
+// id is that of the run that was left.
+func (l leftPath) id() string { return l.left.Updates[len(l.left.Updates)-1].Run.ID }
+
+// The run of each update of a path is attached to by its ID. The risks of a later update
+// are read from the graph again: without a graph that has it, they are Unknown.
+func TestAttachToAnUpdateOfAPath(t *testing.T) {
+	const risks = "ClusterVersionRecommendedUpdate"
+	for name, tc := range map[string]struct {
+		reason, at string
+		graph      func(runner.PlanRequest) runner.PlanRequest
+		want       verdict.Decision
+		risks      preflight.Outcome
+		path       []string
+	}{
+		"First": {
+			reason: "the first update needs no graph", at: next, graph: func(runner.PlanRequest) runner.PlanRequest { return runner.PlanRequest{} },
+			want: verdict.Ready, risks: preflight.Pass,
+		},
+		"Later": {
+			reason: "the graph has the update without risks", at: afterNext, graph: func(r runner.PlanRequest) runner.PlanRequest { return r },
+			want: verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
+		},
+		"LaterWithoutGraph": {
+			reason: "no graph was given, and the cluster has no channel", at: afterNext, graph: func(runner.PlanRequest) runner.PlanRequest { return runner.PlanRequest{} },
+			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
+		},
+		"LaterOffline": {
+			reason: "no graph is stored", at: afterNext,
+			graph: func(runner.PlanRequest) runner.PlanRequest {
+				return runner.PlanRequest{Channels: []string{"stable-4.20"}, Offline: true}
+			},
+			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
+		},
+		"LaterNotInGraph": {
+			reason: "the update was removed from the graph", at: afterNext,
+			graph: func(r runner.PlanRequest) runner.PlanRequest {
+				content := strings.Replace(string(r.Files[0].Content), ",[1,2]", "", 1)
+				return runner.PlanRequest{Files: []runner.GraphFile{{Name: "stable-4.20", Content: []byte(content)}}}
+			},
+			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := leavePath(t, tc.at)
+			close(l.node.freed)
+			decided, err := runner.Attach(t.Context(), l.cluster, l.id(), tc.graph(l.request.Plan), l.options)
+			if err != nil || decided.Run.ID != l.id() || decided.Verdict.Decision != tc.want {
+				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, l.id(), decided.Findings)
+			}
+			if got := find(t, decided, risks); got.Outcome != tc.risks {
+				t.Errorf("%s: the risks are %s: %s; want %s", tc.reason, got.Outcome, got.Message, tc.risks)
+			}
+			stored, err := record.New(l.cluster.Kubernetes).Get(t.Context(), l.id())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.path, runner.PathOf(stored)); diff != "" {
+				t.Errorf("%s: the record has the path: -want +got:\n%s", tc.reason, diff)
+			}
+			expectNothingButTheRecord(t, l.world, l.id(), record.Complete)
+		})
+	}
+}
+
+// The run of each update of a path is canceled by its ID.
+func TestCancelAnUpdateOfAPath(t *testing.T) {
+	for _, at := range []string{next, afterNext} {
+		t.Run(at, func(t *testing.T) {
+			l := leavePath(t, at)
+			ended, err := runner.Cancel(t.Context(), l.cluster, l.id(), l.options)
+			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
+				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
+			}
+			close(l.node.freed)
+			expectNothingButTheRecord(t, l.world, l.id(), record.Canceled)
+		})
+	}
+}
+
+// A path of one update has the result of Run, and one update more never makes a path
+// Ready that was not.
+func TestPathOfOneUpdateIsRun(t *testing.T) {
+	w := newWorld(t, map[string]string{})
+	request := w.pathTo(t, nil)
+	random := rand.New(rand.NewPCG(14, 4))
+	decisions := map[verdict.Decision]bool{}
+	for range 10 {
+		w.state.Gates, w.state.Acks = map[string]string{}, map[string]string{}
+		accepted := []string{check}
+		for _, gate := range []string{"ack-4.18-a", "ack-4.18-b", "ack-4.17-c"} {
+			if random.IntN(3) == 0 {
+				w.state.Gates[gate] = "Read https://example.com first."
+			}
+			if random.IntN(2) == 0 {
+				w.state.Acks[gate] = "true"
+			}
+		}
+		if random.IntN(2) == 0 {
+			accepted = nil
+		}
+		w.options.Accept = accepting(accepted...)
+		w.apply(t)
+		alone := w.run(t)
+		decisions[alone.Verdict.Decision] = true
+		single := request
+		single.Hops = request.Hops[:1]
+		made, err := runner.RunPath(t.Context(), w.cluster, single, w.options)
+		if err != nil || len(made.Updates) != 1 {
+			t.Fatalf("%d updates, error %v", len(made.Updates), err)
+		}
+		state := fmt.Sprintf("gates %v, acks %v, accepted %v", w.state.Gates, w.state.Acks, accepted)
+		if diff := cmp.Diff(alone.Findings, made.Updates[0].Findings); diff != "" || made.Decision != alone.Verdict.Decision {
+			t.Errorf("%s: the path is %s, run is %s: -run +path:\n%s", state, made.Decision, alone.Verdict.Decision, diff)
+		}
+		longer := w.runPath(t.Context(), t, request)
+		if diff := cmp.Diff(alone.Findings, longer.Updates[0].Findings); diff != "" {
+			t.Errorf("%s: the first of two updates: -run +path:\n%s", state, diff)
+		}
+		if longer.Decision == verdict.Ready && made.Decision != verdict.Ready || made.Decision == verdict.Blocked && longer.Decision != verdict.Blocked {
+			t.Errorf("%s: one update is %s, and two are %s", state, made.Decision, longer.Decision)
+		}
+	}
+	if len(decisions) < 3 {
+		t.Errorf("the cases have the decisions %v only", decisions)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -39,7 +40,8 @@ type PlanRequest struct {
 	// service of the cluster, or else the public one, is asked.
 	Files    []GraphFile
 	Services []string
-	// Graphs stores what update services answer; nil stores nothing.
+	// Graphs stores what update services answer; nil stores nothing. A graph that is stored
+	// for at most ten minutes is used instead of a request.
 	Graphs GraphStore
 	// Offline uses the graphs of Graphs instead of requesting them.
 	Offline bool
@@ -110,7 +112,7 @@ const defaultMasters = 3
 // nodes are unknown. Errors are those of Plan.
 func PlanWithout(ctx context.Context, request PlanRequest, options Options) (updateplan.Plan, error) {
 	model := rollout.Documented(defaultMasters, "")
-	planner := planner{request: request, basis: updateplan.Basis{
+	planner := planner{request: request, log: cmp.Or(options.Logger, slog.New(slog.DiscardHandler)), basis: updateplan.Basis{
 		From: request.From, Architecture: cmp.Or(request.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
 		Now: time.Now(), ToolVersion: options.ToolVersion, Assess: assessWithout,
 		Rollout: updateplan.Rollout{
@@ -160,7 +162,7 @@ func Plan(ctx context.Context, cluster *cluster.Cluster, request PlanRequest, op
 
 // planner plans for this cluster: it has read the graph unless there is an error.
 func (v view) planner(ctx context.Context, request PlanRequest) (*planner, error) {
-	planner := &planner{request: request, basis: updateplan.Basis{
+	planner := &planner{request: request, log: v.options.Logger, basis: updateplan.Basis{
 		From: v.about.Version, Channel: v.version.Spec.Channel, ImageSet: request.ImageSet, Cluster: v.about.ID,
 		Now: v.start, ToolVersion: v.options.ToolVersion, Assess: notAssessed("the risk is on no path to the target"),
 		Accepted: func(version string) map[string]string { return v.accounts(version).Accepted() },
@@ -191,6 +193,7 @@ func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
 type planner struct {
 	request PlanRequest
 	basis   updateplan.Basis
+	log     *slog.Logger
 }
 
 // miss records a part of the plan that could not be determined.
@@ -320,11 +323,15 @@ func (p *planner) parseFiles() ([]*graph.Graph, error) {
 	return graphs, nil
 }
 
-// ask requests one graph, and stores it. An unknown channel is an empty graph.
+// ask requests one graph, and stores it, unless a recent one is stored. An unknown channel
+// is an empty graph.
 func (p *planner) ask(ctx context.Context, source graphSource, service, channel string) (*graph.Graph, error) {
 	key := cache.GraphKey{URL: service, Channel: channel, Architecture: p.basis.Architecture}
 	if p.request.Offline {
 		return p.stored(key)
+	}
+	if recent := p.recent(ctx, key); recent != nil {
+		return recent, nil
 	}
 	query := updateservice.Query{URL: service, Channel: channel, Architecture: p.basis.Architecture, Version: p.basis.From}
 	if service == source.own {
@@ -343,6 +350,29 @@ func (p *planner) ask(ctx context.Context, source graphSource, service, channel 
 		}
 	}
 	return requested, nil
+}
+
+// maxReuse is how long a stored graph is used instead of a request. CVO requests a graph
+// again after two to four minutes.
+const maxReuse = 10 * time.Minute
+
+// recent is a graph that was stored at most maxReuse ago; nil if there is none that can be
+// used.
+func (p *planner) recent(ctx context.Context, key cache.GraphKey) *graph.Graph {
+	if p.request.Graphs == nil {
+		return nil
+	}
+	content, received, ok := p.request.Graphs.Get(key)
+	age := p.basis.Now.Sub(received)
+	if !ok || age < 0 || age > maxReuse {
+		return nil
+	}
+	parsed, err := graph.Parse(key.Channel, content)
+	if err != nil || len(parsed.Releases) == 0 {
+		return nil
+	}
+	p.log.InfoContext(ctx, "the stored update graph is used", "channel", key.Channel, "architecture", key.Architecture, "age", age.Round(time.Second))
+	return parsed
 }
 
 // stored is the graph that was stored when it was requested last.

@@ -245,7 +245,7 @@ func TestARunInProgressComesBeforeReuse(t *testing.T) {
 			return runner.Run(ctx, w.cluster, w.target, w.options)
 		},
 		"Attach": func(ctx context.Context, w world, id string) (report.Report, error) {
-			return runner.Attach(ctx, w.cluster, id, w.options)
+			return runner.Attach(ctx, w.cluster, id, runner.PlanRequest{}, w.options)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

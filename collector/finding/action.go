@@ -39,6 +39,7 @@ const (
 	OptionImages      = "images"
 	OptionVersion     = "version"
 	OptionFixTime     = "fixTime"
+	OptionGraph       = "graph"
 )
 
 // Action is one step of a remedy that is a command to type or an option to set.

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"fmt"
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -113,6 +114,21 @@ func syncCondition(budget *policyv1.PodDisruptionBudget) *metav1.Condition {
 		}
 	}
 	return nil
+}
+
+// Undrainable describes each PodDisruptionBudget of which no pod can be evicted at
+// present, so that the drain of a node with one of its pods waits, in the given order.
+func Undrainable(budgets []policyv1.PodDisruptionBudget) []string {
+	var found []string
+	for i := range budgets {
+		state := stateOf(&budgets[i])
+		if state == evictable || state == ReasonSelectsNothing {
+			continue
+		}
+		found = append(found, fmt.Sprintf("PodDisruptionBudget %s/%s allows no disruption (%s): the drain of a node with one of its pods waits",
+			budgets[i].Namespace, budgets[i].Name, state))
+	}
+	return found
 }
 
 func alwaysAllows(budget *policyv1.PodDisruptionBudget) bool {

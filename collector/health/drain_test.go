@@ -437,3 +437,29 @@ func eventually(t *testing.T, condition func() bool) bool {
 		return condition(), nil
 	}) == nil
 }
+
+// What prolongs the drain of nodes: the budgets of which no pod can be evicted at present.
+func TestUndrainable(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		budget *policyv1.PodDisruptionBudget
+		want   []string
+	}{
+		"Allows":   {reason: "a pod can be evicted", budget: budget("cart", 3, 2, 3)},
+		"Selects":  {reason: "a budget without pods protects nothing", budget: budget("cart", 0, 1, 0)},
+		"Never":    {reason: "all pods are required", budget: budget("cart", 1, 1, 1), want: []string{"NeverSatisfied"}},
+		"NotNow":   {reason: "a pod is not healthy", budget: budget("cart", 3, 2, 2), want: []string{"NotSatisfiedNow"}},
+		"Stale":    {reason: "the status is of an earlier generation", budget: budget("cart", 3, 2, 3, observed(1)), want: []string{"StaleStatus"}},
+		"NoStatus": {reason: "the status could not be computed", budget: budget("cart", 3, 2, 3, notSynced("no scale")), want: []string{"SyncFailed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var want []string
+			for _, reason := range tc.want {
+				want = append(want, "PodDisruptionBudget shop/cart allows no disruption ("+reason+"): the drain of a node with one of its pods waits")
+			}
+			if diff := cmp.Diff(want, health.Undrainable([]policyv1.PodDisruptionBudget{*tc.budget})); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

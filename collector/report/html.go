@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/internal/html"
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -47,16 +48,19 @@ func (p Path) WriteHTML(w io.Writer) error {
 	if rest := p.unreported(); len(rest) > 0 {
 		updates.Rows = append(updates.Rows, []string{"No report", strings.Join(rest, ", ")})
 	}
+	for _, notice := range p.Notices {
+		updates.Rows = append(updates.Rows, []string{"Notice", words.Line(notice, maxCommand)})
+	}
 	blocks := []html.Block{updates}
 	for i, each := range p.Updates {
 		blocks = append(blocks, html.Section{
 			Title:  fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version)),
-			Mark:   html.Decision{Level: each.level(), Word: each.Verdict.Summary()},
+			Mark:   html.Decision{Level: each.level(), Word: each.standing()},
 			Blocks: append([]html.Block{html.Paragraph{Text: headline(each)}}, made.report(each)...),
 		})
 	}
 	return html.Write(w, html.Document{
-		Title: "Update preflight of the path " + p.route(), Decision: html.Decision{Level: levelOf(p.Decision), Word: decision, Text: text},
+		Title: "Update preflight of the path " + p.route(), Decision: html.Decision{Level: p.level(), Word: decision, Text: text},
 		Blocks: blocks, Source: sourceLine(p.ToolVersion, "one for each update"),
 	})
 }
@@ -377,6 +381,14 @@ func (r Report) level() html.Level {
 		return html.Unclear
 	}
 	return levelOf(r.Verdict.Decision)
+}
+
+// level is the shape of the decision of a path.
+func (p Path) level() html.Level {
+	if !p.Holds() {
+		return html.Unclear
+	}
+	return levelOf(p.Decision)
 }
 
 func levelOf(decision verdict.Decision) html.Level {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -29,6 +30,8 @@ type Path struct {
 	// Updates are the reports in order. There are fewer than updates of the path if the
 	// preflight ended before.
 	Updates []Report `json:"updates"`
+	// Notices are limitations of the update graph, such as the age of a stored one.
+	Notices []string `json:"notices,omitempty"`
 }
 
 // NewPath makes the document of a path from the reports of its updates, in order. At least
@@ -39,15 +42,25 @@ func NewPath(versions []string, updates []Report) Path {
 		APIVersion: APIVersion, Kind: PathKind, ToolVersion: first.Run.ToolVersion, Time: last.Run.CompletionTime,
 		Cluster: first.Cluster, Versions: versions, Forced: first.Verdict.Forced, Updates: updates,
 	}
+	made.Decision = made.fold()
+	return made
+}
+
+// fold is the decision that the updates make.
+func (p Path) fold() verdict.Decision {
 	var decisions []verdict.Decision
-	for _, each := range updates {
+	for _, each := range p.Updates {
 		decisions = append(decisions, each.Verdict.Decision)
 	}
-	for range max(0, made.planned()-len(updates)) {
+	for range max(0, p.planned()-len(p.Updates)) {
 		decisions = append(decisions, verdict.Undecided)
 	}
-	made.Decision = verdict.Whole(decisions)
-	return made
+	return verdict.Whole(decisions)
+}
+
+// Holds reports whether the verdicts of all updates are current.
+func (p Path) Holds() bool {
+	return !slices.ContainsFunc(p.Updates, func(r Report) bool { return !r.Holds() })
 }
 
 // planned is how many updates the path has.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/internal/gfm"
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/junit"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -30,15 +31,38 @@ func (p Path) WriteStyled(w io.Writer, style Style) error {
 	if rest := p.unreported(); len(rest) > 0 {
 		text.Row("No report", strings.Join(rest, ", "))
 	}
+	for _, notice := range p.Notices {
+		text.Row("Notice", words.Line(notice, maxCommand))
+	}
 	text.Line("")
 	for i, each := range p.Updates {
 		text.Line("%s: %s to %s\n", p.position(i), words.Line(each.from(), maxName), words.Line(orUnknown(each.Target.Version), maxName))
 		each.write(text)
 		text.Line("")
 	}
-	text.Line("Decision for the path: %s", p.Decision)
+	text.Line("Decision for the path: %s", p.standing())
 	_, err := text.WriteTo(w)
 	return err
+}
+
+// standing is the decision, if it is current.
+func (p Path) standing() string {
+	if !p.Holds() {
+		return notHolding(p.Decision)
+	}
+	return string(p.Decision)
+}
+
+// standing is the decision about one update, if it is current.
+func (r Report) standing() string {
+	if !r.Holds() {
+		return notHolding(r.Verdict.Decision)
+	}
+	return r.Verdict.Summary()
+}
+
+func notHolding(decision verdict.Decision) string {
+	return fmt.Sprintf("none that holds (it was %s)", decision)
 }
 
 // position names an update by its number.
@@ -49,7 +73,7 @@ func (p Path) position(update int) string {
 // summary is the decision about one update, and the findings that led to it.
 func (p Path) summary(r Report) string {
 	const most = 5
-	text := fmt.Sprintf("%s to %s: %s", r.from(), orUnknown(r.Target.Version), r.Verdict.Summary())
+	text := fmt.Sprintf("%s to %s: %s", r.from(), orUnknown(r.Target.Version), r.standing())
 	if names := append(slices.Clone(r.Verdict.Blocking), r.Verdict.Undecided...); len(names) > 0 {
 		text += " because of " + words.List(names, most)
 	}
@@ -62,6 +86,9 @@ func (p Path) summary(r Report) string {
 // headline is the decision about the whole path.
 func (p Path) headline() string {
 	target := words.Line(orUnknown(p.Versions[len(p.Versions)-1]), maxName)
+	if !p.Holds() {
+		return fmt.Sprintf("Outdated: the decision about the path to %s was %s, and no longer holds.", target, p.Decision)
+	}
 	text := map[verdict.Decision]string{
 		verdict.Ready:        "Ready: this cluster can be updated to " + words.Line(orUnknown(p.Updates[0].Target.Version), maxName) + ".",
 		verdict.Blocked:      fmt.Sprintf("Blocked: do not start the path to %s yet.", target),
@@ -117,21 +144,24 @@ func (r Report) askedAgain() []askedGroup {
 func (p Path) WriteMarkdown(w io.Writer) error {
 	var m markdown
 	decision, rest, _ := strings.Cut(p.headline(), ": ")
-	m.paragraph("**" + escaped(decision) + "**: " + escaped(rest))
-	m.line("| | |")
-	m.line("|---|---|")
+	m.Paragraph("**" + gfm.Text(decision) + "**: " + gfm.Text(rest))
+	m.Line("| | |")
+	m.Line("|---|---|")
 	for i, each := range p.Updates {
-		m.row(p.position(i), escaped(p.summary(each)))
+		m.Row(p.position(i), gfm.Text(p.summary(each)))
 	}
 	if rest := p.unreported(); len(rest) > 0 {
-		m.row("No report", escaped(strings.Join(rest, ", ")))
+		m.Row("No report", gfm.Text(strings.Join(rest, ", ")))
 	}
-	m.line("")
+	for _, notice := range p.Notices {
+		m.Row("Notice", gfm.Text(words.Line(notice, maxCommand)))
+	}
+	m.Line("")
 	for i, each := range p.Updates {
-		m.line("# " + escaped(fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version))) + "\n")
+		m.Line("# " + gfm.Text(fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version))) + "\n")
 		each.mark(&m)
 	}
-	_, err := io.WriteString(w, m.text.String())
+	_, err := m.WriteTo(w)
 	return err
 }
 
@@ -148,7 +178,10 @@ func (p Path) WriteJUnit(w io.Writer) error {
 	outcome, known := map[verdict.Decision]preflight.Outcome{
 		verdict.Ready: preflight.Warn, verdict.NothingKnown: preflight.Warn, verdict.Undecided: preflight.Unknown,
 	}[p.Decision]
-	if !known {
+	switch {
+	case !p.Holds():
+		outcome = preflight.Unknown
+	case !known:
 		outcome = preflight.Fail
 	}
 	first := p.Updates[0]

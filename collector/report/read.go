@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,31 +20,107 @@ const maxStored = 64 << 20
 // know are ignored. Anything else than a report of this APIVersion with a
 // decision is an error, and so is a decision that its findings do not make.
 func Read(r io.Reader) (Report, error) {
+	stored, err := Load(r)
+	if err != nil {
+		return Report{}, err
+	}
+	return stored.Report()
+}
+
+// Document is a stored document whose content has not been decoded.
+type Document struct {
+	// Kind is that which the document states; empty for none.
+	Kind string
+	// apiVersion is that which the document states, and text its content as JSON.
+	apiVersion string
+	text       []byte
+}
+
+// Load reads a document that was written as JSON or YAML, of at most 64 MiB.
+func Load(r io.Reader) (Document, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxStored+1))
 	if err != nil {
-		return Report{}, fmt.Errorf("could not read the report: %w", err)
+		return Document{}, fmt.Errorf("could not read the report: %w", err)
 	}
 	if len(text) > maxStored {
-		return Report{}, fmt.Errorf("this is no report: it is larger than %d MiB", maxStored>>20)
+		return Document{}, fmt.Errorf("this is no report: it is larger than %d MiB", maxStored>>20)
 	}
 	if text, err = asJSON(text); err != nil {
-		return Report{}, err
+		return Document{}, err
 	}
-	if err := checkHead(text); err != nil {
-		return Report{}, err
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
 	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return Document{}, errors.New("this is no report: it has no apiVersion and kind")
+	}
+	return Document{Kind: head.Kind, apiVersion: head.APIVersion, text: text}, nil
+}
+
+// JSON is the content of the document.
+func (d Document) JSON() io.Reader { return bytes.NewReader(d.text) }
+
+// Report is the document as the report that Read returns, with the same errors.
+func (d Document) Report() (Report, error) {
 	var stored Report
-	if err := json.Unmarshal(text, &stored); err != nil {
-		return Report{}, fmt.Errorf("this is no report: %w", err)
+	if err := d.decode(Kind, &stored); err != nil {
+		return Report{}, err
 	}
-	switch stored.Verdict.Decision {
+	return stored, stored.check()
+}
+
+// Path is the document as the document of a path. Its updates are checked as Read checks a
+// report; a decision that they do not make is an error.
+func (d Document) Path() (Path, error) {
+	var stored Path
+	if err := d.decode(PathKind, &stored); err != nil {
+		return Path{}, err
+	}
+	return stored, stored.check()
+}
+
+// decode decodes the content of a document that must have that kind.
+func (d Document) decode(kind string, into any) error {
+	switch {
+	case d.Kind != kind:
+		return fmt.Errorf("this is no report: its kind is %q, not %q", d.Kind, kind)
+	case d.apiVersion != APIVersion:
+		return fmt.Errorf("this report is of another version: its apiVersion is %q, and this tool reads %q", d.apiVersion, APIVersion)
+	}
+	if err := json.Unmarshal(d.text, into); err != nil {
+		return fmt.Errorf("this is no report: %w", err)
+	}
+	return nil
+}
+
+// check returns an error for a report without a verdict, or that contradicts itself.
+func (r Report) check() error {
+	switch r.Verdict.Decision {
 	case verdict.Ready, verdict.NothingKnown, verdict.Blocked, verdict.Undecided:
-		if err := stored.consistent(); err != nil {
-			return Report{}, err
-		}
-		return stored, nil
+		return r.consistent()
 	}
-	return Report{}, fmt.Errorf("this report has no verdict: its decision is %q", stored.Verdict.Decision)
+	return fmt.Errorf("this report has no verdict: its decision is %q", r.Verdict.Decision)
+}
+
+// check returns an error for a path with an update that is none or not in its place, or
+// with a decision that its updates do not make.
+func (p Path) check() error {
+	if len(p.Updates) == 0 || len(p.Updates) > p.planned() {
+		return fmt.Errorf("the path contradicts itself: it has %d versions, and the reports of %d updates", len(p.Versions), len(p.Updates))
+	}
+	for i, each := range p.Updates {
+		if err := each.check(); err != nil {
+			return fmt.Errorf("update %d: %w", i+1, err)
+		}
+		if each.Verdict.Provisional != (i > 0) {
+			return fmt.Errorf("the path contradicts itself: update %d is provisional: %t", i+1, each.Verdict.Provisional)
+		}
+	}
+	if folded := p.fold(); p.Decision != folded {
+		return fmt.Errorf("the path contradicts itself: its decision is %s, but its updates make it %s", p.Decision, folded)
+	}
+	return nil
 }
 
 // consistent returns an error if the decision contradicts the findings. A run that has
@@ -66,22 +143,4 @@ func asJSON(text []byte) ([]byte, error) {
 		return nil, errors.New("this is no report: it is neither JSON nor YAML")
 	}
 	return converted, nil
-}
-
-// checkHead checks the apiVersion and kind of the document first.
-func checkHead(text []byte) error {
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return errors.New("this is no report: it has no apiVersion and kind")
-	}
-	switch {
-	case head.Kind != Kind:
-		return fmt.Errorf("this is no report: its kind is %q, not %q", head.Kind, Kind)
-	case head.APIVersion != APIVersion:
-		return fmt.Errorf("this report is of another version: its apiVersion is %q, and this tool reads %q", head.APIVersion, APIVersion)
-	}
-	return nil
 }

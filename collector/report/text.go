@@ -365,7 +365,7 @@ func (r Report) chatLine(style Style) string {
 	case r.Run.Phase == PhaseRunning:
 		text = "Verdict so far: " + string(r.Verdict.Decision)
 	case !r.Holds():
-		text = fmt.Sprintf("Verdict: none that holds (it was %s)", r.Verdict.Decision)
+		text = "Verdict: " + notHolding(r.Verdict.Decision)
 	}
 	text += ", " + r.update(style)
 	if r.Run.ID != "" {

@@ -260,9 +260,9 @@ func (p *Plan) schedule(b Basis, best path.Path) {
 		case err != nil:
 			p.Missing = append(p.Missing, fmt.Sprintf("when to unpause the pool %s: %v", nodes.Name, err))
 		case crosses && (len(at) < len(best) || nodes.Paused):
-			pool.at, pool.Reboots = at, len(at)
+			pool.Reboots = len(at)
 			for _, i := range at {
-				pool.Unpause = append(pool.Unpause, versions[i].String())
+				pool.Unpause = append(pool.Unpause, best.Versions()[i])
 				if i < len(p.Updates) {
 					p.Updates[i].Unpause = append(p.Updates[i].Unpause, nodes.Name)
 				}
@@ -270,6 +270,26 @@ func (p *Plan) schedule(b Basis, best path.Path) {
 		}
 		p.Pools = append(p.Pools, pool)
 	}
+}
+
+// unpausedAt are the positions on the path at which a pool is unpaused.
+func (p Plan) unpausedAt(pool Pool) []int {
+	var at []int
+	for i, version := range p.versions() {
+		if slices.Contains(pool.Unpause, version) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// versions are those of the path, the present one first.
+func (p Plan) versions() []string {
+	versions := []string{p.From}
+	for _, each := range p.Updates {
+		versions = append(versions, each.To)
+	}
+	return versions
 }
 
 // estimate estimates the durations.
@@ -280,7 +300,7 @@ func (p *Plan) estimate(on Rollout) {
 	}
 	pools := make([]rollout.Pool, 0, len(p.Pools))
 	for _, pool := range p.Pools {
-		pools = append(pools, rollout.Pool{Name: pool.Name, Nodes: pool.Nodes, Parallel: pool.Parallel, Unpause: pool.at})
+		pools = append(pools, rollout.Pool{Name: pool.Name, Nodes: pool.Nodes, Parallel: pool.Parallel, Unpause: p.unpausedAt(pool)})
 	}
 	estimate := on.Model.Estimate(kinds, pools)
 	var control rollout.Range

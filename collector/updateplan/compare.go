@@ -17,6 +17,7 @@ import (
 const (
 	maxStored  = 16 << 20
 	maxUpdates = 1000
+	maxPools   = 200
 )
 
 // Read reads a plan that was stored as JSON. The error states what is wrong with it.
@@ -39,13 +40,19 @@ func Read(r io.Reader) (Plan, error) {
 	return stored, stored.consistent()
 }
 
-// consistent returns an error for updates that do not follow each other.
+// consistent returns an error for a plan that is too large or contradicts itself.
 func (p Plan) consistent() error {
 	if len(p.Updates) > maxUpdates {
 		return fmt.Errorf("the plan has %d updates, more than %d", len(p.Updates), maxUpdates)
 	}
-	if p.Decision == NoPath || p.NoPath != nil {
-		return errors.New("the plan has no path to its target")
+	if len(p.Pools) > maxPools {
+		return fmt.Errorf("the plan has %d pools, more than %d", len(p.Pools), maxPools)
+	}
+	if (p.Decision == NoPath) != (p.NoPath != nil) || p.NoPath != nil && len(p.Updates) > 0 {
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, and it has %d updates", words.Line(string(p.Decision), 64), len(p.Updates))
+	}
+	if p.NoPath != nil {
+		return nil
 	}
 	at := p.From
 	for _, each := range p.Updates {
@@ -57,6 +64,9 @@ func (p Plan) consistent() error {
 	}
 	if at != p.To {
 		return errors.New("the plan contradicts itself: its updates do not end at its target")
+	}
+	if decided := decide(p.Updates); p.Decision != decided {
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, but its risks make it %s", words.Line(string(p.Decision), 64), decided)
 	}
 	return nil
 }

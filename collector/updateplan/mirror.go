@@ -1,6 +1,7 @@
 package updateplan
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,7 +15,11 @@ func (p Plan) Mirror() []imageset.File { return p.mirror }
 
 // WriteImageSet writes the configurations of oc-mirror as one YAML stream, with the name of
 // each in a comment.
+// It is an error for a plan that was read.
 func (p Plan) WriteImageSet(w io.Writer) error {
+	if len(p.mirror) == 0 && len(p.Updates) > 0 {
+		return errors.New("a stored plan does not have the configurations of oc-mirror: plan again")
+	}
 	var text strings.Builder
 	for i, file := range p.mirror {
 		if i > 0 {

@@ -66,6 +66,7 @@ type Plan struct {
 	// Comparison is with a stored plan; nil if none was given.
 	Comparison *Comparison `json:"comparison,omitempty"`
 
+	// mirror is not part of the document.
 	mirror []imageset.File
 }
 
@@ -179,6 +180,4 @@ type Pool struct {
 	// RebootsUnpaused how often without.
 	Reboots         int `json:"reboots"`
 	RebootsUnpaused int `json:"rebootsUnpaused"`
-
-	at []int
 }

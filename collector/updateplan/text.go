@@ -77,26 +77,33 @@ func (u Update) open() int {
 }
 
 func (p Plan) writeComparison(text *page.Page) {
-	if p.Comparison == nil {
-		return
+	title, changes := p.compared()
+	if title != "" && len(changes) == 0 {
+		text.Line("%s\n", title)
 	}
-	if p.Comparison.Holds {
-		text.Line("The stored plan of %s still holds.\n", words.Line(p.Comparison.Time, maxName))
-		return
+	writeList(text, title, changes)
+}
+
+// compared is what became of the stored plan, and its changes; empty without one.
+func (p Plan) compared() (title string, changes []string) {
+	switch {
+	case p.Comparison == nil:
+		return "", nil
+	case p.Comparison.Holds:
+		return fmt.Sprintf("The stored plan of %s still holds.", words.Line(p.Comparison.Time, maxName)), nil
 	}
-	var changes []string
 	for _, each := range p.Comparison.Changes {
 		changes = append(changes, fmt.Sprintf("%s (%s)", each.Message, each.Reason))
 	}
-	writeList(text, fmt.Sprintf("The stored plan of %s no longer holds:", words.Line(p.Comparison.Time, maxName)), changes)
+	return fmt.Sprintf("The stored plan of %s no longer holds:", words.Line(p.Comparison.Time, maxName)), changes
 }
 
 // draw draws the path from top to bottom. A column of # beside it is a pool that is
 // paused.
 func (p Plan) draw(text *page.Page) {
-	paused := slices.DeleteFunc(slices.Clone(p.Pools), func(pool Pool) bool { return len(pool.at) == 0 })
-	for i, each := range p.Updates {
-		text.Line("  %s  %s%s", bars(paused, unpausedAt(i)), name(each.From), unpausing(each.Unpause))
+	paused := slices.DeleteFunc(slices.Clone(p.Pools), func(pool Pool) bool { return len(pool.Unpause) == 0 })
+	for _, each := range p.Updates {
+		text.Line("  %s  %s%s", bars(paused, unpausedAt(each.From)), name(each.From), unpausing(each.Unpause))
 		bar := bars(paused, never)
 		text.Line("  %s   |  %s, channel %s, %s", bar, each.Kind, name(each.Channel), each.ControlPlane)
 		for _, risk := range each.Risks {
@@ -113,7 +120,7 @@ func (p Plan) draw(text *page.Page) {
 	for _, pool := range paused {
 		last = append(last, pool.Name)
 	}
-	text.Line("  %s  %s%s\n", bars(paused, unpausedAt(len(p.Updates))), name(p.To), unpausing(last))
+	text.Line("  %s  %s%s\n", bars(paused, unpausedAt(p.To)), name(p.To), unpausing(last))
 	for i, pool := range paused {
 		text.Line("%s", page.Fold(pool.pausing(i+1), "", width))
 	}
@@ -132,8 +139,8 @@ func (p Pool) pausing(column int) string {
 }
 
 // unpausedAt is true for a pool that is unpaused at a version.
-func unpausedAt(version int) func(Pool) bool {
-	return func(pool Pool) bool { return slices.Contains(pool.at, version) }
+func unpausedAt(version string) func(Pool) bool {
+	return func(pool Pool) bool { return slices.Contains(pool.Unpause, version) }
 }
 
 func never(Pool) bool { return false }
@@ -182,24 +189,20 @@ func (p Plan) writeAlternatives(text *page.Page) {
 	var rows bytes.Buffer
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PATH\tUPDATES\tOPEN RISKS\tTHROUGH")
-	versions := []string{}
-	for _, each := range p.Updates {
-		versions = append(versions, each.To)
-	}
-	fmt.Fprintf(table, "this plan\t%d\t%d\t%s\n", len(p.Updates), p.openRisks(), through(versions))
+	fmt.Fprintf(table, "this plan\t%d\t%d\t%s\n", len(p.Updates), p.openRisks(), through(p.versions()))
 	for _, each := range p.Alternatives {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", each.Name, each.Updates, each.OpenRisks, through(each.Versions[1:]))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", each.Name, each.Updates, each.OpenRisks, through(each.Versions))
 	}
 	_ = table.Flush() // to a buffer
 	text.Line("%s", rows.String())
 }
 
-// through are the releases before the last one.
+// through are the releases of a path between the first and the last one.
 func through(versions []string) string {
-	if len(versions) < 2 {
+	if len(versions) < 3 {
 		return "-"
 	}
-	return words.Line(words.List(versions[:len(versions)-1], 3), maxName)
+	return words.Line(words.List(versions[1:len(versions)-1], 3), maxName)
 }
 
 func (p Plan) writeDuration(text *page.Page) {

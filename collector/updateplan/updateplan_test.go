@@ -3,7 +3,9 @@ package updateplan_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,8 +109,16 @@ func TestGolden(t *testing.T) {
 			if made.Decision != tc.decision {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}
-			for _, format := range []string{"text", "json", "imageset", "images"} {
+			for _, format := range []string{"text", "json", "markdown", "imageset", "images"} {
 				golden(t, name+"."+format, write(t, made, format))
+			}
+			for _, format := range []string{"text", "json", "yaml", "markdown", "images"} {
+				if diff := cmp.Diff(write(t, made, format), write(t, stored(t, made), format)); diff != "" {
+					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, format, diff)
+				}
+			}
+			if err := report.Write(io.Discard, "imageset", stored(t, made)); err == nil {
+				t.Errorf("%s: the stored plan has no configurations of oc-mirror", name)
 			}
 		})
 	}
@@ -269,8 +279,11 @@ func TestReadRefuses(t *testing.T) {
 		"Report":   {reason: "the document is of another kind", content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport"},
 		"Detached": {reason: "the updates do not begin at the source", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself"},
 		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
-		"NoPath":   {reason: "there is nothing to follow", content: head + `"decision":"NoPath"}`, want: "no path"},
+		"NoCause":  {reason: "a target without a path has a cause", content: head + `"decision":"NoPath"}`, want: "contradicts itself"},
+		"NoPath":   {reason: "a target without a path has no updates", content: head + `"decision":"NoPath","noPath":{"reason":"NoPath"},"updates":[{}]}`, want: "contradicts itself"},
+		"Risk":     {reason: "the decision is not that of its risks", content: head + `"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`, want: "its risks make it OpenRisks"},
 		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
+		"Wide":     {reason: "the plan has too many pools", content: head + `"decision":"Clear","pools":[{}` + strings.Repeat(",{}", 200) + `]}`, want: "201 pools"},
 		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +307,7 @@ func FuzzRead(f *testing.F) {
 		if _, err := json.Marshal(read); err != nil {
 			t.Errorf("%q was read, and cannot be written: %v", content, err)
 		}
-		if err := read.WriteText(&bytes.Buffer{}); err != nil {
+		if err := errors.Join(read.WriteText(io.Discard), read.WriteMarkdown(io.Discard)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -263,6 +267,30 @@ func TestPathOfThePlan(t *testing.T) {
 		}
 	}
 	s.evaluatedOrAskedAgain(planned)
+	s.withStoredGraph(planned)
+}
+
+// withStoredGraph checks the path again with a graph that an update service has served
+// before: a recent one is used without a request, and any with --offline, which is stated.
+func (s pathScene) withStoredGraph(planned report.Path) {
+	s.t.Helper()
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		_, _ = w.Write([]byte(graphOf(s.pullSpecs, "")))
+	}))
+	args := []string{"--path", "--to", last, "--graph", server.URL, "--channel", "eus-4.18", "--cache-dir", s.t.TempDir()}
+	s.path(blocked, args...)
+	server.Close()
+	recent, offline := s.path(blocked, args...), s.path(blocked, append(args, "--offline")...)
+	for _, made := range []report.Path{recent, offline} {
+		if diff := cmp.Diff(causesOf(planned), causesOf(made)); diff != "" || requests != 1 {
+			s.t.Errorf("%d requests; the stored graph gives the same path: -want +got:\n%s", requests, diff)
+		}
+	}
+	if len(recent.Notices) > 0 || len(offline.Notices) != 1 || !strings.HasPrefix(offline.Notices[0], "offline: the graph of channel eus-4.18 is ") {
+		s.t.Errorf("only with --offline, the path has the age of the graph: %q, %q", recent.Notices, offline.Notices)
+	}
 }
 
 // evaluatedOrAskedAgain compares the two updates: nothing is left out silently.
@@ -300,6 +328,31 @@ func findingsOf(r report.Report) []finding.Finding {
 	return found
 }
 
+// renderedAgain has a command write the path in all formats: "render" makes the same bytes
+// from the JSON.
+func (s pathScene) renderedAgain(args ...string) {
+	s.t.Helper()
+	formats := []string{"json", "yaml", "markdown", "html", "junit"}
+	directory := s.t.TempDir()
+	for _, format := range formats {
+		args = append(args, "--report", format+"="+filepath.Join(directory, format))
+	}
+	written := s.call(blocked, args...)
+	if diff := cmp.Diff(written.stdout, s.call(blocked, "render", filepath.Join(directory, "json")).stdout); diff != "" {
+		s.t.Errorf("the text: -run +render:\n%s", diff)
+	}
+	for _, format := range formats {
+		want, err := os.ReadFile(filepath.Join(directory, format))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		got := s.call(blocked, "render", filepath.Join(directory, "json"), "-o", format)
+		if diff := cmp.Diff(string(want), got.stdout); diff != "" || !strings.Contains(got.stdout, last) {
+			s.t.Errorf("%s: -run +render:\n%s", format, diff)
+		}
+	}
+}
+
 // The text for people begins with the decision about the whole.
 func TestPathAsText(t *testing.T) {
 	t.Parallel()
@@ -316,11 +369,7 @@ func TestPathAsText(t *testing.T) {
 			t.Errorf("the text does not contain %q:\n%s", want, got.stdout)
 		}
 	}
-	for _, format := range []string{"yaml", "markdown", "junit"} {
-		if got := s.call(blocked, "run", "--path", "--to", last, "--graph", graph, "--prometheus", s.monitoring, "-o", format); !strings.Contains(got.stdout, last) {
-			t.Errorf("%s does not name the target:\n%s", format, got.stdout)
-		}
-	}
+	s.renderedAgain("run", "--path", "--to", last, "--graph", graph, "--prometheus", s.monitoring)
 	s.call(badInput, "run", "--path", "--hop", middle)
 	s.call(badInput, "run", "--channel", "eus-4.18", "--to", middle)
 	s.call(badInput, "run", "--path", "--to", last, "-o", "preflight-v1-json")

@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 	s.change(node("control-plane-0", "master", "v1.29.9"))
 	s.change(node("worker-0", "worker", "v1.29.9"))
 
-	got := s.call(blocked, "plan", "--to", "4.18.17", "--prometheus", s.monitoring)
+	got := s.call(blocked, "plan", "--to", "4.18.17", "--prometheus", s.monitoring, "--no-cache")
 	golden(t, "plan.text", got.stdout)
 	for _, query := range queries() {
 		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
@@ -74,7 +74,7 @@ func TestPlan(t *testing.T) {
 	queries()
 	s.state.Upstream = "https://127.0.0.1:1/graph"
 	s.apply()
-	s.call(blocked, "plan", "--graph", service, "--prometheus", s.monitoring)
+	s.call(blocked, "plan", "--graph", service, "--prometheus", s.monitoring, "--no-cache")
 	for _, query := range queries() {
 		if query.Has("id") {
 			t.Errorf("another service does not receive the ID of the cluster: %v", query)
@@ -86,15 +86,25 @@ func TestPlan(t *testing.T) {
 	s.offline(service, queries)
 }
 
-// offline plans with the graph that was stored before, without a request.
+// offline plans with the graph that was stored before, without a request: a recent one is
+// used without --offline, too.
 func (s *scene) offline(service string, queries func() []url.Values) {
 	s.t.Helper()
 	plan := []string{"plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "--cache-dir", s.t.TempDir(), "-o", "json"}
 	s.planned(ready, plan...)
-	queries()
+	if asked := queries(); len(asked) != 1 {
+		s.t.Errorf("without a stored graph, the update service is asked: %v", asked)
+	}
+	if again := s.planned(ready, plan...); slices.ContainsFunc(again.Notices, func(notice string) bool { return strings.Contains(notice, "old") }) {
+		s.t.Errorf("a recent graph is no limitation of the plan: %q", again.Notices)
+	}
+	verbose := s.call(ready, append(plan, "-v=1")...)
+	if !strings.Contains(verbose.stderr, "the stored update graph is used") {
+		s.t.Errorf("the log states that the stored graph is used: %s", verbose.stderr)
+	}
 	made := s.planned(ready, append(plan, "--offline")...)
 	if asked := queries(); len(asked) > 0 {
-		s.t.Errorf("without access, the update service is not asked: %v", asked)
+		s.t.Errorf("with a recent graph, and without access, the update service is not asked: %v", asked)
 	}
 	if !slices.ContainsFunc(made.Notices, func(notice string) bool {
 		return strings.HasPrefix(notice, "offline: the graph of channel eus-4.18 is ")
@@ -129,9 +139,12 @@ func (s *scene) durations(service string) {
 		strings.Replace(node("windows-0", "worker", "v1.29.9"), "kubernetes.io/os: linux", "kubernetes.io/os: windows", 1),
 		strings.Replace(node("rhel-0", "worker", "v1.29.9"), `osImage: ""`, "osImage: Red Hat Enterprise Linux 8.10 (Ootpa)", 1),
 	)
+	s.hold(billingPod, billingBudget)
+	s.await("a budget that allows nothing", func() bool { return s.budgetStatus().CurrentHealthy == 1 })
 	made := s.planned(ready, "plan", "--graph", service, "--prometheus", s.monitoring, "--accept", "Applying", "-o", "json")
-	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing), "\n")
+	got := strings.Join(slices.Concat(made.Duration.Basis, made.Missing, made.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
+		"no pod of the budget can be evicted":             "PodDisruptionBudget default/billing allows no disruption (NeverSatisfied): the drain of a node with one of its pods waits",
 		"the time of a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
 		"Windows nodes have no pool":                      "Windows nodes (1): the Windows Machine Config Operator updates them",
 		"RHEL nodes are updated by their administrator":   "RHEL nodes (1): their administrator updates them",

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -21,15 +22,20 @@ another process holds the run, this command waits for its end; otherwise it cont
 the run, and launches no check twice. For a run that has ended, it shows its status.
 
 RUN is the ID of the run or a prefix of it. The values of --accept, --keyring and similar
-flags are not recorded: pass them again.
+flags are not recorded: pass them again. So are those about the update graph, for a run of
+a later update of a path: without a graph that has the update, its risks are Unknown.
 ` + exitHelp,
 		Example: `  # After Ctrl-C and "detach", or from another machine
-  oc preflight attach 3b6f2c1e`,
+  oc preflight attach 3b6f2c1e
+
+  # The run of a later update of a path, with the graph of the path
+  oc preflight attach 3b6f2c1e --channel eus-4.18`,
 		Args: oneRun,
 		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args[0]) },
 	}
 	flags.conductFlags(c)
 	client.quietFlag(c)
+	flags.route.graph.add(c)
 	return c
 }
 
@@ -42,7 +48,7 @@ func oneRun(c *cobra.Command, args []string) error {
 }
 
 func attach(c *cobra.Command, client *client, flags runFlags, run string) error {
-	if err := flags.checkConduct(); err != nil {
+	if err := errors.Join(flags.checkConduct(), flags.route.graph.validate(flags.pullFlags)); err != nil {
 		return usageError(err)
 	}
 	out, err := flags.output.open(client.streams.Out, report.Report{})
@@ -67,7 +73,11 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	flags.target.Version = found.Target.Version
+	source, err := flags.route.graph.request(c.Context(), client, flags.pullFlags)
+	if err != nil {
+		return err
+	}
 	return conduct(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
-		return runner.Attach(ctx, store.Cluster, found.ID, options)
+		return runner.Attach(ctx, store.Cluster, found.ID, source, options)
 	})
 }

@@ -63,8 +63,11 @@ func exitOf(decided report.Report) error {
 
 // exitOfPath is the error with the exit code of a path.
 func exitOfPath(made report.Path) error {
-	if made.Interrupted() {
+	switch {
+	case made.Interrupted():
 		return &exitError{code: exitInterrupted}
+	case !made.Holds():
+		return &exitError{code: exitUndecided}
 	}
 	return exitOfDecision(made.Decision)
 }

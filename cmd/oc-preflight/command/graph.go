@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -21,16 +22,20 @@ import (
 type graphFlags struct {
 	architecture     string
 	channels, graphs []string
+	offline          bool
 }
 
 func (f *graphFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
 	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else "+updateservice.Default+".")
 	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
 }
 
 // given reports whether one of the flags is.
-func (f graphFlags) given() bool { return f.architecture != "" || len(f.channels)+len(f.graphs) > 0 }
+func (f graphFlags) given() bool {
+	return f.offline || f.architecture != "" || len(f.channels)+len(f.graphs) > 0
+}
 
 // flag selects the same graph again.
 func (f graphFlags) flag() string {
@@ -44,13 +49,20 @@ func (f graphFlags) flag() string {
 	if f.architecture != "" {
 		words = append(words, " --arch "+f.architecture)
 	}
+	if f.offline {
+		words = append(words, " --offline")
+	}
 	return strings.Join(words, "")
 }
 
 // architectures are those that update services know.
 func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s390x", "multi"} }
 
-func (f graphFlags) validate() error {
+// validate rejects values that are none, and flags that exclude those of the store.
+func (f graphFlags) validate(stored pullFlags) error {
+	if f.offline && stored.noCache {
+		return errors.New("--offline and --no-cache exclude each other")
+	}
 	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
 		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
 	}
@@ -72,8 +84,19 @@ func checkMinor(minor string) error {
 	return nil
 }
 
-// request is that of the flags, with the files read.
-func (f graphFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
+// request is that of the flags, with the files read and the store of graphs opened.
+func (f graphFlags) request(ctx context.Context, client *client, stored pullFlags) (runner.PlanRequest, error) {
+	request, err := f.sources(ctx, client.streams.In)
+	if err != nil {
+		return runner.PlanRequest{}, usageError(err)
+	}
+	request.Offline = f.offline
+	request.Graphs, err = stored.graphs(client)
+	return request, err
+}
+
+// sources are the graphs and update services of the flags.
+func (f graphFlags) sources(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
 	request := runner.PlanRequest{Channels: f.channels, Architecture: f.architecture}
 	for _, name := range f.graphs {
 		if strings.Contains(name, "://") {

@@ -21,6 +21,7 @@ with a verdict are kept, and the newest 10 that were canceled or interrupted. A 
 cluster has changed since, "status" reports. A run in progress whose process is gone is
 "left": continue it with attach, or end it with cancel. The decision "Unverified" is that
 of a record that was edited, or that cannot be authenticated; "status" reports the cause.
+Each update of a path is a run of its own, and a later one is listed with its path.
 
 With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace
 openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID,

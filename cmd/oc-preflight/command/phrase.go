@@ -13,9 +13,14 @@ import (
 // withCommands fills in the commands of the actions that are requests to this
 // program. program is how the user calls it, such as "oc preflight".
 func withCommands(decided report.Report, program string) report.Report {
+	return withGraph(graphFlags{}, decided, program)
+}
+
+// withGraph is withCommands for a report with the graph of these flags.
+func withGraph(graph graphFlags, decided report.Report, program string) report.Report {
 	target := targetFlag(decided.Target)
 	if len(decided.Path) > 1 {
-		target = "--hop " + strings.Join(decided.Path[1:], " --hop ")
+		target = "--hop " + strings.Join(decided.Path[1:], " --hop ") + graph.flag()
 	}
 	return phrase{program: program, target: target}.report(decided)
 }
@@ -25,6 +30,19 @@ func withPathCommands(made report.Path, program, target string) report.Path {
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
 		made.Updates[i] = phrase{program: program, target: target}.report(each)
+	}
+	return made
+}
+
+// withMissingCommands is withPathCommands for a stored path: the commands that it has are
+// kept, since it does not have its flags.
+func withMissingCommands(stored report.Path, program string) report.Path {
+	updates := slices.Clone(stored.Updates)
+	made := withPathCommands(stored, program, "--hop "+strings.Join(stored.Versions[1:], " --hop "))
+	for i, each := range updates {
+		if len(each.Actions) > 0 {
+			made.Updates[i].Actions = each.Actions
+		}
 	}
 	return made
 }
@@ -130,6 +148,8 @@ func retryFlag(option string) string {
 		return " --images check"
 	case finding.OptionFixTime:
 		return " --since TIME"
+	case finding.OptionGraph:
+		return " --channel CHANNEL --graph FILE"
 	}
 	return ""
 }

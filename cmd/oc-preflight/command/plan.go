@@ -31,7 +31,6 @@ type planFlags struct {
 	latest              bool
 	from, follow        string
 	prometheus          string
-	offline             bool
 	stored              pullFlags
 	imageSet, directory string
 	output              outputFlags
@@ -53,8 +52,9 @@ services, and --channel the channels, whose union is searched. A file is named a
 channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks
 and gates of later updates are provisional, since the cluster will have changed.
 
-A graph of an update service is stored in the user's cache directory; --offline uses the
-stored graph instead of a request, and the plan has its age.
+A graph of an update service is stored in the user's cache directory, and used instead of
+a request for ten minutes. --offline uses the stored graph however old it is, and the plan
+has its age.
 
 With --from, no cluster is used: no risk is evaluated, and durations are those of the
 documentation.
@@ -74,6 +74,9 @@ apply, 130 interrupted.`,
   # Store the plan, and check it again after each update
   oc preflight plan --to 4.18.17 --channel eus-4.18 -o json > plan.json
   oc preflight plan --follow plan.json --channel eus-4.18
+
+  # For a change ticket
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
 
   # Without a cluster: what to mirror with oc-mirror
   oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
@@ -99,7 +102,6 @@ func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
 	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
 	f.graphFlags.add(c)
-	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The plan has its age.")
 	c.Flags().StringVar(&f.stored.cacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.stored.noCache, "no-cache", false, "Store no graph.")
 	f.acceptedFlags.add(c)
@@ -118,9 +120,6 @@ func (f planFlags) validate() error {
 	}
 	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
 		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
-	}
-	if f.offline && f.stored.noCache {
-		return errors.New("--offline and --no-cache exclude each other")
 	}
 	if err := f.stored.validate(); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (f planFlags) targets() int {
 
 // validateNames rejects channels and versions that are none.
 func (f planFlags) validateNames() error {
-	if err := errors.Join(f.graphFlags.validate(), checkMinor(f.target.Minor)); err != nil {
+	if err := errors.Join(f.graphFlags.validate(f.stored), checkMinor(f.target.Minor)); err != nil {
 		return err
 	}
 	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
@@ -164,11 +163,8 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 		return err
 	}
 	defer out.close()
-	request, err := flags.request(c.Context(), client.streams.In)
+	request, err := flags.request(c.Context(), client)
 	if err != nil {
-		return usageError(err)
-	}
-	if request.Graphs, err = flags.stored.graphs(client); err != nil {
 		return err
 	}
 	made, err := flags.make(c.Context(), client, request)
@@ -187,16 +183,16 @@ func planUpdates(c *cobra.Command, client *client, flags planFlags) error {
 }
 
 // request is that of the flags, with the files read.
-func (f planFlags) request(ctx context.Context, stdin io.Reader) (runner.PlanRequest, error) {
-	request, err := f.graphFlags.request(ctx, stdin)
+func (f planFlags) request(ctx context.Context, client *client) (runner.PlanRequest, error) {
+	request, err := f.graphFlags.request(ctx, client, f.stored)
 	if err != nil {
 		return runner.PlanRequest{}, err
 	}
-	request.From, request.Target, request.ImageSet, request.Offline = f.from, f.target, imageset.Format(f.imageSet), f.offline
+	request.From, request.Target, request.ImageSet = f.from, f.target, imageset.Format(f.imageSet)
 	if f.follow != "" {
 		stored, err := readPlan(ctx, f.follow)
 		if err != nil {
-			return runner.PlanRequest{}, fmt.Errorf("--follow: %w", err)
+			return runner.PlanRequest{}, usageError(fmt.Errorf("--follow: %w", err))
 		}
 		request.Stored = &stored
 	}
@@ -212,6 +208,9 @@ func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
 	stored, err := updateplan.Read(file)
 	if err != nil {
 		return updateplan.Plan{}, fmt.Errorf("%s: %w", name, err)
+	}
+	if stored.NoPath != nil {
+		return updateplan.Plan{}, fmt.Errorf("%s: the plan has no path to its target", name)
 	}
 	return stored, nil
 }
@@ -281,6 +280,8 @@ func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
 // exitOfPlan is the error with the exit code of a plan.
 func exitOfPlan(made updateplan.Plan) error {
 	switch {
+	case made.Decision == updateplan.NoPath:
+		return &exitError{code: exitUsage}
 	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
 		return &exitError{code: exitBlocked}
 	case made.Decision != updateplan.Clear:

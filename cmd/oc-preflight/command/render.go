@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
@@ -20,7 +21,9 @@ func newRender(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
 		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-"
-is standard input. No cluster is used.
+is standard input. No cluster is used. The document of "run --path" or "run --hop" and
+that of "plan" are shown as well, in the formats that these commands have; the
+configurations of oc-mirror are not part of a stored plan.
 
 The verdict and the exit code are those of the time of the report. A verdict that has
 expired no longer holds, and the exit code is 4; whether the cluster has changed since,
@@ -47,6 +50,10 @@ that enhancement; do not build on it yet.
   # Several formats at once
   oc preflight render report.json --report html=report.html --report junit=junit_preflight.xml
 
+  # The path that a script has checked
+  oc preflight run --path --to-minor 4.18 -o json > path.json
+  oc preflight render path.json -o html > path.html
+
   # The newest run of the cluster, as YAML
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: oneArgument("one file, or -"),
@@ -59,40 +66,78 @@ that enhancement; do not build on it yet.
 }
 
 func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, flags outputFlags) error {
-	out, err := flags.open(streams.Out, report.Report{})
+	stored, err := readDocument(c.Context(), streams.In, file)
+	if err != nil {
+		return usageError(err)
+	}
+	shown, exit, err := present(stored, c.Root().CommandPath(), time.Now())
+	if err != nil {
+		if file != "-" {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		return usageError(err)
+	}
+	out, err := flags.open(streams.Out, shown)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	stored, err := readReport(c.Context(), streams.In, file)
-	if err != nil {
-		return usageError(err)
-	}
-	stored = standing.BoundValidity(stored)
-	if stored.Run.Phase != report.PhaseRunning && stored.Holds() {
-		if cause := standing.Expired(stored, time.Now()); cause != "" {
-			stored.Standing = &report.Standing{Time: time.Now().UTC().Format(time.RFC3339), Ended: []string{cause}}
-		}
-	}
-	if err := out.write(withCommands(stored, c.Root().CommandPath())); err != nil {
+	if err := out.write(shown); err != nil {
 		return err
 	}
-	return exitOf(stored)
+	return exit
 }
 
-// readReport reads a stored report.
-func readReport(ctx context.Context, stdin io.Reader, file string) (report.Report, error) {
+// readDocument reads a stored document.
+func readDocument(ctx context.Context, stdin io.Reader, file string) (report.Document, error) {
 	if file == "-" {
-		return report.Read(stdin)
+		return report.Load(stdin)
 	}
 	stored, err := localfile.Open(ctx, file)
 	if err != nil {
-		return report.Report{}, err
+		return report.Document{}, err
 	}
 	defer stored.Close() //nolint:errcheck // nothing was written
-	decoded, err := report.Read(stored)
+	loaded, err := report.Load(stored)
 	if err != nil {
-		return report.Report{}, fmt.Errorf("%s: %w", file, err)
+		return report.Document{}, fmt.Errorf("%s: %w", file, err)
 	}
-	return decoded, nil
+	return loaded, nil
+}
+
+// present is a stored document as it is shown at that time, and the error with its exit
+// code.
+func present(stored report.Document, program string, now time.Time) (shown any, exit, err error) {
+	switch stored.Kind {
+	case report.PathKind:
+		made, err := stored.Path()
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, each := range made.Updates {
+			made.Updates[i] = asOf(each, now)
+		}
+		return withMissingCommands(made, program), exitOfPath(made), nil
+	case updateplan.Kind:
+		plan, err := updateplan.Read(stored.JSON())
+		return plan, exitOfPlan(plan), err
+	}
+	decided, err := stored.Report()
+	if err != nil {
+		return nil, nil, err
+	}
+	decided = asOf(decided, now)
+	return withCommands(decided, program), exitOf(decided), nil
+}
+
+// asOf is a stored report with its standing at that time, as far as the report shows it.
+func asOf(stored report.Report, now time.Time) report.Report {
+	stored = standing.BoundValidity(stored)
+	if stored.Run.Phase == report.PhaseRunning || !stored.Holds() {
+		return stored
+	}
+	if cause := standing.Expired(stored, now); cause != "" {
+		stored.Standing = &report.Standing{Time: now.UTC().Format(time.RFC3339), Ended: []string{cause}}
+	}
+	return stored
 }

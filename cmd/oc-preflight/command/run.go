@@ -122,7 +122,7 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 func run(c *cobra.Command, client *client, flags runFlags) error {
-	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.targetFlags)); err != nil {
+	if err := errors.Join(flags.checkConduct(), flags.route.check(flags.targetFlags, flags.pullFlags)); err != nil {
 		return usageError(err)
 	}
 	out, err := flags.output.open(client.streams.Out, flags.document())
@@ -165,7 +165,7 @@ func conduct(c *cobra.Command, client *client, flags runFlags, options runner.Op
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}
 	defer prompt.watch(c.Context())()
 	follower := &observer{display: display, prompt: prompt, write: func(decided report.Report) error {
-		return flags.out.write(withCommands(decided, c.Root().CommandPath()))
+		return flags.out.write(withGraph(flags.route.graph, decided, c.Root().CommandPath()))
 	}}
 	options.Observer, options.OnInterrupt = follower, prompt.choose
 	decided, err := start(c.Context(), options)

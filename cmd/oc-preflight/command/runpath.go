@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func (f *pathFlags) add(c *cobra.Command) {
 func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
 
 // check rejects flags that exclude each other or have no effect.
-func (f pathFlags) check(target targetFlags) error {
+func (f pathFlags) check(target targetFlags, stored pullFlags) error {
 	named := 0
 	for _, set := range []bool{target.target.Version != "", target.target.Latest, f.minor != ""} {
 		if set {
@@ -48,9 +47,9 @@ func (f pathFlags) check(target targetFlags) error {
 	case f.path && named > 1:
 		return errors.New("--to, --to-minor and --to-latest exclude each other")
 	case !f.requested() && (f.minor != "" || f.graph.given()):
-		return errors.New("--to-minor, --channel, --graph and --arch require --path or --hop")
+		return errors.New("--to-minor, --channel, --graph, --arch and --offline require --path or --hop")
 	}
-	return errors.Join(f.graph.validate(), checkMinor(f.minor))
+	return errors.Join(f.graph.validate(stored), checkMinor(f.minor))
 }
 
 // flag selects the same path again.
@@ -68,11 +67,11 @@ func (f pathFlags) flag(target targetFlags) string {
 }
 
 // request is that of the flags, with the files read.
-func (f pathFlags) request(ctx context.Context, stdin io.Reader, target targetFlags) (runner.PathRequest, error) {
-	plan, err := f.graph.request(ctx, stdin)
-	plan.Target = updateplan.Target{Version: target.target.Version, Minor: f.minor}
+func (f runFlags) request(ctx context.Context, client *client) (runner.PathRequest, error) {
+	plan, err := f.route.graph.request(ctx, client, f.pullFlags)
+	plan.Target = updateplan.Target{Version: f.target.Version, Minor: f.route.minor}
 	request := runner.PathRequest{Plan: plan}
-	for _, hop := range f.hops {
+	for _, hop := range f.route.hops {
 		if looksLikeImage(hop) {
 			request.Hops = append(request.Hops, runner.Target{Image: hop})
 			continue
@@ -85,9 +84,9 @@ func (f pathFlags) request(ctx context.Context, stdin io.Reader, target targetFl
 // runPath runs the preflights of a path, shows them while they run, and writes the
 // document of the path at the end.
 func runPath(c *cobra.Command, client *client, flags runFlags, reached *cluster.Cluster, options runner.Options) error {
-	request, err := flags.route.request(c.Context(), client.streams.In, flags.targetFlags)
+	request, err := flags.request(c.Context(), client)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	display := client.display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.streams, quiet: client.quiet, how: flags.onInterrupt, display: display, program: c.Root().CommandPath()}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 )
@@ -37,7 +38,7 @@ func Of(runs []record.Record, now time.Time) History {
 	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, now: now}
 	for _, each := range runs {
 		history.Runs = append(history.Runs, run{
-			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Image: each.Target.Image,
+			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
 			StartTime: stamp(each.StartTime), CompletionTime: stamp(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
 			Requester: string(each.Requester), Outdated: outdated(each, runs, now),
@@ -53,12 +54,14 @@ type run struct {
 	Decision string `json:"decision,omitempty"`
 	// Authenticity is Authentic, Unauthentic or Unverifiable; the decision of a record
 	// that is not Authentic is Unverified.
-	Authenticity   string `json:"authenticity"`
-	From           string `json:"from"`
-	To             string `json:"to"`
-	Image          string `json:"image"`
-	StartTime      string `json:"startTime"`
-	CompletionTime string `json:"completionTime,omitempty"`
+	Authenticity string `json:"authenticity"`
+	From         string `json:"from"`
+	To           string `json:"to"`
+	// Path is set for a later update of a path: the versions up to To, From first.
+	Path           []string `json:"path,omitempty"`
+	Image          string   `json:"image"`
+	StartTime      string   `json:"startTime"`
+	CompletionTime string   `json:"completionTime,omitempty"`
 	// Checks counts those of the release that were to report.
 	Checks      int    `json:"checks"`
 	Holder      string `json:"holder,omitempty"`
@@ -127,7 +130,7 @@ func (h History) describe(table io.Writer, listed []record.Record, style report.
 		why := outdated(each, h.records, h.now)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", each.ID, cell(each.From), cell(each.Target.Version),
 			stated(each, why, style), cell(stamp(each.StartTime)), took(each), cell(string(each.Requester)), len(each.Checks),
-			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now))
+			cell(holder(each, h.now)), cell(each.Target.Image), what(each, why, h.now)+along(each))
 	}
 }
 
@@ -137,7 +140,7 @@ func (h History) summarize(table io.Writer, listed []record.Record, digits int, 
 	for _, each := range listed {
 		why := outdated(each, h.records, h.now)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", each.ID[:min(digits, len(each.ID))], cell(each.Target.Version),
-			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits))
+			stated(each, why, style), since(each.StartTime, h.now), cell(string(each.Requester)), h.shortened(what(each, why, h.now), digits)+along(each))
 	}
 }
 
@@ -159,6 +162,15 @@ func stated(run record.Record, why string, style report.Style) string {
 		return style.Symbol(cell(decision(run)) + " (outdated)")
 	}
 	return style.Symbol(cell(decision(run)))
+}
+
+// along is the path of a run of a later update; empty for any other run.
+func along(run record.Record) string {
+	path := runner.PathOf(run)
+	if len(path) == 0 {
+		return ""
+	}
+	return "; path " + cell(strings.Join(path, " -> "))
 }
 
 // what is the state of a run beside its decision.

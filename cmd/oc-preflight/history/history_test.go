@@ -47,6 +47,13 @@ func edited(run record.Record, state record.Authenticity) record.Record {
 	return run
 }
 
+// provisional is a run of the second update of a path.
+func provisional(run record.Record) record.Record {
+	run.Provisional, run.Target.Version = true, "4.20.1"
+	run.Selection = `{"images":"check","path":[{"version":"4.18.3","image":"r"},{"version":"4.19.0","image":"r"}]}`
+	return run
+}
+
 func killed(run record.Record) record.Record {
 	run.Holder, run.HolderExpiry = "laptop_2", start.Add(50*time.Hour)
 	return run
@@ -69,6 +76,12 @@ func TestGolden(t *testing.T) {
 		"unverified": {
 			edited(ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 26*time.Hour, record.Complete, "Ready"), 9*time.Second), record.Unauthentic),
 			edited(ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 25*time.Hour, record.Complete, "Ready"), 9*time.Second), record.Unverifiable),
+		},
+		"path": {
+			provisional(ended(run("bbbbbbbb-89ab-4cde-8f01-23456789abcd", 50*time.Hour, record.Complete, "NothingKnown"), 9*time.Second)),
+			edited(provisional(ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Complete, "NothingKnown"), 9*time.Second)), record.Unauthentic),
+			provisional(killed(run("abababab-89ab-4cde-8f01-23456789abcd", 48*time.Hour, record.Running, ""))),
+			ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 47*time.Hour, record.Complete, "Ready"), 9*time.Second),
 		},
 		"alike": {
 			ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Ready"), time.Second),

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -51,6 +50,8 @@ func habit(ctx context.Context, t *preflight.T, ending string) error {
 		return foreignToken(ctx, t)
 	case "patient":
 		return patience(ctx)
+	case "habitat":
+		return habitat(ctx, t)
 	case "writer":
 		return ask(ctx, http.MethodPost, "", `{"metadata":{"name":"animal-was-here"}}`)
 	default:
@@ -83,34 +84,57 @@ func ask(ctx context.Context, method, path, body string) error {
 // serviceAccount is where the kubelet mounts the token of a pod.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
+// habitat fails where the cluster does not have the custom resource of the animal.
+func habitat(ctx context.Context, t *preflight.T) error {
+	status, err := send(ctx, serviceAccount+"token", http.MethodGet, "/apis/zoo.example.com/v1/habitats", "")
+	switch {
+	case err != nil:
+		return err
+	case status == http.StatusNotFound:
+		t.Failf("the resource habitats.zoo.example.com does not exist")
+	case status >= http.StatusBadRequest:
+		return fmt.Errorf("the API server responded with status %d", status)
+	}
+	return nil
+}
+
 // askWith is ask with the token in a file.
 func askWith(ctx context.Context, token, method, path, body string) error {
-	var files [3][]byte
-	for i, name := range []string{token, serviceAccount + "ca.crt", serviceAccount + "namespace"} {
-		var err error
+	namespace, err := os.ReadFile(serviceAccount + "namespace")
+	if err != nil {
+		return err
+	}
+	status, err := send(ctx, token, method, fmt.Sprintf("/api/v1/namespaces/%s/configmaps%s", namespace, path), body)
+	if err == nil && status >= http.StatusBadRequest {
+		return fmt.Errorf("the API server says %d %s", status, http.StatusText(status))
+	}
+	return err
+}
+
+// send sends a request with the token in a file, and returns the status of the response.
+func send(ctx context.Context, token, method, path, body string) (status int, err error) {
+	var files [2][]byte
+	for i, name := range []string{token, serviceAccount + "ca.crt"} {
 		files[i], err = os.ReadFile(name) //nolint:gosec // the names are our own
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(files[1])
-	url := fmt.Sprintf("https://%s/api/v1/namespaces/%s/configmaps%s", os.Getenv("KUBERNETES_SERVICE_HOST"), files[2], path)
+	url := "https://" + os.Getenv("KUBERNETES_SERVICE_HOST") + path
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)) //nolint:gosec // the kubelet names the host
 	if err != nil {
-		return err
+		return 0, err
 	}
 	request.Header.Set("Authorization", "Bearer "+string(files[0]))
 	request.Header.Set("Content-Type", "application/json")
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	answer, err := (&http.Client{Transport: transport}).Do(request) //nolint:gosec // as above
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("the API server says %s", answer.Status)
-	}
-	return errors.Join(err, answer.Body.Close())
+	return answer.StatusCode, answer.Body.Close()
 }
 
 // misbehave is what a program does that does not link the SDK.
