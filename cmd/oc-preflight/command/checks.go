@@ -22,7 +22,8 @@ func newChecks(client *client) *cobra.Command {
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
 		Long: `List the preflight checks that the target release ships, after verifying its
-signature. Nothing is created in the cluster.
+signature, and with --checks those of your own that a run would have besides. Nothing is
+created in the cluster.
 ` + exitHelp,
 		Args: flags.noArgument,
 		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
@@ -30,6 +31,7 @@ signature. Nothing is created in the cluster.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
+	flags.siteFlags.add(c)
 	flags.output.add(c, listing{})
 	return c
 }
