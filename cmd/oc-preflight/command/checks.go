@@ -57,7 +57,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := out.write(newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag()})); err != nil {
+	if err := out.write(newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag() + checksFlags(found.Findings)})); err != nil {
 		return err
 	}
 	return exitOf(report.Report{Verdict: found.Verdict})

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -45,4 +49,29 @@ func readSource(argument string) (site.Source, error) {
 		return site.Source{}, fmt.Errorf("no directory %q exists, and %w", argument, invalid)
 	}
 	return site.Source{}, err
+}
+
+// checksFlags select the checks of the site again that the findings are about: a command
+// without them would run fewer checks.
+func checksFlags(findings []finding.Finding) string {
+	var named []string
+	for _, f := range findings {
+		if source := f.Evidence["source"]; f.Name == site.NameSource && source != "" && !slices.Contains(named, source) {
+			named = append(named, source)
+		}
+	}
+	slices.Sort(named)
+	var flags strings.Builder
+	for _, source := range named {
+		flags.WriteString(" --checks " + shellWord(source))
+	}
+	return flags.String()
+}
+
+// shellWord is text as one word of a shell.
+func shellWord(text string) string {
+	if regexp.MustCompile("^[0-9A-Za-z.:/@+_-]+$").MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
