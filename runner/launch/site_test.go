@@ -51,7 +51,7 @@ func asAccount(name string) func(*batchv1.Job) {
 }
 
 // A check of the site never hides or replaces one of the release.
-func TestSiteCollisions(t *testing.T) {
+func TestAttacksBySiteChecks(t *testing.T) {
 	etcd := func(change func(*batchv1.Job), objects ...payload.Object) *payload.Release {
 		release := aRelease(aJob(change))
 		release.Supporting = supporting(objects...)

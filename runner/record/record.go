@@ -209,7 +209,7 @@ const (
 	maxSelection = 64 << 10
 	// maxAttachment is what the other data of a header leaves of 1 MiB.
 	maxAttachment = 64 << 10
-	maxHolder    = 256
+	maxHolder     = 256
 )
 
 func (i Intent) validate(holder string) error {

@@ -44,7 +44,7 @@ func many(n int, extension string) map[string]string {
 	return files
 }
 
-func TestDirectory(t *testing.T) {
+func TestAttacksByDirectory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		files  map[string]string
