@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/site"
 )
 
 // Attach waits for a recorded run that is in progress, and continues it when the
@@ -37,6 +38,9 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source Pla
 		return report.Report{}, err
 	}
 	options.Only, options.Skip, options.NoJobs, options.Images = covered.Only, covered.Skip, covered.NoJobs, image.Mode(covered.Images)
+	if options.Site, err = site.Restore(covered.Site, run.Attachment); err != nil {
+		return report.Report{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
+	}
 	options.IgnoredAlerts, options.IgnoredNamespaces = covered.IgnoredAlerts, covered.IgnoredNamespaces
 	if options.Fixed, err = gate.ParseFixTime(covered.Fixed); err != nil && covered.Fixed != "" {
 		return report.Report{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)

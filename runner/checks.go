@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// Listing is what a release would run.
+// Listing is what a run of a release would run.
 type Listing struct {
 	// Checks may run; they are in the order of their manifests. Their Jobs are the
 	// author's.
@@ -43,7 +43,8 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 	if err != nil {
 		return Listing{}, err
 	}
-	draft, _ := manifests.contents.draft(manifests.about.Version)
+	manifests = withSite(ctx, manifests)
+	draft, _ := manifests.drafted()
 	sources := append(manifests.sources, refused(draft.Refused)...)
 	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { manifests.progress.Reported(findings) })
 	judged := manifests.judge(collected, report.PhaseComplete, cluster.Now())

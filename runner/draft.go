@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/site"
 )
 
 // reasonNotSelected is reported for a check that the selection of the run leaves
@@ -43,14 +44,14 @@ func draft(ctx context.Context, m manifests) (plan, error) {
 
 // newPlan is pure.
 func newPlan(m manifests) (plan, error) {
-	drafted, withoutJobs := m.contents.draft(m.about.Version)
+	drafted, withoutJobs := m.drafted()
 	if m.hop != nil {
 		drafted = drafted.Along(m.hop.versions(), m.target.Version)
 	}
 	if err := m.options.matches(drafted.Checks); err != nil {
 		return plan{}, err
 	}
-	m.contents = withoutJobs
+	m.contents, m.site = withoutJobs, nil
 	p := plan{manifests: m, draft: drafted, sources: append(slices.Clip(m.sources), refused(drafted.Refused)...)}
 	p.draft.Checks = nil
 	for _, check := range drafted.Checks {
@@ -112,7 +113,7 @@ func selects(selector string, check launch.Check) bool {
 func (p plan) intent(id string) record.Intent {
 	intent := record.Intent{
 		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.selection(),
-		Requester: p.options.Requester, Generation: p.version.Generation, Provisional: p.hop != nil,
+		Attachment: p.attachment(), Requester: p.options.Requester, Generation: p.version.Generation, Provisional: p.hop != nil,
 	}
 	for _, check := range p.draft.Checks {
 		intent.Checks = append(intent.Checks, check.Name)
@@ -123,9 +124,11 @@ func (p plan) intent(id string) record.Intent {
 // selection is what a run covers. Runs of one release that differ in it are
 // different runs.
 type selection struct {
-	Only              []string `json:"only,omitempty"`
-	Skip              []string `json:"skip,omitempty"`
-	NoJobs            bool     `json:"noJobs,omitempty"`
+	Only   []string `json:"only,omitempty"`
+	Skip   []string `json:"skip,omitempty"`
+	NoJobs bool     `json:"noJobs,omitempty"`
+	// Site has the pull specs and digests of the checks of the site.
+	Site              []string `json:"site,omitempty"`
 	Images            string   `json:"images"`
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
@@ -159,7 +162,7 @@ func (p plan) selection() string {
 func (o Options) selection(path []pathRelease) string {
 	sorted := func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 	text, err := json.Marshal(selection{
-		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Images: string(cmp.Or(o.Images, image.Manifests)),
+		Only: sorted(o.Only), Skip: sorted(o.Skip), NoJobs: o.NoJobs, Site: site.IDs(o.Site), Images: string(cmp.Or(o.Images, image.Manifests)),
 		IgnoredAlerts: sorted(o.IgnoredAlerts), IgnoredNamespaces: sorted(o.IgnoredNamespaces), Fixed: o.Fixed.String(), Path: path,
 	})
 	if err != nil {

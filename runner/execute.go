@@ -51,6 +51,7 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 	sources = append(sources, e.imageCheck(ctx)...)
 	sources = append(sources, e.builtin(e.target.Version)...)
 	sources = append(sources, e.componentPolicies()...)
+	sources = append(sources, e.sitePolicies()...)
 	sources = append(sources, e.foresee()...)
 	collected := collection{Collection: collector.Collect(ctx, sources, e.reported), phase: report.PhaseComplete}
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/site"
 	"github.com/openshift/update-preflight/signature"
 )
 
@@ -33,6 +34,9 @@ type Options struct {
 	Only, Skip []string
 	// NoJobs runs none of the release's checks.
 	NoJobs bool
+	// Site are the administrator's own checks, which are run with those of the release. A
+	// run without them is another run.
+	Site []site.Source
 	// Images is how closely to inspect the release's images; empty means
 	// image.Manifests.
 	Images image.Mode
@@ -127,6 +131,9 @@ func (o Options) validate() error {
 	}
 	if o.NoJobs && o.Images.Pulls() {
 		return badInput("the image mode %q needs Jobs, and the run is without Jobs", o.Images)
+	}
+	if err := site.Validate(o.Site); err != nil {
+		return &BadInputError{Err: err}
 	}
 	for _, accepted := range o.Accept {
 		if err := acceptance.CheckName(accepted.Risk); err != nil {

@@ -108,7 +108,8 @@ func (m manifests) componentPolicies() []collector.Source {
 		Name: nameComponentsPolicy, Kind: finding.SourceSignature,
 		Collect: func(ctx context.Context) ([]finding.Finding, error) {
 			defer m.registries.Close()
-			return holdComponents(ctx, m.policies, imagesToHold{pullSpecs: covered, architectures: m.architectures(ctx), puller: puller{access: m.registries}})
+			images := imagesToHold{pullSpecs: covered, architectures: m.architectures(ctx), puller: puller{access: m.registries}}
+			return groupByReason(images.names(), images.hold(ctx, m.policies)), nil
 		},
 	}}
 }
@@ -120,28 +121,29 @@ type imagesToHold struct {
 	puller        puller
 }
 
-// holdComponents returns one finding for each reason, since a mirror without
-// signatures lacks all of them.
-func holdComponents(ctx context.Context, policies imagepolicy.Policies, images imagesToHold) ([]finding.Finding, error) {
+// names are the components in order.
+func (i imagesToHold) names() []string { return slices.Sorted(maps.Keys(i.pullSpecs)) }
+
+// hold returns one finding for each of the names.
+func (i imagesToHold) hold(ctx context.Context, policies imagepolicy.Policies) []finding.Finding {
 	const parallel = 8
-	components := slices.Sorted(maps.Keys(images.pullSpecs))
-	results := make([]finding.Finding, len(components))
+	names := i.names()
+	results := make([]finding.Finding, len(names))
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i, component := range components {
+	for n, component := range names {
 		group.Go(func() error {
-			image := imagepolicy.Image{PullSpec: images.pullSpecs[component], Architectures: images.architectures}
-			results[i] = policies.Check(ctx, image, images.puller)
+			image := imagepolicy.Image{PullSpec: i.pullSpecs[component], Architectures: i.architectures}
+			results[n] = policies.Check(ctx, image, i.puller)
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return groupByReason(components, results), nil
+	_ = group.Wait() // no function has an error
+	return results
 }
 
-// groupByReason makes one finding of all with the same outcome and reason.
+// groupByReason makes one finding of all with the same outcome and reason, since a mirror
+// without signatures lacks all of them.
 func groupByReason(components []string, results []finding.Finding) []finding.Finding {
 	const most = 5
 	var groups []finding.Finding

@@ -45,6 +45,8 @@ const (
 type manifests struct {
 	verified
 	contents contents
+	// site are the checks of the site.
+	site *payload.Release
 	// sources are the results of this stage and those before it.
 	sources []collector.Source
 }
@@ -87,6 +89,16 @@ func (r released) images() map[string]string { return r.payload.Images }
 func (r released) foresee(client dynamic.Interface) ([]check.Check, access.Needs) {
 	checks := append(r.definitionChecks(client), gate.AdminAckAhead(r.payload.AdminGates))
 	return checks, definition.ListNeeds(r.payload.Definitions)
+}
+
+// drafted returns the checks of the release and of the site. The contents lack the manifests
+// of the Jobs.
+func (m manifests) drafted() (launch.Draft, contents) {
+	drafted, withoutJobs := m.contents.draft(m.about.Version)
+	if m.site == nil {
+		return drafted, withoutJobs
+	}
+	return drafted.WithSite(launch.NewDraft(m.about.Version, m.site)), withoutJobs
 }
 
 func (r released) draft(from string) (launch.Draft, contents) {

@@ -61,7 +61,7 @@ func conduct(ctx context.Context, cluster *cluster.Cluster, r request) (report.R
 	if err != nil {
 		return report.Report{}, unread{}, err
 	}
-	plan, err := draft(limited, manifests)
+	plan, err := draft(limited, withSite(limited, manifests))
 	if err != nil {
 		return report.Report{}, unread{}, err
 	}

@@ -33,6 +33,8 @@ type Check struct {
 
 	// needs are the supporting objects that must exist first.
 	needs []reference
+	// site is true for a check of the site instead of the release.
+	site bool
 }
 
 // Prefix is the part of the check's name before the dot, with which the names of
@@ -50,7 +52,9 @@ type Draft struct {
 	// Refused has one finding for each Job that violates the policy.
 	Refused []finding.Finding
 
-	catalog catalog
+	// catalog has the supporting objects of the release, siteCatalog those of the checks
+	// of the site.
+	catalog, siteCatalog catalog
 	// path is the update path ("4.18.1,4.19.2"); empty if unknown.
 	path string
 }
@@ -113,7 +117,7 @@ func (d Draft) Identity(check Check) (string, bool) {
 		Supporting []payload.Object `json:"supporting"`
 	}{Name: check.Name, Component: check.Component, Job: check.Job}
 	for _, need := range check.needs {
-		same.Supporting = append(same.Supporting, d.catalog.manifests[need].manifest.Object)
+		same.Supporting = append(same.Supporting, d.catalogOf(check).manifests[need].manifest.Object)
 	}
 	text, err := json.Marshal(same)
 	if err != nil {
@@ -125,15 +129,18 @@ func (d Draft) Identity(check Check) (string, bool) {
 // Bind returns the plan of one run: the names, labels and deadlines of its objects
 // depend on the run. Supporting objects that no check needs are omitted.
 func (d Draft) Bind(run Run) Plan {
-	b := binder{run: run, catalog: d.catalog, path: d.path}
 	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}
 	for _, check := range d.Checks {
-		plan.Checks = append(plan.Checks, b.check(check))
+		plan.Checks = append(plan.Checks, binder{run: run, catalog: d.catalogOf(check), path: d.path}.check(check))
 	}
-	for _, ref := range d.catalog.references() {
-		plan.Supporting = append(plan.Supporting, b.supporting(d.catalog.manifests[ref]))
+	for _, catalog := range []catalog{d.catalog, d.siteCatalog} {
+		b := binder{run: run, catalog: catalog, path: d.path}
+		for _, ref := range catalog.references() {
+			plan.Supporting = append(plan.Supporting, b.supporting(catalog.manifests[ref]))
+		}
 	}
 	plan.prune()
+	slices.SortFunc(plan.Supporting, func(a, b payload.Object) int { return compareReferences(referenceTo(a), referenceTo(b)) })
 	return plan
 }
 

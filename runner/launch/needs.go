@@ -15,12 +15,12 @@ import (
 // existing ServiceAccounts.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
-	used := map[reference]bool{}
+	used := map[reference]catalog{}
 	copies := false
 	for _, check := range d.Checks {
 		namespace := check.Job.Namespace
 		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
-		if d.catalog.manifests[accountOf(check)] == nil {
+		if d.catalogOf(check).manifests[accountOf(check)] == nil {
 			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
 			copies = true
 		}
@@ -28,12 +28,12 @@ func (d Draft) Needs() access.Needs {
 			needs.Optional = append(needs.Optional, typeOf(secret))
 		}
 		for _, ref := range check.needs {
-			used[ref] = true
+			used[ref] = d.catalogOf(check)
 		}
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(used), compareReferences) {
 		needs.Required = append(needs.Required, creating(ref.kind, ref.namespace)...)
-		needs.Given = append(needs.Given, d.given(ref)...)
+		needs.Given = append(needs.Given, used[ref].given(ref)...)
 	}
 	if copies {
 		needs = needs.And(copyNeeds())
@@ -64,16 +64,16 @@ func copyNeeds() access.Needs {
 
 // given are the permissions that a supporting object grants: the rules of a role,
 // or the permission to bind a role of the cluster.
-func (d Draft) given(ref reference) []access.Given {
-	switch object := d.catalog.manifests[ref].manifest.Object.(type) {
+func (c catalog) given(ref reference) []access.Given {
+	switch object := c.manifests[ref].manifest.Object.(type) {
 	case *rbacv1.Role:
 		return given(ref.namespace, object.Rules)
 	case *rbacv1.ClusterRole:
 		return given("", object.Rules)
 	case *rbacv1.RoleBinding:
-		return d.binding(ref.namespace, object.RoleRef)
+		return c.binding(ref.namespace, object.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
-		return d.binding("", object.RoleRef)
+		return c.binding("", object.RoleRef)
 	}
 	return nil
 }
@@ -157,8 +157,8 @@ func given(namespace string, rules []rbacv1.PolicyRule) []access.Given {
 
 // binding is the permission to bind a role of the cluster. A role of the release
 // may be bound by a user who has its rules.
-func (d Draft) binding(namespace string, role rbacv1.RoleRef) []access.Given {
-	if d.catalog.manifests[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(knownRoles(), role.Name) {
+func (c catalog) binding(namespace string, role rbacv1.RoleRef) []access.Given {
+	if c.manifests[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(knownRoles(), role.Name) {
 		return nil
 	}
 	return []access.Given{{Namespace: namespace, Rule: rbacv1.PolicyRule{

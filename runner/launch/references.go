@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -66,17 +68,35 @@ func eachContainerReference(container *corev1.Container, visit func(kind string,
 	}
 }
 
-// referredBy returns the supporting objects that the author's Job refers to.
-func (c catalog) referredBy(job *batchv1.Job) []reference {
+// ImagesOf are the images of the containers and volumes of a Job.
+func ImagesOf(job *batchv1.Job) []string {
+	spec := job.Spec.Template.Spec
+	var images []string
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		images = append(images, container.Image)
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Image != nil {
+			images = append(images, volume.Image.Reference)
+		}
+	}
+	return images
+}
+
+// referencesOf are the objects that a Job refers to by name.
+func referencesOf(job *batchv1.Job) []reference {
 	spec := job.Spec.Template.Spec // a copy, whose ServiceAccount may be set
 	spec.ServiceAccountName = accountName(spec)
 	var found []reference
 	eachReference(&spec, func(kind string, name *string) {
-		if ref := (reference{kind, job.Namespace, *name}); c.manifests[ref] != nil {
-			found = append(found, ref)
-		}
+		found = append(found, reference{kind, job.Namespace, *name})
 	})
 	return found
+}
+
+// referredBy returns the supporting objects that the author's Job refers to.
+func (c catalog) referredBy(job *batchv1.Job) []reference {
+	return slices.DeleteFunc(referencesOf(job), func(ref reference) bool { return c.manifests[ref] == nil })
 }
 
 // rename replaces the references of a pod to objects of the release by those to

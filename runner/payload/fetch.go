@@ -25,10 +25,12 @@ const maxLayer = 64 << 20
 // errNotCached reports that content is not in the cache.
 var errNotCached = errors.New("not in the cache")
 
-// fetcher fetches blobs of the release image. It returns only content that matches
-// its digest.
+// fetcher fetches blobs of one image. It returns only content that matches its digest.
 type fetcher struct {
-	image        name.Digest
+	image name.Digest
+	// what names the image in errors, choice its layers to fetch.
+	what         string
+	choice       func(ocimanifest.Manifest) ([]ocispec.Descriptor, error)
 	cache        Cache
 	architecture string
 	read         atomic.Int64
@@ -50,13 +52,13 @@ func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 		failure.Err = err
 		return nil, failure
 	}
-	return &fetcher{image: image, cache: options.Cache, architecture: options.Cluster.Architecture}, nil
+	return &fetcher{image: image, what: "the release image", choice: lastLayer, cache: options.Cache, architecture: options.Cluster.Architecture}, nil
 }
 
-// layer returns the layer with the manifests, from the cache if it is complete
-// there, else from the first place that has it. Content that does not match its
+// layers returns the chosen layers, from the cache if they are complete
+// there, else from the first place that has them. Content that does not match its
 // digest is final: nodes would not try another place either.
-func (f *fetcher) layer(ctx context.Context, access *registry.Access) ([]byte, error) {
+func (f *fetcher) layers(ctx context.Context, access *registry.Access) ([][]byte, error) {
 	content, err := f.visit(ctx)
 	if !errors.Is(err, errNotCached) {
 		return content, err
@@ -69,18 +71,26 @@ func (f *fetcher) layer(ctx context.Context, access *registry.Access) ([]byte, e
 		return err
 	})
 	if err != nil {
-		return nil, unreadable(err, fmt.Sprintf("the release image %q", f.image.String()))
+		return nil, unreadable(err, fmt.Sprintf("%s %q", f.what, f.image.String()))
 	}
 	return content, nil
 }
 
-// visit reads the image and its last layer at one place.
-func (f *fetcher) visit(ctx context.Context) ([]byte, error) {
-	descriptor, err := f.manifestLayer(ctx)
+// visit reads the image and its chosen layers at one place.
+func (f *fetcher) visit(ctx context.Context) ([][]byte, error) {
+	descriptors, err := f.descriptors(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return f.blob(ctx, descriptor)
+	contents := make([][]byte, 0, len(descriptors))
+	for _, descriptor := range descriptors {
+		content, err := f.blob(ctx, descriptor)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, content)
+	}
+	return contents, nil
 }
 
 // cached reads content from the cache.

@@ -11,23 +11,28 @@ import (
 	"github.com/openshift/update-preflight/runner/ocimanifest"
 )
 
-// manifestLayer returns the layer that holds the release's manifests: the last
-// one, which "oc adm release new" appends. In an index, every architecture has
-// the same (openshift/oc pkg/cli/image/append).
-func (f *fetcher) manifestLayer(ctx context.Context) (ocispec.Descriptor, error) {
+// descriptors returns the chosen layers of the image. In an index, every architecture
+// has the same manifests (openshift/oc pkg/cli/image/append).
+func (f *fetcher) descriptors(ctx context.Context) ([]ocispec.Descriptor, error) {
 	content, err := f.manifest(ctx, f.image.DigestStr())
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return nil, err
 	}
 	manifest, err := ocimanifest.Parse(content)
 	if err == nil && manifest.IsIndex() {
 		manifest, err = f.child(ctx, manifest)
 	}
 	if err != nil {
-		return ocispec.Descriptor{}, unusable(err)
+		return nil, unusable(err)
 	}
+	return f.choice(manifest)
+}
+
+// lastLayer is the layer that holds the manifests of a release: "oc adm release new"
+// appends it.
+func lastLayer(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
 	layer := manifest.Layers[len(manifest.Layers)-1]
-	return layer, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
+	return []ocispec.Descriptor{layer}, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
 }
 
 // child reads the image of one architecture in an index.

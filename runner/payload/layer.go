@@ -24,15 +24,15 @@ const (
 	maxWindow = 8 << 20
 )
 
-// eachManifest decompresses the layer and calls visit with every file directly in
-// release-manifests/, in the order of the layer. It retains no content.
-func eachManifest(ctx context.Context, layer []byte, visit func(file string, content []byte) error) error {
+// eachManifest decompresses the layer and calls visit with every file directly in the
+// directory, in the order of the layer. It retains no content.
+func eachManifest(ctx context.Context, layer []byte, directory string, visit func(file string, content []byte) error) error {
 	stream, err := decompress(layer)
 	if err != nil {
 		return err
 	}
 	defer stream.Close() //nolint:errcheck // Nothing is written.
-	contents := &contents{archive: tar.NewReader(&bounded{reader: stream, left: maxUnpacked}), seen: map[string]bool{}}
+	contents := &contents{directory: directory, archive: tar.NewReader(&bounded{reader: stream, left: maxUnpacked}), seen: map[string]bool{}}
 	for ctx.Err() == nil {
 		file, content, err := contents.next()
 		if errors.Is(err, io.EOF) {
@@ -48,19 +48,20 @@ func eachManifest(ctx context.Context, layer []byte, visit func(file string, con
 			return err
 		}
 	}
-	return unreadable(ctx.Err(), "the manifests of the release")
+	return unreadable(ctx.Err(), "the manifests of the image")
 }
 
 // contents reads an archive within the limits.
 type contents struct {
-	archive *tar.Reader
-	seen    map[string]bool
-	entries int
-	total   int64
+	directory string
+	archive   *tar.Reader
+	seen      map[string]bool
+	entries   int
+	total     int64
 }
 
 // next returns the next entry; the name is empty for an entry outside of
-// release-manifests/, and the error is io.EOF after the last.
+// the directory, and the error is io.EOF after the last.
 func (c *contents) next() (string, []byte, error) {
 	header, err := c.archive.Next()
 	if errors.Is(err, io.EOF) {
@@ -73,7 +74,7 @@ func (c *contents) next() (string, []byte, error) {
 		return "", nil, reject(ReasonLayerTooLarge, "the layer has more than %d entries or %d bytes decompressed", maxEntries, maxUnpacked)
 	}
 	c.total += header.Size
-	file, err := manifestFile(header)
+	file, err := manifestFile(header, c.directory)
 	if file == "" || err != nil {
 		return "", nil, err
 	}
@@ -88,19 +89,18 @@ func (c *contents) next() (string, []byte, error) {
 	return file, content, nil
 }
 
-// manifestFile returns the name of a file of release-manifests/, or "" for any
-// other entry. An entry that may imitate or hide such a
-// file is an error.
-func manifestFile(header *tar.Header) (string, error) {
+// manifestFile returns the name of a file of the directory, or "" for any other entry. An
+// entry that may imitate or hide such a file is an error.
+func manifestFile(header *tar.Header, within string) (string, error) {
 	shown := oneLine(header.Name)
 	switch {
 	case strings.ContainsRune(header.Name, 0) || path.IsAbs(header.Name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
 		return "", reject(ReasonUnsafeEntry, "the layer has an entry %q, which is not a path inside the image", shown)
-	case path.Clean(header.Name) == manifestDirectory && header.Typeflag != tar.TypeDir:
+	case path.Clean(header.Name) == within && header.Typeflag != tar.TypeDir:
 		return "", reject(ReasonNotAFile, "%q in the layer is not a directory", shown)
 	}
 	directory, file := path.Split(path.Clean(header.Name))
-	if directory != manifestDirectory+"/" || header.Typeflag == tar.TypeDir || file == ".wh..wh..opq" {
+	if directory != within+"/" || header.Typeflag == tar.TypeDir || file == ".wh..wh..opq" {
 		return "", nil
 	}
 	switch {

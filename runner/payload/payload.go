@@ -146,12 +146,12 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 	if err != nil {
 		return nil, err
 	}
-	layer, err := fetcher.layer(ctx, access)
+	layers, err := fetcher.layers(ctx, access)
 	if err != nil {
 		return nil, err
 	}
-	manifests := newManifests(&options.Cluster)
-	if err := eachManifest(ctx, layer, manifests.add); err != nil {
+	layer, manifests := layers[0], newManifests(&options.Cluster)
+	if err := eachManifest(ctx, layer, manifestDirectory, manifests.add); err != nil {
 		return nil, err
 	}
 	release, err := manifests.release()

@@ -37,6 +37,8 @@ const (
 	keyResults = "results.gz"
 	keyReport  = "report.gz"
 	keyPart    = "part.gz"
+	// keyAttachment is absent from records without one.
+	keyAttachment = "attachment"
 
 	maxSummary = maxSelection + 64<<10
 )
@@ -121,7 +123,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 			object.Labels[key] = value
 		}
 	}
-	for key, data := range map[string][]byte{keyChecks: h.checks, keyResults: h.results, keyReport: h.report} {
+	for key, data := range map[string][]byte{keyChecks: h.checks, keyResults: h.results, keyReport: h.report, keyAttachment: r.Attachment} {
 		if len(data) > 0 {
 			object.BinaryData[key] = data
 		}
@@ -150,6 +152,9 @@ func parse(object *corev1.ConfigMap) (header, error) {
 	record, err := decoded.record(object)
 	if err != nil {
 		return header{}, err
+	}
+	if record.Attachment = object.BinaryData[keyAttachment]; len(record.Attachment) > maxAttachment {
+		return header{}, fmt.Errorf("%s is longer than %d bytes", keyAttachment, maxAttachment)
 	}
 	checks, err := unpack(object.BinaryData[keyChecks], maxChunkText)
 	if err != nil {

@@ -148,6 +148,9 @@ type Intent struct {
 	// Selection is a canonical text of the options by which runs of the same release
 	// differ, such as the selected checks. At most 64 KiB.
 	Selection string
+	// Attachment is content that the selection names by digest, with which another process
+	// continues the run, such as the manifests of a directory. At most 64 KiB.
+	Attachment []byte
 	// Requester is the role that requested the run; empty in records of versions
 	// without it.
 	Requester Requester
@@ -204,7 +207,9 @@ const (
 	// minPrefix is the minimum length of a prefix of an ID.
 	minPrefix    = 4
 	maxSelection = 64 << 10
-	maxHolder    = 256
+	// maxAttachment is what the other data of a header leaves of 1 MiB.
+	maxAttachment = 64 << 10
+	maxHolder     = 256
 )
 
 func (i Intent) validate(holder string) error {
@@ -215,6 +220,8 @@ func (i Intent) validate(holder string) error {
 		return fmt.Errorf("the digest %q of the release is not a SHA-256 digest", i.Target.Digest())
 	case len(i.Selection) > maxSelection:
 		return fmt.Errorf("the selection is longer than %d bytes", maxSelection)
+	case len(i.Attachment) > maxAttachment:
+		return fmt.Errorf("the attachment has more than %d bytes", maxAttachment)
 	case i.Requester != i.Requester.known():
 		return fmt.Errorf("unknown requester %.64q", i.Requester)
 	case holder == "" || len(holder) > maxHolder:

@@ -43,6 +43,9 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 		Example: `  # For the users who run preflights of one release
   oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
 
+  # The same with checks of your own
+  oc preflight auth run --to 4.19.3 --checks ./site-checks --bind group:update-team
+
   # For runs with --images=pull
   oc preflight auth run --images pull
 
@@ -55,6 +58,7 @@ its namespaces only. A run with --images=pull needs more permissions: pass the s
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
 	flags.addImages(c)
+	flags.siteFlags.add(c)
 	c.Flags().StringArrayVar(&flags.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	return c
 }
@@ -132,6 +136,9 @@ func auth(c *cobra.Command, client *client, flags authFlags, commands []string) 
 			return err
 		}
 		chosen = []commandRole{{"run", needs, []string{fmt.Sprintf("For runs of one release, with --images=%s.", flags.images), copiesGrant, jobsRunAs, createsSecrets}}}
+	}
+	if len(flags.checks) > 0 && flags.target == (runner.Target{}) {
+		return usageError(errors.New("--checks requires --to, --to-latest or --to-image"))
 	}
 	for _, each := range chosen {
 		if err := each.write(client.streams.Out, c.Root().CommandPath(), subjects); err != nil {

@@ -22,7 +22,8 @@ func newChecks(client *client) *cobra.Command {
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
 		Long: `List the preflight checks that the target release ships, after verifying its
-signature. Nothing is created in the cluster.
+signature, and with --checks those of your own that a run would have besides. Nothing is
+created in the cluster.
 ` + exitHelp,
 		Example: `  # The checks of the newest available release
   oc preflight checks --to-latest
@@ -35,6 +36,7 @@ signature. Nothing is created in the cluster.
 	flags.targetFlags.add(c)
 	flags.trustFlags.add(c)
 	flags.pullFlags.add(c)
+	flags.siteFlags.add(c)
 	flags.output.add(c, listing{})
 	return c
 }
@@ -60,7 +62,7 @@ func checks(c *cobra.Command, client *client, flags runFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := out.write(newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag()})); err != nil {
+	if err := out.write(newListing(found, phrase{program: c.Root().CommandPath(), target: flags.flag() + checksFlags(found.Findings)})); err != nil {
 		return err
 	}
 	return exitOf(report.Report{Verdict: found.Verdict})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 type initFlags struct {
 	component, namespace, directory string
+	site                            bool
+	language, image                 string
 }
 
 func newInit(streams genericiooptions.IOStreams) *cobra.Command {
@@ -26,6 +29,9 @@ check and its test, a Dockerfile to try it with, and the manifests of its Job. T
 build, pass their test and conform unchanged. NAME is the condition that the check
 examines, such as storage-driver or StorageDriver.
 
+With --site it is a check of your own site, for "run --checks": a Go program, or a script
+in sh or Python in a ConfigMap, with the manifest in the directory checks.
+
 No file is replaced: where one of them exists, nothing is written. No cluster is used.
 
 Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
@@ -33,26 +39,28 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
   oc preflight init storage-driver
 
   # Anywhere
-  oc preflight init storage-driver --component cluster-foo-operator --namespace openshift-foo --dir ../foo`,
+  oc preflight init storage-driver --component cluster-foo-operator --namespace openshift-foo --dir ../foo
+
+  # A check of your own site, without an image of its own
+  oc preflight init --site backup-done --language sh --image quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:...`,
 		Args: oneArgument("the name of a check"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return initialize(streams, flags, args[0], c.Parent().CommandPath())
 		},
 	}
 	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
-	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-.")
+	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-; with --site, site-checks.")
 	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
+	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
+	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
+	c.Flags().StringVar(&flags.image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
 	return c
 }
 
 // initialize writes the files, and prints their names to standard output and the next
 // steps to standard error.
 func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool string) error {
-	parameters, err := flags.parameters(name)
-	if err != nil {
-		return usageError(err)
-	}
-	made, err := scaffold.New(parameters)
+	made, err := flags.scaffold(name)
 	if err != nil {
 		return usageError(err)
 	}
@@ -68,6 +76,26 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 	}
 	fmt.Fprintf(streams.ErrOut, "\n%s", steps)
 	return nil
+}
+
+// scaffold returns the files of an operator or of a site.
+func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
+	if f.site {
+		if f.component != "" {
+			return scaffold.Scaffold{}, errors.New("--site and --component exclude each other")
+		}
+		return scaffold.NewSite(scaffold.SiteParameters{
+			Name: name, Namespace: cmp.Or(f.namespace, "site-checks"), Image: f.image, Language: scaffold.Language(cmp.Or(f.language, string(scaffold.Go))),
+		})
+	}
+	if f.language != "" || f.image != "" {
+		return scaffold.Scaffold{}, errors.New("--language and --image require --site")
+	}
+	parameters, err := f.parameters(name)
+	if err != nil {
+		return scaffold.Scaffold{}, err
+	}
+	return scaffold.New(parameters)
 }
 
 // parameters are those of the flags, with defaults by the naming convention of

@@ -22,14 +22,14 @@ func withGraph(graph graphFlags, decided report.Report, program string) report.R
 	if len(decided.Path) > 1 {
 		target = "--hop " + strings.Join(decided.Path[1:], " --hop ") + graph.flag()
 	}
-	return phrase{program: program, target: target}.report(decided)
+	return phrase{program: program, target: target + checksFlags(decided.Findings)}.report(decided)
 }
 
 // withPathCommands is withCommands for a path, which the flags in target select again.
 func withPathCommands(made report.Path, program, target string) report.Path {
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
-		made.Updates[i] = phrase{program: program, target: target}.report(each)
+		made.Updates[i] = phrase{program: program, target: target + checksFlags(each.Findings)}.report(each)
 	}
 	return made
 }

@@ -23,6 +23,7 @@ type runFlags struct {
 	trustFlags
 	judgeFlags
 	pullFlags
+	siteFlags
 
 	route        pathFlags
 	only, skip   []string
@@ -80,6 +81,9 @@ the objects that the run created; the exit code is 1 if they could not be delete
   oc preflight run --path --to-minor 4.18 --channel eus-4.18
   oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
 
+  # Checks of your own besides those of the release; see "oc preflight init --site"
+  oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
+
   # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`,
 		Args: flags.noArgument,
@@ -94,6 +98,7 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	flags.addImages(c)
 	client.quietFlag(c)
+	flags.siteFlags.add(c)
 	return c
 }
 
@@ -283,6 +288,9 @@ func (f runFlags) options(ctx context.Context, client *client, reached *cluster.
 	options.Keyrings, options.Stores, options.Force = keyrings, stores, f.force
 	options.Repositories, options.Local, options.Cache = f.repositories, local(), kept
 	options.Only, options.Skip, options.NoJobs, options.Keep = f.only, f.skip, f.noJobs, f.keep
+	if options.Site, err = f.sources(); err != nil {
+		return runner.Options{}, usageError(err)
+	}
 	options.Rerun = f.rerun
 	options.Parallelism, options.Timeout, options.Images = f.parallelism, f.timeout, image.Mode(f.images)
 	return options, nil

@@ -1,6 +1,7 @@
 // Package scaffold answers: which files does the repository of an operator need to
 // ship a new check? It creates a program with a check and its test, a Dockerfile, the
-// manifest, and the list of remaining steps.
+// manifest, and the list of remaining steps. [NewSite] creates those of a check of a site,
+// also in sh and Python.
 //
 // [New] is pure. Its files are complete: the program builds, its test passes, and the
 // runner accepts its manifest. [References] reads image-references of a repository,
@@ -60,9 +61,16 @@ type about struct {
 	// Image is the pull spec of the operator's image in the manifests, which "oc adm
 	// release new" replaces with the one of the release.
 	Image string
+	// Job is the name of the Job.
+	Job string
 	// Program is the directory of the program, Manifest the path of the manifest, both
 	// as in File.Path.
 	Program, Manifest string
+	// Site is true for a check of a site instead of an operator. Language is that of the
+	// check; Script and Library are those of one without a program of its own.
+	Site            bool
+	Language        Language
+	Script, Library string
 	// Listed is true if image-references needs no new entry.
 	Listed bool
 	// Tool is the command line by which the user calls oc-preflight.
@@ -83,28 +91,37 @@ func New(p Parameters) (Scaffold, error) {
 		return Scaffold{}, err
 	}
 	about := about{
-		Check: check, Name: name, Component: p.Component, Namespace: p.Namespace, Image: image,
+		Check: check, Name: name, Job: name + "-preflight", Language: Go, Component: p.Component, Namespace: p.Namespace, Image: image,
 		Program:  "cmd/" + name + "-preflight",
 		Manifest: "manifests/0000_50_" + p.Component + "_11_preflight-job.yaml",
 		Listed:   listed || len(p.References) == 0,
 	}
-	sources := map[string]string{
-		about.Program + "/Dockerfile":    "Dockerfile",
-		about.Program + "/check.go":      "check.go",
-		about.Program + "/check_test.go": "check_test.go",
-		about.Program + "/main.go":       "main.go",
-	}
+	sources := about.program()
 	if len(p.References) == 0 {
 		sources[referencesFile] = "image-references"
 	}
 	return about.files(sources)
 }
 
+// program maps the files of the program to their templates.
+func (a about) program() map[string]string {
+	return map[string]string{
+		a.Program + "/Dockerfile":    "Dockerfile",
+		a.Program + "/check.go":      "check.go",
+		a.Program + "/check_test.go": "check_test.go",
+		a.Program + "/main.go":       "main.go",
+	}
+}
+
 // Steps returns the remaining steps as text. tool is the command line by which the
 // user calls oc-preflight.
 func (s Scaffold) Steps(tool string) (string, error) {
 	s.about.Tool = tool
-	content, err := render("steps", s.about)
+	source := "steps"
+	if s.about.Site {
+		source = "site-steps"
+	}
+	content, err := render(source, s.about)
 	return string(content), err
 }
 
@@ -130,7 +147,7 @@ func (a about) files(sources map[string]string) (Scaffold, error) {
 // manifest returns what the program prints with --print-manifest. It depends only on
 // the options and the rules of the check, and a new check has no rules.
 func (a about) manifest() ([]byte, error) {
-	options := preflight.ManifestOptions{Name: a.Name + "-preflight", Namespace: a.Namespace, Image: a.Image}
+	options := preflight.ManifestOptions{Name: a.Job, Namespace: a.Namespace, Image: a.Image}
 	return preflight.Manifest(options, preflight.Check{
 		Name: a.Check,
 		Run:  func(context.Context, *preflight.T) error { return nil },
@@ -144,7 +161,7 @@ var templates embed.FS
 
 func render(name string, about about) ([]byte, error) {
 	file := name + ".tmpl"
-	parsed, err := template.New(file).Funcs(template.FuncMap{"yaml": scalar}).ParseFS(templates, "templates/"+file)
+	parsed, err := template.New(file).Funcs(template.FuncMap{"yaml": scalar, "literal": literal}).ParseFS(templates, "templates/"+file)
 	if err != nil {
 		return nil, fmt.Errorf("template %q: %w", name, err)
 	}

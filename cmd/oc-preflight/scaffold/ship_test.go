@@ -26,15 +26,22 @@ const sdk = "github.com/openshift/update-preflight/preflight-sdk"
 // that contains only a new check.
 type operator struct{ directory string }
 
-// newOperator creates the repository. It uses the SDK of the working tree.
+// newOperator creates the repository of an operator.
 func newOperator(t *testing.T) operator {
+	t.Helper()
+	return newRepository(t, newScaffold(t, storageDriver))
+}
+
+// newRepository creates a repository that contains only a new check. It uses the SDK of the
+// working tree.
+func newRepository(t *testing.T, created scaffold.Scaffold) operator {
 	t.Helper()
 	tree, err := filepath.Abs("../../../preflight-sdk")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := operator{t.TempDir()}
-	if err := newScaffold(t, storageDriver).Write(o.directory); err != nil {
+	if err := created.Write(o.directory); err != nil {
 		t.Fatal(err)
 	}
 	o.run(t, "go", "mod", "init", "github.com/openshift/cluster-foo-operator")

@@ -1,0 +1,77 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/site"
+)
+
+// siteFlags name the administrator's own checks.
+type siteFlags struct{ checks []string }
+
+func (f *siteFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.checks, "checks", nil, "Directory with annotated manifests of your own checks, or an image by digest with them in /manifests, to run besides those of the release; repeatable. Their names start with Site.")
+}
+
+// sources reads the directories; images are read in the run. A path that exists is a
+// directory.
+func (f *siteFlags) sources() ([]site.Source, error) {
+	var sources []site.Source
+	for _, argument := range f.checks {
+		source, err := readSource(argument)
+		if err != nil {
+			return nil, fmt.Errorf("--checks: %w", err)
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+func readSource(argument string) (site.Source, error) {
+	_, err := os.Stat(argument)
+	if err == nil {
+		return site.Directory(argument)
+	}
+	image, invalid := site.Image(argument)
+	if invalid == nil {
+		return image, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return site.Source{}, fmt.Errorf("no directory %q exists, and %w", argument, invalid)
+	}
+	return site.Source{}, err
+}
+
+// checksFlags select the checks of the site again that the findings are about: a command
+// without them would run fewer checks.
+func checksFlags(findings []finding.Finding) string {
+	var named []string
+	for _, f := range findings {
+		if source := f.Evidence["source"]; f.Name == site.NameSource && source != "" && !slices.Contains(named, source) {
+			named = append(named, source)
+		}
+	}
+	slices.Sort(named)
+	var flags strings.Builder
+	for _, source := range named {
+		flags.WriteString(" --checks " + shellWord(source))
+	}
+	return flags.String()
+}
+
+// shellWord is text as one word of a shell.
+func shellWord(text string) string {
+	if regexp.MustCompile("^[0-9A-Za-z.:/@+_-]+$").MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
