@@ -70,7 +70,7 @@ func Cluster(all []Package) []Lane {
 	faults := Faults()
 	return []Lane{
 		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent }), Processes: 2},
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 1, Race: true, Next: &faults},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &faults},
 	}
 }
 
