@@ -35,9 +35,6 @@ func (r Report) write(p *page.Page) {
 	r.writeDecision(p)
 	r.writeAskedAgain(p)
 	writeItems(p, r.Findings)
-	if p.Style().Brief() && !quietOnly(r.Findings) {
-		p.Line("")
-	}
 	writeCounted(p, r.Findings)
 	r.writeNext(p)
 	r.writeFacts(p)
@@ -71,7 +68,9 @@ func (r Report) writeDecision(p *page.Page) {
 	if !p.Style().Brief() || !plain || !r.Holds() || r.Run.Phase == PhaseRunning || r.remarks() != "" {
 		p.Paragraphs(strings.ToUpper(meaning[:1]) + meaning[1:])
 	}
-	p.Line("")
+	if !p.Style().Brief() {
+		p.Line("")
+	}
 }
 
 // update is from which version to which.
@@ -171,7 +170,7 @@ func (r Report) writeFacts(p *page.Page) {
 			p.Row("Created", kinds(r.Created))
 		}
 	}
-	if r.Duration != nil {
+	if r.Duration != nil && (!p.Style().Brief() || r.Verdict.Decision == verdict.Ready) {
 		p.Row("Duration", r.Duration.String())
 	}
 	r.writeRun(p)
@@ -217,6 +216,7 @@ func (r Report) writeValidity(p *page.Page) {
 	}
 	switch {
 	case r.Verdict.ValidUntil == "":
+	case p.Style().Brief() && r.Verdict.Decision != verdict.Ready: // a new run follows
 	case p.Style().Brief():
 		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
 	default:

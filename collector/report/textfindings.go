@@ -6,17 +6,25 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/page"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // writeItems writes the findings that need attention, those with the same cause as one:
-// what counts against the update and the warnings by number, then what was bypassed.
+// what counts against the update and the warnings by number, then what was bypassed. On a
+// terminal without details, only names are written of what does not count where something
+// else does: its cause and its command would not be on the screen.
 func writeItems(p *page.Page, findings []finding.Finding) {
 	number := 0
+	short := p.Style().Brief() && slices.ContainsFunc(findings, finding.Finding.Open)
+	others := map[string][]string{}
 	for _, bypassed := range []bool{false, true} {
 		for _, one := range causesOf(findings) {
 			switch {
 			case (one.finding.Bypass != nil) != bypassed:
+			case short && !one.finding.Open():
+				label := page.Label(one.finding)
+				others[label] = append(others[label], one.names...)
 			case bypassed:
 				p.Item(0, one.names, one.finding)
 			default:
@@ -25,7 +33,15 @@ func writeItems(p *page.Page, findings []finding.Finding) {
 			}
 		}
 	}
+	for _, label := range page.Labels() {
+		if len(others[label]) > 0 {
+			p.Marked("", label, words.List(others[label], maxOthers))
+		}
+	}
 }
+
+// maxOthers bounds the names of findings that do not count, on a terminal.
+const maxOthers = 3
 
 // cause is what several findings have in common.
 type cause struct {
@@ -99,11 +115,6 @@ func writeCounted(p *page.Page, findings []finding.Finding) {
 // apply to this cluster or update. A Job that skips gives its reason.
 func quiet(f finding.Finding) bool {
 	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
-}
-
-// quietOnly reports whether no finding needs attention.
-func quietOnly(findings []finding.Finding) bool {
-	return !slices.ContainsFunc(findings, func(f finding.Finding) bool { return !quiet(f) })
 }
 
 // writeQuiet lists the quiet findings, what was skipped with the reason.

@@ -92,14 +92,19 @@ the objects that the run created; the exit code is 1 if they could not be delete
 	flags.targetFlags.add(c)
 	flags.route.add(c)
 	flags.conductFlags(c)
-	c.Flags().BoolVar(&flags.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
-	c.Flags().StringSliceVar(&flags.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
-	c.Flags().StringSliceVar(&flags.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
-	c.Flags().BoolVar(&flags.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
+	flags.selectionFlags(c)
 	flags.addImages(c)
 	client.quietFlag(c)
-	flags.siteFlags.add(c)
 	return c
+}
+
+// selectionFlags are the flags that select checks.
+func (f *runFlags) selectionFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
+	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
+	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
+	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
+	f.siteFlags.add(c)
 }
 
 // conductFlags are the flags of "run" and "attach".
@@ -246,9 +251,10 @@ func progressOnly(display display) *observer {
 }
 
 // reportRemoval writes what became of the objects of a run, after the report,
-// which lists them.
+// which lists them. On a terminal, success is not written: the report would scroll.
 func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	w := p.streams.ErrOut
+	_, scrolls := terminal(p.streams.Out)
 	if removed.Removal != nil {
 		reportForeign(w, removed.Removal.Foreign, removed.Run.ID)
 	}
@@ -258,7 +264,7 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	case removed.Removal == nil && len(removed.Created) > 0:
 		fmt.Fprintf(w, "%d objects of the run are left in the cluster for inspection; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
 	case removed.Removal == nil:
-	case len(removed.Removal.Left) == 0 && (p.quiet || len(removed.Removal.Deleted) == 0):
+	case len(removed.Removal.Left) == 0 && (p.quiet || scrolls || len(removed.Removal.Deleted) == 0):
 	case len(removed.Removal.Left) == 0:
 		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))
 	default:

@@ -31,9 +31,13 @@ func (p *Progress) Frame(now time.Time, height int, style report.Style) []string
 	if p.step == "" || height < 1 {
 		return nil
 	}
+	step := clip(indent+words.Line(p.step, maxText)+p.states(), style.Width)
+	if p.reset && len(p.active) == 0 && len(p.counts) == 0 {
+		return []string{step}
+	}
 	lines := []string{p.bar(now, style)}
 	if height > 1 {
-		lines = append(lines, clip(indent+words.Line(p.step, maxText)+p.states(), style.Width))
+		lines = append(lines, step)
 	}
 	hint := fitting(p.Hints, style.Width)
 	rows := height - len(lines)

@@ -32,6 +32,8 @@ type Progress struct {
 	// counts are the numbers of findings by label.
 	counts  map[label]int
 	notable []finding.Finding
+	// reset is true after Reset: what is on the screen is not to scroll.
+	reset bool
 }
 
 // label is the outcome of a finding as the text of a report names it.
@@ -107,7 +109,8 @@ func (p *Progress) Reported(findings []finding.Finding) {
 // Notable are the findings that need attention, in the order of Reported.
 func (p *Progress) Notable() []finding.Finding { return p.notable }
 
-// Reset forgets everything that was recorded: the frame is empty until the next step.
+// Reset forgets everything that was recorded: the frame is empty until the next step, and
+// has one line until the next result.
 func (p *Progress) Reset() {
-	*p = Progress{Target: p.Target, Start: p.Start, Limit: p.Limit, Hints: p.Hints, Findings: p.Findings}
+	*p = Progress{Target: p.Target, Start: p.Start, Limit: p.Limit, Hints: p.Hints, Findings: p.Findings, reset: true}
 }

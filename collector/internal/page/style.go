@@ -36,8 +36,12 @@ const (
 	narrowest, widest = 40, 120
 	// listColumns are those of lists in a file or a pipe.
 	listColumns = 98
-	// briefLines is the number of lines of one text on a terminal without details.
-	briefLines = 3
+	// briefLines is the number of lines of a message on a terminal without details, and
+	// remedyLines that of a remedy: it has commands. The causes and commands of a few
+	// findings fit a terminal of 24 lines.
+	briefLines, remedyLines = 2, 10
+	// usualColumns is the width that these numbers are for; narrower ones have more lines.
+	usualColumns = 80
 )
 
 // Columns is the number of columns for lists and tables.
@@ -170,7 +174,7 @@ func (p *Page) Item(number int, names []string, f finding.Finding) {
 		before = fmt.Sprintf("%2d. ", number)
 	}
 	p.Marked(before, Label(f), fmt.Sprintf("%s (%s)%s", strings.Join(names, ", "), f.Reason, note(f)))
-	p.text("", f.Message)
+	p.text("", f.Message, briefLines)
 	if f.Bypass == nil {
 		p.remedy(f)
 	}
@@ -193,7 +197,7 @@ func (p *Page) remedy(f finding.Finding) {
 		p.Command(hanging, commands[0])
 		return
 	}
-	p.text("Fix:  ", f.Remediation)
+	p.text("Fix:  ", f.Remediation, remedyLines)
 	for _, command := range commands {
 		p.Command(hanging, command)
 	}
@@ -204,12 +208,12 @@ func (p *Page) facts(f finding.Finding) {
 	if p.style.Brief() {
 		return
 	}
-	p.text("See:  ", f.URL)
+	p.text("See:  ", f.URL, briefLines)
 	for _, object := range f.Objects {
-		p.text("About: ", describe(object))
+		p.text("About: ", describe(object), briefLines)
 	}
 	if f.Job != nil && f.Job.Name != "" {
-		p.text("Job:  ", f.Job.Namespace+"/"+f.Job.Name+onNode(f.Job.Node))
+		p.text("Job:  ", f.Job.Namespace+"/"+f.Job.Name+onNode(f.Job.Node), briefLines)
 	}
 }
 
@@ -218,8 +222,9 @@ func (p *Page) Command(before, command string) {
 	p.Line("%s$ %s", before, words.Line(command, maxLine))
 }
 
-// text writes a paragraph of an item, folded and shortened to fit a terminal.
-func (p *Page) text(lead, text string) {
+// text writes a paragraph of an item, folded and shortened to that many lines to fit a
+// terminal.
+func (p *Page) text(lead, text string, most int) {
 	text = strings.TrimSpace(words.Printable(text))
 	if text == "" {
 		return
@@ -228,9 +233,11 @@ func (p *Page) text(lead, text string) {
 	for line := range strings.SplitSeq(lead+text, "\n") {
 		lines = append(lines, strings.Split(p.fold(line, hanging), "\n")...)
 	}
-	if more := len(lines) - briefLines; p.style.Brief() && more > 1 {
-		hint := strings.TrimSuffix(fmt.Sprintf("%d more lines: %s", more, p.style.Hint), ": ")
-		lines = append(lines[:briefLines], hanging+"("+hint+")")
+	most *= max(1, usualColumns/p.style.Columns())
+	if p.style.Brief() && len(lines) > most {
+		rest := strings.TrimRight(fmt.Sprintf("… (%d more lines: %s", len(lines)-most, p.style.Hint), ": ") + ")"
+		last := []rune(lines[most-1])
+		lines = append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
 	}
 	p.Line("%s", strings.Join(lines, "\n"))
 }
