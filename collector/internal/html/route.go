@@ -123,13 +123,13 @@ func (r Route) legend() g.Node {
 // cell draws a stop, the update that follows it, and the pools that are paused.
 func (r Route) cell(stop, x, y int) g.Node {
 	drawn := g.Group{}
-	last := stop == len(r.Stops)-1
+	updates := len(r.Stops) - 1
 	for i, pause := range r.pauses() {
-		drawn = append(drawn, pause.node(stop, last, x, y+pauseHeight*i))
+		drawn = append(drawn, pause.node(stop, updates, x, y+pauseHeight*i))
 	}
 	y += pauseHeight * len(r.pauses())
 	drawn = append(drawn, box(r.Stops[stop], x, y, boxWidth, g.Attr("stroke", "currentColor")))
-	if last {
+	if stop == updates {
 		return drawn
 	}
 	drawn = append(drawn, arrow(x+boxWidth, x+cellWidth-2, y+boxHeight/2))
@@ -162,9 +162,9 @@ func (d Decision) drawn() g.Node {
 	}
 }
 
-// node draws the bar of a pool above a stop and the update that follows it.
-func (p Pause) node(stop int, last bool, x, y int) g.Node {
-	unpaused, width := slices.Contains(p.Unpaused, stop), cellWidth-boxWidth
+// node draws the bar of a pool above a stop and the update that follows it, of that many.
+func (p Pause) node(stop, updates, x, y int) g.Node {
+	unpaused, last, width := slices.Contains(p.Unpaused, stop), stop == updates, cellWidth-boxWidth
 	if unpaused && last {
 		return clipped(x+2, y, cellWidth-cellMargin, pauseHeight, label("0", 13, "unpause "+p.Name))
 	}
