@@ -99,6 +99,21 @@ type Job struct {
 	// StartTime and CompletionTime are RFC 3339 in UTC; empty when unknown.
 	StartTime      string `json:"startTime,omitempty"`
 	CompletionTime string `json:"completionTime,omitempty"`
+	// Waits are the last periods of at least a second in which the check waited, in
+	// order: at most 5. They do not overlap.
+	Waits []Wait `json:"waits,omitempty"`
+}
+
+// Wait is a period in which a check did not run, by the clock of the runner. That of the
+// node, which Job.StartTime is by, may differ.
+type Wait struct {
+	// Reason is why it waited, such as Queued or ImagePull.
+	Reason Reason `json:"reason"`
+	// Message is the last detail of the reason, at most 256 bytes; may be empty.
+	Message string `json:"message,omitempty"`
+	// StartTime and EndTime are RFC 3339 in UTC.
+	StartTime string `json:"startTime"`
+	EndTime   string `json:"endTime"`
 }
 
 const (

@@ -7,14 +7,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/html"
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // WriteHTML writes the report as one HTML page for approvers, archives and printing: the
@@ -51,7 +49,7 @@ func (p Path) WriteHTML(w io.Writer) error {
 	for _, notice := range p.Notices {
 		updates.Rows = append(updates.Rows, []string{"Notice", words.Line(notice, maxCommand)})
 	}
-	blocks := []html.Block{updates}
+	blocks := []html.Block{p.picture(updates)}
 	for i, each := range p.Updates {
 		blocks = append(blocks, html.Section{
 			Title:  fmt.Sprintf("%s: %s to %s", p.position(i), each.from(), orUnknown(each.Target.Version)),
@@ -63,6 +61,27 @@ func (p Path) WriteHTML(w io.Writer) error {
 		Title: "Update preflight of the path " + p.route(), Decision: html.Decision{Level: p.level(), Word: decision, Text: text},
 		Blocks: blocks, Source: sourceLine(p.ToolVersion, "one for each update"),
 	})
+}
+
+// picture has the updates with their decisions, and what they are because of.
+func (p Path) picture(table html.Table) html.Block {
+	route := html.Route{Title: "Path, with the decision about each update", Table: table}
+	for _, version := range p.Versions {
+		route.Stops = append(route.Stops, orUnknown(version))
+	}
+	for _, each := range p.Updates {
+		hop := html.Hop{Text: each.Target.UpdateKind, Marks: []html.Decision{{Level: each.level(), Word: each.standing()}}}
+		if each.Verdict.Provisional {
+			hop.Marks[0].Text = "provisional"
+		}
+		for _, f := range each.Findings {
+			if f.Open() {
+				hop.Marks = append(hop.Marks, html.Decision{Level: html.LevelOf(f), Word: page.Label(f), Text: f.Name})
+			}
+		}
+		route.Hops = append(route.Hops, hop)
+	}
+	return route
 }
 
 // WriteHTML writes the targets as one HTML page: a matrix of targets and findings, then
@@ -107,7 +126,7 @@ func (t Targets) matrix() html.Matrix {
 		matrix.Findings = append(matrix.Findings, f.Name)
 		for _, version := range f.Targets {
 			for _, row := range rows[version] {
-				matrix.Rows[row].Results[i] = html.Decision{Level: findingLevel(f.Finding), Word: page.Label(f.Finding)}
+				matrix.Rows[row].Results[i] = html.Decision{Level: html.LevelOf(f.Finding), Word: page.Label(f.Finding)}
 			}
 		}
 	}
@@ -251,12 +270,12 @@ const maxFacts = 20
 // finding is a finding in full.
 func (h *htmlPage) finding(f finding.Finding) html.Section {
 	h.anchors++
-	section := html.Section{Title: f.Name, Mark: html.Decision{Level: findingLevel(f), Word: page.Outcome(f)}, Anchor: h.anchors}
+	section := html.Section{Title: f.Name, Mark: html.Decision{Level: html.LevelOf(f), Word: page.Outcome(f)}, Anchor: h.anchors}
 	add := func(block html.Block) { section.Blocks = append(section.Blocks, block) }
 	if f.Message != "" {
 		add(html.Paragraph{Text: f.Message})
 	}
-	section.Blocks = append(section.Blocks, remedy(f)...)
+	section.Blocks = append(section.Blocks, html.Remedy(f)...)
 	if len(f.BlockedTargets) > 0 && f.Open() {
 		add(html.Names{Lead: "Targets:", Names: f.BlockedTargets})
 	}
@@ -273,23 +292,6 @@ func (h *htmlPage) finding(f finding.Finding) html.Section {
 		add(evidence(f.Evidence))
 	}
 	return section
-}
-
-// remedy is what to do about a finding; nothing if it does not count.
-func remedy(f finding.Finding) []html.Block {
-	if f.Bypass != nil {
-		return nil
-	}
-	var blocks []html.Block
-	if f.Remediation != "" {
-		blocks = append(blocks, html.Paragraph{Lead: "Fix:", Text: f.Remediation})
-	}
-	for _, action := range f.Actions[:min(len(f.Actions), maxFacts)] {
-		if action.Command != "" {
-			blocks = append(blocks, html.Command{Text: action.Command})
-		}
-	}
-	return blocks
 }
 
 // evidence are the facts that support a finding.
@@ -319,37 +321,6 @@ func folded(findings []finding.Finding) []html.Block {
 		fold.Blocks = append(fold.Blocks, html.Names{Lead: "Do not apply:", Names: skipped})
 	}
 	return []html.Block{html.Section{Title: "Passed", Blocks: []html.Block{fold}}}
-}
-
-// timeline has the checks whose times are known.
-func timeline(findings []finding.Finding) []html.Block {
-	picture := html.Timeline{Title: "Timeline of the checks"}
-	ran := map[finding.Job]bool{}
-	for _, f := range findings {
-		start, end, ok := times(f.Job)
-		if !ok || ran[finding.Job{Namespace: f.Job.Namespace, Name: f.Job.Name}] {
-			continue
-		}
-		ran[finding.Job{Namespace: f.Job.Namespace, Name: f.Job.Name}] = true // a Job may report several findings
-		picture.Bars = append(picture.Bars, html.Bar{Name: f.Name, Result: page.Label(f), Level: findingLevel(f), Start: start, End: end})
-	}
-	if len(picture.Bars) == 0 {
-		return nil
-	}
-	return []html.Block{html.Section{Title: picture.Title, Blocks: []html.Block{picture}}}
-}
-
-// times are when a Job started and ended; false if unknown.
-func times(job *finding.Job) (start, end time.Time, ok bool) {
-	if job == nil {
-		return time.Time{}, time.Time{}, false
-	}
-	start, err := time.Parse(time.RFC3339, job.StartTime)
-	if err != nil {
-		return time.Time{}, time.Time{}, false
-	}
-	end, err = time.Parse(time.RFC3339, job.CompletionTime)
-	return start, end, err == nil && !end.Before(start)
 }
 
 // shared are the findings of targets, each once.
@@ -402,21 +373,4 @@ func levelOf(decision verdict.Decision) html.Level {
 	case verdict.Undecided:
 	}
 	return html.Unclear
-}
-
-// findingLevel is the shape of a finding.
-func findingLevel(f finding.Finding) html.Level {
-	switch {
-	case f.Bypass != nil:
-		return html.Neutral
-	case f.Outcome == preflight.Fail && f.Blocks:
-		return html.Bad
-	case f.Outcome == preflight.Unknown:
-		return html.Unclear
-	case f.Outcome == preflight.Warn, f.Outcome == preflight.Fail:
-		return html.Caution
-	case f.Outcome == preflight.Pass:
-		return html.Good
-	}
-	return html.Neutral
 }

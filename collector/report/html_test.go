@@ -12,6 +12,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -26,6 +27,18 @@ func timed() report.Report {
 		doc.Findings[i].Job = &finding.Job{
 			Namespace: "openshift-etcd", Name: fmt.Sprintf("check-%d", i), Attempts: 1,
 			StartTime: fmt.Sprintf("2026-11-21T08:00:0%dZ", i), CompletionTime: fmt.Sprintf("2026-11-21T08:00:0%dZ", min(9, 2*i+1)),
+		}
+		switch doc.Findings[i].Name {
+		case "Etcd.Space":
+			doc.Findings[i].Job.Waits = []finding.Wait{
+				{Reason: "Queued", StartTime: "2026-11-21T07:59:55Z", EndTime: "2026-11-21T07:59:58Z"},
+				{Reason: "Starting", Message: "its container is being created on node a", StartTime: "2026-11-21T07:59:58Z", EndTime: fmt.Sprintf("2026-11-21T08:00:0%dZ", i)},
+			}
+		case "Etcd.Quorum":
+			doc.Findings[i].Job.CompletionTime = ""
+			doc.Findings[i].Job.Waits = []finding.Wait{
+				{Reason: "ImagePull", Message: `image "r@sha256:1" cannot be pulled (ImagePullBackOff): 503`, StartTime: "2026-11-21T07:59:56Z", EndTime: "2026-11-21T08:00:09Z"},
+			}
 		}
 	}
 	doc.Findings[0].Evidence = map[string]string{"bits": "1024", "notAfter": "2027-01-01T00:00:00Z"}
@@ -55,6 +68,7 @@ func TestHTMLIsOnlyText(t *testing.T) {
 	for name, page := range map[string]func(string) any{
 		"Report": func(text string) any { return hostileDocument(text) }, "Path": func(text string) any { return hostilePath(text) },
 		"Targets": func(text string) any { return hostileTargets(text) },
+		"Plan":    func(text string) any { return hostilePlan(text) }, "NoPath": func(text string) any { return hostileNoPath(text) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +92,7 @@ func hostileDocument(text string) report.Report {
 	f := finding.Fail("Reason", "%s", text).Remedy("%s", text).Do(finding.Run("%s", text)).Documented(text).Named(text).From(finding.SourceJob).
 		Observed(map[string]string{text: text}).About(preflight.Object{APIVersion: text, Kind: text, Namespace: text, Name: text})
 	f.Job = &finding.Job{Namespace: text, Name: text, Node: text, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:00:01Z"}
+	f.Job.Waits = []finding.Wait{{Reason: finding.Reason(text), Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}
 	f.BlockedTargets = []string{text}
 	accepted := finding.Fail("Other", "%s", text).Named("Accepted").From(finding.SourceJob)
 	passed := finding.Pass("Passed", "%s", text).Named(text + "2").From(finding.SourceJob)
@@ -105,6 +120,34 @@ func hostileTargets(text string) report.Targets {
 	return doc
 }
 
+func hostilePlan(text string) updateplan.Plan {
+	findings := hostileDocument(text).Findings
+	risks := []updateplan.Risk{
+		{Name: text, Message: text, URL: text, Assessment: updateplan.Assessment{Applies: updateplan.Unknown, Reason: text, Detail: text}, Open: true},
+		{Name: text, Message: text, URL: text, Assessment: updateplan.Assessment{Applies: updateplan.True}, Accepted: text + "a"},
+	}
+	hop := updateplan.Update{
+		From: text, To: text, Kind: text, Image: text + "i", URL: text + "u", Channel: text, Channels: []string{text + "c"}, Unpause: []string{text + "p"},
+		Risks: risks, Findings: findings, ControlPlane: report.Range{Low: 60, Expected: 75, High: 120},
+	}
+	return updateplan.Plan{
+		ToolVersion: text, Time: text + "t", Decision: updateplan.OpenRisks, Cluster: text + "c", From: text, To: text, Architecture: text + "a", Graphs: []string{text + "g"},
+		Updates:      []updateplan.Update{hop, hop, hop, hop},
+		Alternatives: []updateplan.Alternative{{Name: text, Versions: []string{text, text, text}, Updates: 2, OpenRisks: 1}},
+		Pools:        []updateplan.Pool{{Name: text, Nodes: 3, Parallel: 1, Paused: true, Unpause: []string{text}, Reboots: 1, RebootsUnpaused: 2}},
+		Duration: report.Duration{
+			ControlPlane: report.Range{Low: 60, Expected: 75, High: 120}, Total: report.Range{Low: -1, Expected: 1 << 62, High: 1 << 62},
+			Basis: []string{text + "b"}, ProlongedBy: []string{text},
+		},
+		Missing: []string{text}, Notices: []string{text},
+		Comparison: &updateplan.Comparison{Time: text, Changes: []updateplan.Change{{Reason: updateplan.ChangeReason(text), Message: text}}},
+	}
+}
+
+func hostileNoPath(text string) updateplan.Plan {
+	return updateplan.Plan{Decision: updateplan.NoPath, From: text, To: text, NoPath: &updateplan.NoPathCause{Message: text, Remedy: text}}
+}
+
 // FuzzHTML has any text in every field: the page is well formed, and has no script, link
 // or request.
 func FuzzHTML(f *testing.F) {
@@ -112,7 +155,7 @@ func FuzzHTML(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, doc := range []any{hostileDocument(text), hostilePath(text), hostileTargets(text)} {
+		for _, doc := range []any{hostileDocument(text), hostilePath(text), hostileTargets(text), hostilePlan(text), hostileNoPath(text)} {
 			wellFormed(t, encoded(t, "html", doc))
 		}
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/report"
@@ -120,10 +121,10 @@ func TestGolden(t *testing.T) {
 			if made.Decision != tc.decision {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}
-			for _, format := range []string{"text", "json", "markdown", "imageset", "images"} {
+			for _, format := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
 				golden(t, name+"."+format, write(t, made, format))
 			}
-			for _, format := range []string{"text", "json", "yaml", "markdown", "images"} {
+			for _, format := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
 				if diff := cmp.Diff(write(t, made, format), write(t, stored(t, made), format)); diff != "" {
 					t.Errorf("%s: the stored plan as %s: -plan +stored:\n%s", name, format, diff)
 				}
@@ -133,6 +134,25 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAlternatives has a path that is longer than the picture, and others.
+func TestAlternatives(t *testing.T) {
+	t.Parallel()
+	made := solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")
+	made.Alternatives = []updateplan.Alternative{
+		{Name: updateplan.FewestUpdates, Versions: []string{"4.16.27", "4.17.33", "4.18.17"}, Updates: 2, OpenRisks: 3},
+		{Name: updateplan.Recommended, Versions: []string{"4.16.27", "4.16.67", "4.17.56", "4.18.17"}, Updates: 3},
+	}
+	last := made.Updates[1]
+	last.Findings = []finding.Finding{
+		finding.Fail("AdminAckRequired", "Remove the beta APIs.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).
+			Remedy("Acknowledge the gate.").Do(finding.Run("oc preflight ack ack-4.17-apis")),
+		finding.Fail("OLM", "The operator has a maximum version of 4.17.").Named("OLMOperators").From(finding.SourceGate).Documented("https://example.com/olm"),
+		finding.Unknown("Timeout", "The metrics could not be read.").Named("RemovedAPIs").From(finding.SourceGate),
+	}
+	made.Updates = append(made.Updates, slices.Repeat([]updateplan.Update{last}, 8)...)
+	golden(t, "alternatives.html", write(t, made, "html"))
 }
 
 func golden(t *testing.T, name, got string) {
@@ -187,6 +207,7 @@ func TestUnreachable(t *testing.T) {
 				t.Fatalf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
 			}
 			golden(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))
+			golden(t, "nopath-"+strings.ToLower(name)+".html", write(t, updateplan.WithoutPath(b, failed), "html"))
 			golden(t, "nopath-"+strings.ToLower(name)+".json", write(t, updateplan.WithoutPath(b, failed), "json"))
 		})
 	}

@@ -113,6 +113,7 @@ type source struct {
 	reported Status
 	// waiting is the last classification in state Waiting.
 	waiting Classification
+	waits   waits
 	// granted is true while the check may have a Job, restarted when its Job was
 	// created once more, pinned when its Job cannot be deleted.
 	granted, restarted, pinned bool
@@ -317,6 +318,7 @@ func (s *source) report(classified Classification) {
 	if classified.State == Waiting {
 		s.waiting = classified
 	}
+	s.waits.observe(classified, time.Now())
 	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != Done {
 		return
 	}
@@ -324,9 +326,10 @@ func (s *source) report(classified Classification) {
 	s.run.report(s.reported)
 }
 
-// complete settles the check with its findings.
+// complete settles the check with its findings, and adds when it waited.
 func (s *source) complete(findings []finding.Finding) []finding.Finding {
 	s.run.tracker.settle(s.index)
+	findings = s.waits.addTo(findings, time.Now())
 	s.report(Classification{State: Done, Findings: findings})
 	return findings
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -61,8 +62,8 @@ documentation.
 
 Admin acknowledgements, removed APIs and OLM operators do not change the exit code.
 
-A target without a path is an error; with -o json or yaml, the plan with the decision
-NoPath and its reason is written as well.
+A target without a path is an error; with -o json, yaml, markdown or html, the plan with
+the decision NoPath and its reason is written as well.
 
 Exit codes: 0 a path without open risks, 1 the tool failed, 2 wrong usage or bad input,
 such as a target without a path, 3 every path has open risks and one applies, or the plan
@@ -77,6 +78,9 @@ apply, 130 interrupted.`,
 
   # For a change ticket
   oc preflight plan --to 4.18.17 --channel eus-4.18 -o markdown > plan.md
+
+  # For approvers: one page with pictures of the path and of the durations
+  oc preflight plan --to 4.18.17 --channel eus-4.18 -o html > plan.html
 
   # Without a cluster: what to mirror with oc-mirror
   oc preflight plan --from 4.16.27 --to 4.18.17 --graph eus-4.18.json -o imageset > imageset.yaml
@@ -271,7 +275,7 @@ func storing(missing *runner.NotStoredError) string {
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
 func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
-	if made.Decision != updateplan.NoPath || f.output.format != "json" && f.output.format != "yaml" {
+	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.format) {
 		return nil
 	}
 	return report.Write(out, f.output.format, made)

@@ -11,7 +11,7 @@ import (
 )
 
 // Block is a part of a page: Section, Paragraph, Names, Command, Table, Fold, Steps,
-// Timeline or Matrix.
+// Timeline, Matrix, Route or Ranges.
 type Block interface {
 	// node draws the block; its headings have that level or lower ones.
 	node(level int) g.Node

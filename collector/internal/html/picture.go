@@ -31,6 +31,14 @@ func rectangle(x string, y int, width string, height int, color string) g.Node {
 	return line(g.El("rect", at(x, y), size(width, height), fill(color)))
 }
 
+// stripes is a horizontal bar of stripes around y.
+func stripes(from, to string, y, width int) g.Node {
+	return line(g.El("line",
+		g.Attr("x1", from), g.Attr("x2", to), g.Attr("y1", strconv.Itoa(y)), g.Attr("y2", strconv.Itoa(y)),
+		g.Attr("stroke", gray), g.Attr("stroke-width", strconv.Itoa(width)), g.Attr("stroke-dasharray", "2 3"),
+	))
+}
+
 // anchor is which point of a text is at its position: middle or end.
 func anchor(point string) g.Node { return g.Attr("text-anchor", point) }
 

@@ -4,35 +4,35 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
 
-// Timeline is a picture of when checks ran, with the same data as a table.
+// Timeline is a picture of when checks waited and ran, with the same data as a table.
 type Timeline struct {
 	Title string
-	Bars  []Bar
+	// Bars are at least one.
+	Bars []Bar
 }
 
-// Bar is the time of one check. End is not before Start.
+// Bar is the time of one check, which waited or ran. Ends are not before starts.
 type Bar struct {
 	Name, Result string
 	Level        Level
-	Start, End   time.Time
+	Waits        []Wait
+	// Start and End are those of the run; zero for a check that has not run, or still
+	// runs.
+	Start, End time.Time
 }
 
-// The geometry of the picture, in pixels.
-const (
-	axisHeight   = 24
-	axisBaseline = 13
-	barHeight    = 40
-	barBaseline  = 16
-	barTop       = 22
-	barWidth     = 10
-)
+// Wait is a period in which a check did not run.
+type Wait struct {
+	Reason, Message string
+	Start, End      time.Time
+}
 
 // maxBars bounds the picture; the table has more.
 const maxBars = 60
@@ -41,23 +41,52 @@ const maxBars = 60
 func (t Timeline) sorted() []Bar {
 	bars := slices.Clone(t.Bars)
 	slices.SortStableFunc(bars, func(a, b Bar) int {
-		return cmp.Or(a.Start.Compare(b.Start), a.End.Compare(b.End), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.first().Compare(b.first()), a.last().Compare(b.last()), cmp.Compare(a.Name, b.Name))
 	})
 	return bars
 }
 
+// periods are when a check waited, and when it ran if it did.
+func (b Bar) periods() []Wait {
+	if !b.ran() {
+		return b.Waits
+	}
+	return append(slices.Clone(b.Waits), Wait{Start: b.Start, End: b.End})
+}
+
+func (b Bar) ran() bool { return !b.Start.IsZero() }
+
+// first is when the first period began.
+func (b Bar) first() time.Time {
+	return slices.MinFunc(b.periods(), func(x, y Wait) int { return x.Start.Compare(y.Start) }).Start
+}
+
+// last is when the last period ended.
+func (b Bar) last() time.Time {
+	return slices.MaxFunc(b.periods(), func(x, y Wait) int { return x.End.Compare(y.End) }).End
+}
+
+// waited is how long the check waited.
+func (b Bar) waited() time.Duration {
+	total := time.Duration(0)
+	for _, wait := range b.Waits {
+		total += wait.End.Sub(wait.Start)
+	}
+	return total
+}
+
 func (t Timeline) node(level int) g.Node {
-	bars, span := t.sorted(), t.span()
-	start, shown := bars[0].Start, bars[:min(len(bars), maxBars)]
+	bars := t.sorted()
+	start, span, shown := bars[0].first(), t.span(), bars[:min(len(bars), maxBars)]
 	drawing := g.Group{label("0", axisBaseline, "0 s"), label("100%", axisBaseline, span.String(), anchor("end"))}
 	for i, bar := range shown {
-		drawing = append(drawing, bar.node(axisHeight+barHeight*i, start, span))
+		drawing = append(drawing, bar.node(axisHeight+barHeight*i, start, scale(span)))
 	}
 	return g.Group{
 		h.Figure(
 			line(),
-			line(picture(t.Title, fmt.Sprintf(": %d checks; the table below has the same data", len(shown)), "100%", axisHeight+barHeight*len(shown), drawing)),
-			line(h.FigCaption(text(t.Title+", from "+start.UTC().Format(time.RFC3339)+"."), t.more(len(bars)-len(shown)))),
+			line(scroll(t.Title, line(picture(t.Title, fmt.Sprintf(": %d checks; the table below has the same data", len(shown)), "100%", axisHeight+barHeight*len(shown), drawing)))),
+			line(h.FigCaption(text(t.Title+", from "+start.UTC().Format(time.RFC3339)+". A check waits while its bar is striped, and runs while it is solid."), t.more(len(bars)-len(shown)))),
 		),
 		line(),
 		t.table(bars).node(level),
@@ -72,39 +101,72 @@ func (Timeline) more(count int) g.Node {
 // span is at least a second, so that shares of it are defined.
 func (t Timeline) span() time.Duration {
 	bars := t.sorted()
-	last := bars[0].End
+	last := bars[0].last()
 	for _, bar := range bars {
-		if bar.End.After(last) {
-			last = bar.End
+		if end := bar.last(); end.After(last) {
+			last = end
 		}
 	}
-	return max(time.Second, last.Sub(bars[0].Start))
+	return max(time.Second, last.Sub(bars[0].first()))
 }
 
-// node draws a bar and its label, top pixels below the top of the picture. Positions are
-// shares of the time that all took.
-func (b Bar) node(top int, start time.Time, span time.Duration) g.Node {
-	const percent, least = 100, 0.5
-	share := func(d time.Duration) float64 { return percent * float64(d) / float64(span) }
-	width := max(least, share(b.End.Sub(b.Start)))
-	left := min(share(b.Start.Sub(start)), percent-width)
-	percents := func(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) + "%" }
-	return g.Group{
-		label("0", top+barBaseline, b.label()),
-		rectangle("0", top+barTop, "100%", 1, axis),
-		rectangle(percents(left), top+barTop, percents(width), barWidth, b.Level.color()),
+// node draws a bar and its label, top pixels below the top of the picture.
+func (b Bar) node(top int, start time.Time, width scale) g.Node {
+	at := func(t time.Time) float64 { return float64(t.Sub(start)) }
+	drawn := g.Group{label("0", top+barBaseline, b.label()), baseline(top + barTop)}
+	for _, wait := range b.Waits {
+		drawn = append(drawn, width.striped(top+barTop, at(wait.Start), at(wait.End)))
 	}
+	if b.ran() {
+		drawn = append(drawn, width.solid(top+barTop, at(b.Start), at(b.End), b.Level.color()))
+	}
+	return drawn
 }
 
-func (b Bar) label() string { return b.Result + ", " + b.End.Sub(b.Start).String() + ": " + b.Name }
+func (b Bar) label() string {
+	text := b.Result + ", " + cmp.Or(b.duration(), "duration unknown") + ": " + b.Name
+	if len(b.Waits) == 0 {
+		return text
+	}
+	var reasons []string
+	for _, wait := range b.Waits {
+		if !slices.Contains(reasons, wait.Reason) {
+			reasons = append(reasons, wait.Reason)
+		}
+	}
+	return text + "; waited " + b.waited().String() + ": " + strings.Join(reasons, ", ")
+}
+
+// duration is how long the check ran; empty if it did not.
+func (b Bar) duration() string {
+	if !b.ran() {
+		return ""
+	}
+	return b.End.Sub(b.Start).String()
+}
 
 // table has the data of the picture.
 func (t Timeline) table(bars []Bar) Table {
-	table := Table{Caption: t.Title + ", as a table", Columns: []string{"Check", "Result", "Started", "Ended", "Duration"}}
+	table := Table{Caption: t.Title + ", as a table", Columns: []string{"Check", "Result", "Started", "Ended", "Duration", "Waited"}}
 	for _, bar := range bars {
-		table.Rows = append(table.Rows, []string{
-			bar.Name, bar.Result, bar.Start.UTC().Format(time.RFC3339), bar.End.UTC().Format(time.RFC3339), bar.End.Sub(bar.Start).String(),
-		})
+		started, ended := "", ""
+		if bar.ran() {
+			started, ended = bar.Start.UTC().Format(time.RFC3339), bar.End.UTC().Format(time.RFC3339)
+		}
+		table.Rows = append(table.Rows, []string{bar.Name, bar.Result, started, ended, bar.duration(), bar.waits()})
 	}
 	return table
+}
+
+// waits are the periods in words.
+func (b Bar) waits() string {
+	var texts []string
+	for _, wait := range b.Waits {
+		text := wait.End.Sub(wait.Start).String() + " " + wait.Reason
+		if wait.Message != "" {
+			text += ": " + wait.Message
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
 }

@@ -1,0 +1,71 @@
+package html
+
+import (
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// Ranges is a picture of estimated durations on one axis, with the same data as a table.
+type Ranges struct {
+	Title string
+	// Rows are at least one.
+	Rows []RangeRow
+	// Table has the data of the picture.
+	Table Table
+}
+
+// RangeRow is what happens one after the other: the solid part, then the striped one.
+type RangeRow struct {
+	Name string
+	// Start is when the solid part begins.
+	Start, Solid, Striped time.Duration
+	// Low and High are the bounds of the end of both, after Start.
+	Low, High time.Duration
+}
+
+// maxRanges bounds the picture; the table has more.
+const maxRanges = 20
+
+// end is the last time of a row.
+func (r RangeRow) end() time.Duration { return r.Start + max(r.Solid+r.Striped, r.High) }
+
+func (r Ranges) node(level int) g.Node {
+	rows := r.Rows[:min(len(r.Rows), maxRanges)]
+	span := time.Minute
+	for _, row := range rows {
+		span = max(span, row.end())
+	}
+	drawing := g.Group{label("0", axisBaseline, "0"), label("100%", axisBaseline, span.String(), anchor("end"))}
+	for i, row := range rows {
+		drawing = append(drawing, row.node(axisHeight+barHeight*i, scale(span)))
+	}
+	return g.Group{
+		h.Figure(
+			line(),
+			line(scroll(r.Title, line(picture(r.Title, "; the table below has the same data", "100%", axisHeight+barHeight*len(rows), drawing)))),
+			line(h.FigCaption(
+				text(r.Title+". Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the highest estimate."),
+				g.If(len(r.Rows) > len(rows), g.Textf(" %d rows are left out of the picture.", len(r.Rows)-len(rows))),
+			)),
+		),
+		line(),
+		r.Table.node(level),
+	}
+}
+
+func (r RangeRow) node(top int, width scale) g.Node {
+	solid, striped := r.Start+r.Solid, r.Start+r.Solid+r.Striped
+	drawn := g.Group{
+		label("0", top+barBaseline, r.Name), baseline(top + barTop),
+		width.solid(top+barTop, float64(r.Start), float64(solid), green),
+	}
+	if r.Striped > 0 {
+		drawn = append(drawn, width.striped(top+barTop, float64(solid), float64(striped)))
+	}
+	return append(drawn,
+		width.thin(top+barTop, float64(r.Start+r.Low), float64(min(striped, r.Start+r.High)), white),
+		width.thin(top+barTop, float64(striped), float64(max(striped, r.Start+r.High)), axis),
+	)
+}

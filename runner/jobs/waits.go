@@ -1,0 +1,96 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonQueued is reported for the time in which a check had no Job.
+//
+// Cause: as many Jobs of the run were unfinished as the parallelism allows, or another
+// check of the component ran, and its checks run one at a time.
+//
+// Remedy: none needed; a higher parallelism shortens it.
+const ReasonQueued finding.Reason = "Queued"
+
+// ReasonStarting is reported for the time in which the pod of a check was started
+// without an error.
+//
+// Cause: the cluster created the Job, its pod and its containers, and pulled their images.
+//
+// Remedy: none needed.
+const ReasonStarting finding.Reason = "Starting"
+
+const (
+	// maxWaits bounds the waits of a check; the last are kept.
+	maxWaits = 5
+	// maxWaitMessage bounds the message of a wait, in bytes.
+	maxWaitMessage = 256
+	// leastWait is the duration from which on a wait is kept.
+	leastWait = time.Second
+)
+
+// waits are the periods in which a check waited. The zero value has none.
+type waits struct {
+	ended []finding.Wait
+	// reason is that of the present wait, which began at since; empty if the check does
+	// not wait.
+	reason  finding.Reason
+	message string
+	since   time.Time
+}
+
+// observe records the state of the check at that time.
+func (w *waits) observe(classified Classification, now time.Time) {
+	reason := waitReason(classified)
+	if reason != w.reason {
+		w.end(now)
+		w.reason, w.since = reason, now
+	}
+	w.message = classified.Detail
+}
+
+// waitReason is why a check waits; empty if it does not.
+func waitReason(classified Classification) finding.Reason {
+	switch {
+	case classified.State == Queued:
+		return ReasonQueued
+	case classified.State == Waiting && classified.Reason == "":
+		return ReasonStarting
+	case classified.State == Waiting:
+		return classified.Reason
+	}
+	return ""
+}
+
+// end ends the present wait.
+func (w *waits) end(now time.Time) {
+	if w.reason == "" || now.Sub(w.since) < leastWait {
+		return
+	}
+	w.ended = append(w.ended, finding.Wait{
+		Reason: w.reason, Message: words.Line(w.message, maxWaitMessage),
+		StartTime: w.since.UTC().Format(time.RFC3339), EndTime: now.UTC().Format(time.RFC3339),
+	})
+	w.ended = w.ended[max(0, len(w.ended)-maxWaits):]
+}
+
+// addTo ends the present wait, and adds all to the findings of the Job. Findings of a
+// check that has not waited are left as they are.
+func (w *waits) addTo(findings []finding.Finding, now time.Time) []finding.Finding {
+	w.end(now)
+	w.reason = ""
+	if len(w.ended) == 0 {
+		return findings
+	}
+	for i, f := range findings {
+		if f.Job != nil {
+			job := *f.Job
+			job.Waits = w.ended
+			findings[i].Job = &job
+		}
+	}
+	return findings
+}
