@@ -58,8 +58,9 @@ func Spans(text string) []string {
 	return spans
 }
 
-// start is the beginning of a call of this program in a shell script.
-const start = "(?:^|[\\s;&|($`\"'])(?:oc preflight|kubectl preflight|oc-preflight)(?: |$)"
+// start is the beginning of a call of this program in a shell script. The name of its file is
+// a call only where a command begins.
+const start = "(?:^|[\\s;&|($`\"'])(?:oc preflight|kubectl preflight)(?: |$)|(?:^\\s*(?:[-\\w]+: )?|[;&|(`\"'] *)oc-preflight(?: |$)"
 
 // Calls are the arguments of the calls of this program in a shell script, or in a file
 // that contains one. Continued lines are joined; comments contain no calls.
