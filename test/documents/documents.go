@@ -67,11 +67,7 @@ const start = "(?:^|[\\s;&|($`\"'])(?:oc preflight|kubectl preflight)(?: |$)|(?:
 func Calls(script string) [][]string {
 	var calls [][]string
 	for line := range strings.Lines(strings.ReplaceAll(script, "\\\n", " ")) {
-		line = strings.TrimRight(line, "\n")
-		for {
-			if strings.HasPrefix(strings.TrimSpace(line), "#") {
-				break
-			}
+		for line = strings.TrimSpace(line); !strings.HasPrefix(line, "#"); {
 			found := regexp.MustCompile(start).FindStringIndex(line)
 			if found == nil {
 				break
