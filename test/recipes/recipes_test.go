@@ -4,6 +4,9 @@ package recipes_test
 
 import (
 	"encoding/xml"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
@@ -25,7 +29,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local, house = c, zoo.At(c) }, cluster.ControlPlaneOnly())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	cluster.Main(m, func(c *cluster.Cluster) {
+		c.Registry = strings.TrimPrefix(server.URL, "http://")
+		local, house = c, zoo.At(c)
+	}, cluster.ControlPlaneOnly())
 }
 
 const (
