@@ -3,7 +3,7 @@
 FROM registry.ci.openshift.org/ocp/builder:rhel-9-golang-1.26-openshift-5.1 AS builder
 WORKDIR /go/src/github.com/openshift/update-preflight
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /tmp/preflight-controller ./cmd/preflight-controller
+RUN CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags='-s -w' -o /tmp/preflight-controller ./cmd/preflight-controller
 
 FROM registry.ci.openshift.org/ocp/5.1:base-rhel9
 COPY --from=builder /tmp/preflight-controller /usr/bin/preflight-controller

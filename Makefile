@@ -13,12 +13,15 @@ REGISTRY    :=
 GET         :=
 
 # The same flags for every build, so that the product, the cluster and the tests
-# share what is compiled. Programs that are stripped need no debug information.
-export GOFLAGS     := $(strip $(shell go env GOFLAGS 2>/dev/null) -trimpath -gcflags=all=-dwarf=false)
+# share what is compiled. Programs that are stripped need no debug information. The
+# debug pages of grpc make the linker keep every exported method.
+export GOFLAGS     := $(strip $(shell go env GOFLAGS 2>/dev/null) -trimpath -gcflags=all=-dwarf=false -tags=grpcnotrace)
 export CGO_ENABLED := 0
 
 # The first run compiles all packages, so the limit is generous.
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The newest version whose requirements the module proxy has. SBOMs are written by syft.
+GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.1
 # The SDK is for others to call, so what only they call is not dead.
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -tags faults -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
 # The generated files of the API: DeepCopy, and the CustomResourceDefinition.
@@ -115,6 +118,10 @@ generate: ## write the generated files of the API
 tidy: ## make the modules tidy and require the same versions; GET="PATH@VERSION ..." adds or upgrades requirements
 	@go run ./test/modules/tidy -write $(GET)
 
-.PHONY: release
-release: ## make the modules require each other with VERSION=vX.Y.Z, and print how to tag them
+.PHONY: tag
+tag: ## make the modules require each other with VERSION=vX.Y.Z, and print how to tag them
 	@go run ./test/modules/release $(VERSION)
+
+.PHONY: release
+release: ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without the tag of a version, those of a snapshot
+	@GOFLAGS= $(GORELEASER) release --clean --skip=publish $(if $(shell git tag --points-at HEAD --list 'v*'),,--snapshot)

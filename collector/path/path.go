@@ -39,6 +39,16 @@ func (p Path) Open() int {
 	return count
 }
 
+// OpenRisks are the names of the open risks, each once, sorted.
+func (p Path) OpenRisks() []string {
+	names := []string{}
+	for _, hop := range p {
+		names = append(names, hop.Open...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Versions are all versions from the first to the last.
 func (p Path) Versions() []string {
 	if len(p) == 0 {

@@ -235,7 +235,9 @@ func alternatives(paths path.Paths) []Alternative {
 		path path.Path
 	}{{FewestUpdates, paths.Fewest}, {Recommended, paths.Recommended}} {
 		if len(each.path) > 0 {
-			found = append(found, Alternative{Name: each.name, Versions: each.path.Versions(), Updates: len(each.path), OpenRisks: each.path.Open()})
+			found = append(found, Alternative{
+				Name: each.name, Versions: each.path.Versions(), Updates: len(each.path), OpenRisks: each.path.Open(), Risks: each.path.OpenRisks(),
+			})
 		}
 	}
 	return found

@@ -12,6 +12,9 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
+// maxRisks bounds the names of the open risks of an alternative.
+const maxRisks = 20
+
 // WriteMarkdown writes the plan for change tickets and pull requests: what it comes to, the
 // drawing of WriteText, tables, then each update. Text of the plan is data: it makes no
 // links, mentions or HTML.
@@ -62,6 +65,11 @@ func (p Plan) markAlternatives(m *gfm.Document) {
 		m.Row(gfm.Text(each.Name), strconv.Itoa(each.Updates), strconv.Itoa(each.OpenRisks), gfm.Text(through(each.Versions)))
 	}
 	m.Line("")
+	for _, each := range p.Alternatives {
+		if len(each.Risks) > 0 {
+			m.Paragraph(gfm.Text(each.Name) + " has the open risks " + gfm.Codes(each.Risks, maxRisks) + ".")
+		}
+	}
 }
 
 func (p Plan) markDuration(m *gfm.Document) {

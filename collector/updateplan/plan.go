@@ -152,10 +152,13 @@ const (
 // Alternative is another path, with what it has more or less of than the best one.
 type Alternative struct {
 	// Name is FewestUpdates, or Recommended for a path without conditional updates.
-	Name      string   `json:"name"`
-	Versions  []string `json:"versions"`
-	Updates   int      `json:"updates"`
-	OpenRisks int      `json:"openRisks"`
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	Updates  int      `json:"updates"`
+	// OpenRisks counts the open risks of each update; one of two updates counts twice.
+	OpenRisks int `json:"openRisks"`
+	// Risks are the names of the open risks, each once, sorted.
+	Risks []string `json:"risks"`
 }
 
 // The names of alternatives.

@@ -195,6 +195,9 @@ func (p Plan) writeAlternatives(text *page.Page) {
 	}
 	_ = table.Flush() // to a buffer
 	text.Line("%s", rows.String())
+	for _, each := range p.Alternatives {
+		writeList(text, "Open risks of "+each.Name+":", each.Risks)
+	}
 }
 
 // through are the releases of a path between the first and the last one.

@@ -97,7 +97,12 @@ func TestGolden(t *testing.T) {
 		reason, from, to string
 		channels         []string
 		decision         updateplan.Decision
+		all              bool
 	}{
+		"alternatives": {
+			reason: "every risk applies: the path with the fewest updates has more open risks", from: "4.12.28", to: "4.14.16",
+			channels: []string{"eus-4.14"}, decision: updateplan.OpenRisks, all: true,
+		},
 		"risks":   {reason: "a risk that applies is on every path", from: "4.16.27", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.OpenRisks},
 		"clear":   {reason: "the path has no conditional update", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear},
 		"unknown": {reason: "the only open risk could not be evaluated", from: "4.17.33", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.Inconclusive},
@@ -105,7 +110,13 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := solve(t, basis(t, tc.from, tc.channels...), tc.to)
+			subject := basis(t, tc.from, tc.channels...)
+			if tc.all {
+				subject.Assess = func(graph.Risk) updateplan.Assessment {
+					return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
+				}
+			}
+			made := solve(t, subject, tc.to)
 			if made.Decision != tc.decision {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}

@@ -70,15 +70,15 @@ func Cluster(all []Package) []Lane {
 	faults := Faults()
 	return []Lane{
 		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent }), Processes: 2},
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 1, Race: true, Next: &faults},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &faults},
 	}
 }
 
 // Faults returns the lane with the tests of faults of a run and of the controller, which
-// have a build tag.
+// have a build tag. The other tag is that of the Makefile.
 func Faults() Lane {
 	return Lane{
-		Flags: []string{"-count=1", "-tags", "faults", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
+		Flags: []string{"-count=1", "-tags", "faults,grpcnotrace", "-run", "TestFaults"}, Packages: []string{module + "/test/e2e/faults", module + "/test/trigger"},
 		Processes: 2, Verbose: true,
 	}
 }

@@ -9,15 +9,9 @@
 package scaffold
 
 import (
-	"bytes"
 	"context"
-	"embed"
-	"fmt"
 	"slices"
 	"strings"
-	"text/template"
-
-	"sigs.k8s.io/yaml"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -152,29 +146,4 @@ func (a about) manifest() ([]byte, error) {
 		Name: a.Check,
 		Run:  func(context.Context, *preflight.T) error { return nil },
 	})
-}
-
-// The suffix hides the templates from the Go tool.
-//
-//go:embed templates/*.tmpl
-var templates embed.FS
-
-func render(name string, about about) ([]byte, error) {
-	file := name + ".tmpl"
-	parsed, err := template.New(file).Funcs(template.FuncMap{"yaml": scalar, "literal": literal}).ParseFS(templates, "templates/"+file)
-	if err != nil {
-		return nil, fmt.Errorf("template %q: %w", name, err)
-	}
-	var content bytes.Buffer
-	if err := parsed.Execute(&content, about); err != nil {
-		return nil, fmt.Errorf("template %q: %w", name, err)
-	}
-	return content.Bytes(), nil
-}
-
-// scalar returns text as a YAML string. It is quoted if a parser would read another
-// type, such as 123 and null, which are valid names in Kubernetes.
-func scalar(text string) (string, error) {
-	quoted, err := yaml.Marshal(text)
-	return strings.TrimSpace(string(quoted)), err
 }

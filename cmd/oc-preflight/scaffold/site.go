@@ -93,16 +93,3 @@ func (a about) script() (Scaffold, error) {
 
 // Function is the name of the check in sh and Python.
 func (a about) Function() string { return strings.ReplaceAll(a.Name, "-", "_") + "_check" }
-
-// literal returns text as a literal block of YAML below a key that is indented by two.
-func literal(text string) string {
-	var indented strings.Builder
-	indented.WriteString("|\n")
-	for line := range strings.Lines(text) {
-		if line != "\n" {
-			indented.WriteString("    ")
-		}
-		indented.WriteString(line)
-	}
-	return strings.TrimSuffix(indented.String(), "\n")
-}
