@@ -45,6 +45,11 @@ func (n Needs) And(more Needs) Needs {
 	}
 }
 
+// OnlyOptional are the optional requests that are not also required.
+func (n Needs) OnlyOptional() []Request {
+	return slices.DeleteFunc(slices.Clone(n.Optional), func(each Request) bool { return slices.Contains(n.Required, each) })
+}
+
 // Verbs are requests like one, with each of these verbs.
 func Verbs(like Request, verbs ...string) []Request {
 	requests := make([]Request, 0, len(verbs))

@@ -222,8 +222,8 @@ func (f authFlags) forRelease(c *cobra.Command, client *client) (access.Needs, e
 func (r commandRole) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var page bytes.Buffer
 	comment(&page, fmt.Sprintf("The permissions that %q needs.", tool+" "+r.command))
-	if len(r.needs.Optional) > 0 {
-		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(r.needs.Optional, len(r.needs.Optional))+".")
+	if optional := r.needs.OnlyOptional(); len(optional) > 0 {
+		comment(&page, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
 	}
 	for _, remark := range r.remarks {
 		comment(&page, remark)

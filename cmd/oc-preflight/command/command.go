@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,23 +23,11 @@ import (
 // Execute runs the command line in args, args[0] being the name of the program,
 // and returns the exit code. Errors are printed to streams.ErrOut.
 func Execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	root := New(displayName(args[0]), streams) //nolint:contextcheck // cobra hands the context to each verb
-	root.SetArgs(args[1:])
+	called := parseInvocation(args)
+	root := New(called.name, streams) //nolint:contextcheck // cobra hands the context to each verb
+	root.SetArgs(called.args)
 	err := root.ExecuteContext(ctx)
-	return exitCode(err, streams.ErrOut)
-}
-
-// displayName is how the user called the program: as a plugin of oc or kubectl, or
-// directly.
-func displayName(program string) string {
-	switch base := filepath.Base(program); base {
-	case "oc-preflight":
-		return "oc preflight"
-	case "kubectl-preflight":
-		return "kubectl preflight"
-	default:
-		return base
-	}
+	return exitCode(err, called.name, streams.ErrOut)
 }
 
 // New returns the command with all its verbs. name is how the user calls it,
@@ -98,6 +85,7 @@ combines the findings into one verdict.`,
 		{"author", "Write a check:", []*cobra.Command{newInit(streams), newConformance(client)}},
 		{"other", "Other commands:", []*cobra.Command{newAuth(client), newSchema(streams), newVersion(client), newOptions()}},
 	})
+	setName(root, name)
 	client.addCompletions(root)
 	return root
 }

@@ -18,12 +18,17 @@ import (
 // The scripts show command, output and exit code of everything that needs no
 // cluster; test/e2e has those that do.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"oc-preflight": func() {
-			streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-			os.Exit(command.Execute(context.Background(), os.Args, streams))
-		},
-	})
+	run := func() {
+		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+		os.Exit(command.Execute(context.Background(), os.Args, streams))
+	}
+	commands := map[string]func(){}
+	for _, name := range []string{
+		"oc-preflight", "kubectl-preflight", "kubectl-preflight.exe", "preflight", "oc_complete-preflight", "kubectl_complete-preflight",
+	} {
+		commands[name] = run
+	}
+	testscript.Main(m, commands)
 }
 
 var updateGolden = flag.Bool("update", false, "rewrite the expected output in the scripts")

@@ -84,18 +84,19 @@ func exitOfDecision(decision verdict.Decision) error {
 	return &exitError{code: exitUndecided}
 }
 
-// exitCode prints the error, if the command has not, and returns its exit code.
-func exitCode(err error, stderr io.Writer) int {
+// exitCode prints the error, if the command has not, and returns its exit code. name is how
+// the user calls the program.
+func exitCode(err error, name string, stderr io.Writer) int {
 	if err == nil {
 		return exitReady
 	}
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.err != nil {
-			printError(stderr, exit.err)
+			printError(stderr, exit.err, name)
 		}
 		return exit.code
 	}
-	printError(stderr, err)
+	printError(stderr, err, name)
 	_, badInput := errors.AsType[*runner.BadInputError](err)
 	_, unknownGate := errors.AsType[*gate.UnknownGateError](err)
 	_, unknownRun := errors.AsType[*record.NotFoundError](err)
@@ -117,8 +118,8 @@ func isUnknownCommand(err error) bool {
 
 // printError prints the error on one line, and its remedy on the next. The suggestions
 // for an unknown command have lines of their own.
-func printError(stderr io.Writer, err error) {
-	text := strings.TrimRight(err.Error(), "\n")
+func printError(stderr io.Writer, err error, name string) {
+	text := withName(strings.TrimRight(err.Error(), "\n"), name)
 	if !isUnknownCommand(err) {
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
@@ -132,7 +133,7 @@ func printError(stderr io.Writer, err error) {
 		}
 	}
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", hint)
+		fmt.Fprintf(stderr, "hint: %s\n", withName(hint, name))
 	}
 }
 

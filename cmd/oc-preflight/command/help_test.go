@@ -19,27 +19,6 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	}
 }
 
-// An example names only flags that exist.
-func TestExamplesHaveKnownFlags(t *testing.T) {
-	for _, verb := range verbs() {
-		for line := range strings.Lines(verb.Example) {
-			line, isOne := strings.CutPrefix(strings.TrimSpace(line), "oc preflight "+verb.Name())
-			if !isOne {
-				continue
-			}
-			line, _, _ = strings.Cut(line, " | ")
-			line, _, _ = strings.Cut(line, " > ")
-			for word := range strings.FieldsSeq(line) {
-				name, isFlag := strings.CutPrefix(word, "--")
-				name, _, _ = strings.Cut(name, "=")
-				if isFlag && verb.Flags().Lookup(name) == nil && verb.InheritedFlags().Lookup(name) == nil {
-					t.Errorf("%s: an example has the unknown flag --%s", verb.Name(), name)
-				}
-			}
-		}
-	}
-}
-
 func verbs() []*cobra.Command {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	return command.New("oc preflight", streams).Commands()

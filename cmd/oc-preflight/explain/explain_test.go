@@ -2,7 +2,10 @@ package explain_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"flag"
+	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +15,35 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
 )
+
+var update = flag.Bool("update", false, "rewrite the expected documents")
+
+// TestDocuments holds the JSON documents, which have a schema.
+func TestDocuments(t *testing.T) {
+	entries := []source.Entry{
+		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},
+		{Kind: source.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.", Cause: "The gate is new.", Remedy: "Acknowledge it."},
+	}
+	for file, document := range map[string]any{"testdata/index.json": explain.Index{Entries: entries}, "testdata/page.json": explain.Page{Entries: entries[1:]}} {
+		got, err := json.MarshalIndent(document, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, '\n')
+		if *update {
+			if err := os.WriteFile(file, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", file, diff)
+		}
+	}
+}
 
 // Every reason of the code is documented and used, and the entries are those of the
 // code.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/collector/diff"
@@ -47,6 +48,7 @@ func documents() []document {
 		{name: "diff", kind: diff.Kind, value: diff.Changes{}, written: "collector/diff/testdata/*.json"},
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
+		{name: "explain", value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "conformance", value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}
 }

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// ocPlugin is how the help and the errors of this package name the program.
+const ocPlugin = "oc preflight"
+
+// invocation is how the program was called.
+type invocation struct {
+	// name is how the user calls the program, such as "oc preflight".
+	name string
+	// args are those of the command line.
+	args []string
+}
+
+// parseInvocation reads args, args[0] being the path of the program. oc and kubectl request
+// the completion of a plugin from a program of another name, such as
+// kubectl_complete-preflight: a link to this one.
+func parseInvocation(args []string) invocation {
+	base := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+	caller, completes := strings.CutSuffix(base, "_complete-preflight")
+	if completes {
+		return invocation{name: caller + " preflight", args: append([]string{cobra.ShellCompRequestCmd}, args[1:]...)}
+	}
+	if caller, isPlugin := strings.CutSuffix(base, "-preflight"); isPlugin && (caller == "oc" || caller == "kubectl") {
+		base = caller + " preflight"
+	}
+	return invocation{name: base, args: args[1:]}
+}
+
+// setName replaces the name of the program in the help of all verbs.
+func setName(root *cobra.Command, name string) {
+	for _, verb := range root.Commands() {
+		verb.Long = withName(verb.Long, name)
+		verb.Example = withName(verb.Example, name)
+	}
+}
+
+// withName is the text with the name of the program.
+func withName(text, name string) string { return strings.ReplaceAll(text, ocPlugin, name) }

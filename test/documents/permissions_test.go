@@ -1,0 +1,182 @@
+package documents_test
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+)
+
+const permissions = "cmd/oc-preflight/PERMISSIONS.md"
+
+// purposes are what the resources are needed for.
+func purposes() map[string]string {
+	const (
+		checksOfRelease = "the checks of the release and their temporary identities"
+		records         = "the records of runs"
+		release         = "to verify and read the release as the nodes do"
+		builtIn         = "the built-in checks"
+		admission       = "which webhooks and policies receive the requests of the update; the read-only guard"
+		monitoring      = "to reach the monitoring of the cluster"
+		removed         = "who uses removed APIs"
+		webhooks        = "whether webhooks respond"
+		reviews         = "the access of the accounts of checks"
+	)
+	return map[string]string{
+		"configmaps": "trust, signatures, admin gates; records; those of checks", "events": "why a pod does not start",
+		"namespaces": "which namespaces exist", "nodes": builtIn, "pods": "the pods of checks; whether nodes can be drained", "pods/log": checksOfRelease,
+		"nodes/proxy": "the disk space of nodes", "secrets": "the pull secret; the key of the records", "serviceaccounts": checksOfRelease, "services": webhooks,
+		"persistentvolumeclaims":        checksOfRelease,
+		"mutatingwebhookconfigurations": admission, "validatingwebhookconfigurations": admission,
+		"validatingadmissionpolicies": admission, "validatingadmissionpolicybindings": admission,
+		"customresourcedefinitions": "whether the definitions of the release are accepted", "apiservices": reviews, "apirequestcounts": removed,
+		"daemonsets": removed, "deployments": removed + "; the settings of CVO", "statefulsets": removed,
+		"cronjobs": removed, "jobs": checksOfRelease,
+		"subjectaccessreviews": reviews, "selfsubjectaccessreviews": reviews,
+		"clusteroperators": builtIn, "clusterversions": "the present release, its updates and risks", "networks": builtIn, "infrastructures": builtIn,
+		"featuregates": "which checks apply", "clusterimagepolicies": release, "imagedigestmirrorsets": release, "imagetagmirrorsets": release,
+		"imagecontentsourcepolicies": release, "images": release, "proxies": release,
+		"leases": records, "endpointslices": webhooks,
+		"flowschemas": removed, "prioritylevelconfigurations": removed, "machinesets": builtIn, "machineconfigpools": builtIn, "machineconfignodes": builtIn,
+		"clusterserviceversions": builtIn, "poddisruptionbudgets": builtIn, "upgradeconfigs": builtIn,
+		"clusterroles": checksOfRelease, "clusterrolebindings": checksOfRelease, "roles": checksOfRelease, "rolebindings": checksOfRelease,
+		"prometheusrules": "the switches of the controller", "routes": monitoring,
+	}
+}
+
+// printedRoles is what "oc preflight auth" prints for a command.
+func printedRoles(t *testing.T, name string) string {
+	t.Helper()
+	var printed, failed bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
+	if code := command.Execute(t.Context(), []string{"oc-preflight", "auth", name}, streams); code != 0 {
+		t.Fatalf("auth %s: exit code %d: %s", name, code, failed.String())
+	}
+	return printed.String()
+}
+
+// place is where a permission is granted, and on what.
+type place struct{ namespace, group, resource, name string }
+
+// optionals are the verbs of the optional permissions, which are named in the comment above
+// the roles.
+func optionals(roles string) map[place][]string {
+	text := strings.Join(strings.Fields(strings.ReplaceAll(strings.Split(roles, "apiVersion:")[0], "\n#", " ")), " ") + " "
+	_, text, _ = strings.Cut(text, "reported where it matters: ")
+	text, _, _ = strings.Cut(text, ". ")
+	found := map[place][]string{}
+	entry := regexp.MustCompile(`^(\w+(?:, \w+)*) ([\w/]+)\.?([\w.]*)(?: ([\w-]+))??(?: in namespace ([\w-]+))?$`)
+	for clause := range strings.SplitSeq(text, "; ") {
+		if match := entry.FindStringSubmatch(clause); match != nil {
+			found[place{match[5], match[3], match[2], match[4]}] = strings.Split(match[1], ", ")
+		}
+	}
+	return found
+}
+
+// granted is one row: resources that are granted in the same way.
+type granted struct {
+	scope, group, names, verbs, purpose string
+	resources                           []string
+}
+
+// alike reports whether another row differs in its resources only.
+func (g granted) alike(other granted) bool {
+	return other.scope == g.scope && other.group == g.group && other.names == g.names && other.verbs == g.verbs && other.purpose == g.purpose
+}
+
+// rows are those of the roles of a command.
+func rows(t *testing.T, name string) [][]string {
+	t.Helper()
+	printed := printedRoles(t, name)
+	optional := optionals(printed)
+	var all []granted
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(printed), len(printed))
+	for {
+		var role rbacv1.Role
+		if err := decoder.Decode(&role); err == io.EOF { //nolint:errorlint // the decoder returns it as it is
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			all = add(t, all, role.Namespace, rule, optional)
+		}
+	}
+	cells := [][]string{{"API group", "resources", "verbs", "scope", "what for"}}
+	for _, row := range all {
+		resources := "`" + strings.Join(row.resources, "`, `") + "`"
+		if row.names != "" {
+			resources += " named " + row.names
+		}
+		cells = append(cells, []string{cmp.Or(row.group, "core"), resources, row.verbs, row.scope, row.purpose})
+	}
+	return cells
+}
+
+// add adds a rule to the rows, each resource to the row of those that are granted alike.
+func add(t *testing.T, all []granted, namespace string, rule rbacv1.PolicyRule, optional map[place][]string) []granted {
+	t.Helper()
+	scope := "cluster"
+	if namespace != "" {
+		scope = "`" + namespace + "`"
+	}
+	for _, resource := range rule.Resources {
+		purpose, known := purposes()[resource]
+		if !known {
+			t.Errorf("the purpose of %s is missing in the test", resource)
+		}
+		row := granted{scope: scope, group: strings.Join(rule.APIGroups, ", "), names: strings.Join(rule.ResourceNames, ", "), purpose: purpose}
+		row.verbs = verbs(rule, optional[place{namespace, row.group, resource, row.names}])
+		at := slices.IndexFunc(all, row.alike)
+		if at < 0 {
+			row.resources = []string{resource}
+			all = append(all, row)
+			continue
+		}
+		all[at].resources = append(all[at].resources, resource)
+	}
+	return all
+}
+
+// verbs are those of a rule, with the optional ones marked.
+func verbs(rule rbacv1.PolicyRule, optional []string) string {
+	var marked []string
+	for _, verb := range rule.Verbs {
+		if slices.Contains(optional, verb) {
+			verb = "*" + verb + "*"
+		}
+		marked = append(marked, verb)
+	}
+	return strings.Join(marked, ", ")
+}
+
+// TestPermissions writes the permissions of each command, which "auth" prints.
+func TestPermissions(t *testing.T) {
+	auth, _, err := program().Find([]string{"auth"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	for _, name := range auth.ValidArgs {
+		page.WriteString("\n## " + name + "\n\n" + table(rows(t, name)...))
+	}
+	expectGenerated(t, permissions, "permissions", page.String())
+}
+
+// TestOptionalsAreRead fails where the comment about optional permissions is not parsed.
+func TestOptionalsAreRead(t *testing.T) {
+	const least = 30
+	if got := optionals(printedRoles(t, "run")); len(got) < least {
+		t.Errorf("%d optional permissions of run were read, want at least %d: %v", len(got), least, got)
+	}
+}
