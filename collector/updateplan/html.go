@@ -125,6 +125,11 @@ func (p Plan) pathSection() html.Block {
 	if len(p.Alternatives) > 0 {
 		section.Blocks = append(section.Blocks, p.alternatives())
 	}
+	for _, each := range p.Alternatives {
+		if len(each.Risks) > 0 {
+			section.Blocks = append(section.Blocks, html.Names{Lead: "Open risks of " + each.Name + ":", Names: each.Risks})
+		}
+	}
 	return section
 }
 

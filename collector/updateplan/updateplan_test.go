@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 		decision         updateplan.Decision
 		all              bool
 	}{
-		"alternatives": {
+		"fewest": {
 			reason: "every risk applies: the path with the fewest updates has more open risks", from: "4.12.28", to: "4.14.16",
 			channels: []string{"eus-4.14"}, decision: updateplan.OpenRisks, all: true,
 		},
