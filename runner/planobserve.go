@@ -45,7 +45,7 @@ func (v view) graphArchitecture(ctx context.Context, named string, miss func(str
 		return found
 	}
 	const usual = "amd64"
-	miss("the architecture: the control plane nodes could not be read, and %s is assumed", usual)
+	miss("the architecture: no control plane node could be read, and %s is assumed", usual)
 	return usual
 }
 
