@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -85,7 +84,7 @@ func (p *Progress) form(before, after []string, style report.Style) (string, boo
 	const gap, narrowest, widest = "  ", 6, 20
 	empty := func(part string) bool { return part == "" }
 	parts := slices.DeleteFunc(slices.Concat(before, after), empty)
-	space := style.Width - ansi.StringWidth(strings.Join(parts, gap))
+	space := style.Width - widthOf(strings.Join(parts, gap))
 	if len(p.expected) == 0 {
 		return strings.Join(parts, gap), space >= 0
 	}
@@ -176,7 +175,7 @@ func (p *Progress) checks(now time.Time, rows int, style report.Style) []string 
 	var lines []string
 	for _, status := range statuses {
 		name := clip(words.Line(status.Check, maxText), names)
-		name += strings.Repeat(" ", max(0, names-ansi.StringWidth(name)))
+		name += strings.Repeat(" ", max(0, names-widthOf(name)))
 		age := duration.HumanDuration(max(0, now.Sub(status.Since)))
 		lines = append(lines, clip(fmt.Sprintf("%s %s %4s  %s", spinner(now, style), name, age, reason(status)), style.Width))
 	}
@@ -221,7 +220,7 @@ func nameColumns(statuses []jobs.Status, columns int) int {
 	const others = len("x  0000  ")
 	name, why := 0, 0
 	for _, status := range statuses {
-		name, why = max(name, ansi.StringWidth(status.Check)), max(why, ansi.StringWidth(reason(status)))
+		name, why = max(name, widthOf(status.Check)), max(why, widthOf(reason(status)))
 	}
 	space := max(0, columns-others)
 	return min(name, max(space-why, space*2/5))
@@ -247,13 +246,10 @@ func fitting(texts []string, columns int) string {
 	line := ""
 	for _, text := range texts {
 		longer := strings.TrimPrefix(line+"   "+words.Line(text, maxText), "   ")
-		if ansi.StringWidth(longer) > columns {
+		if widthOf(longer) > columns {
 			break
 		}
 		line = longer
 	}
 	return line
 }
-
-// clip is the line in at most that many columns.
-func clip(line string, columns int) string { return ansi.Truncate(line, max(columns, 1), "…") }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
@@ -129,7 +129,7 @@ func TestFrame(t *testing.T) {
 					t.Errorf("%s: %d lines, want at most %d", test.reason, len(lines), test.height)
 				}
 				for _, line := range lines {
-					if got := ansi.StringWidth(line); got > width {
+					if got := columns(line); got > width {
 						t.Errorf("%s: %d columns, want at most %d: %s", test.reason, got, width, line)
 					}
 				}
@@ -151,8 +151,8 @@ func TestFrameFitsEverySize(t *testing.T) {
 					t.Fatalf("%d lines in %d by %d", len(lines), width, height)
 				}
 				for _, line := range lines {
-					if ansi.StringWidth(line) > width {
-						t.Fatalf("%d columns in %d by %d: %q", ansi.StringWidth(line), width, height, line)
+					if columns(line) > width {
+						t.Fatalf("%d columns in %d by %d: %q", columns(line), width, height, line)
 					}
 				}
 			}
@@ -177,8 +177,13 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// columns is the number of columns that a line takes on a terminal.
+func columns(line string) int {
+	return displaywidth.Options{ControlSequences: true}.String(line)
+}
+
 func TestRegion(t *testing.T) {
-	const begin, end = ansi.SetModeSynchronizedOutput, ansi.ResetModeSynchronizedOutput
+	const begin, end = "\x1b[?2026h", "\x1b[?2026l"
 	wide := strings.Repeat("x", 79)
 	tests := map[string]struct {
 		reason string
@@ -190,8 +195,8 @@ func TestRegion(t *testing.T) {
 		"same size":  {"each line takes one row", []string{wide, "", "ab"}, 80, "", begin + "\r\x1b[3A\x1b[Jnew\n" + end},
 		"narrower":   {"the terminal wraps a line of 79 columns into two rows of 40", []string{wide, "", "ab"}, 40, "", begin + "\r\x1b[4A\x1b[Jnew\n" + end},
 		"wide runes": {"a character of two columns counts twice", []string{strings.Repeat("長", 39)}, 40, "", begin + "\r\x1b[2A\x1b[Jnew\n" + end},
-		"colors":     {"a color takes no column", []string{"\x1b[31m" + strings.Repeat("x", 40) + "\x1b[0m"}, 40, "", begin + "\r\x1b[A\x1b[Jnew\n" + end},
-		"scroll":     {"other text is above the lines", []string{"ab"}, 80, "above\n", begin + "\r\x1b[A\x1b[Jabove\nnew\n" + end},
+		"colors":     {"a color takes no column", []string{"\x1b[31m" + strings.Repeat("x", 40) + "\x1b[0m"}, 40, "", begin + "\r\x1b[1A\x1b[Jnew\n" + end},
+		"scroll":     {"other text is above the lines", []string{"ab"}, 80, "above\n", begin + "\r\x1b[1A\x1b[Jabove\nnew\n" + end},
 		"first":      {"nothing is erased before the first frame", nil, 80, "", begin + "new\n" + end},
 	}
 	for name, test := range tests {

@@ -5,8 +5,26 @@ import (
 	"io"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 )
+
+// Control sequences of terminals: ECMA-48 section 8.3, and the synchronized output of
+// terminals that have it (private mode 2026), so that no half frame is shown.
+const (
+	beginFrame = "\x1b[?2026h"
+	endFrame   = "\x1b[?2026l"
+	cursorUp   = "\x1b[%dA"
+	eraseBelow = "\x1b[J"
+)
+
+// colored measures text that may have control sequences, which take no column.
+func colored() displaywidth.Options { return displaywidth.Options{ControlSequences: true} }
+
+// widthOf is the number of columns that a line takes.
+func widthOf(line string) int { return colored().String(line) }
+
+// clip is a line in at most that many columns.
+func clip(line string, most int) string { return colored().TruncateString(line, max(most, 1), "…") }
 
 // Region is the last lines of a terminal, which are drawn again and again. What is above
 // stays on the screen and in its scrollback, and the keyboard is not used.
@@ -27,14 +45,14 @@ func (r *Region) Draw(lines []string, scroll string, width int) error {
 		return nil
 	}
 	var page strings.Builder
-	page.WriteString(ansi.SetModeSynchronizedOutput)
+	page.WriteString(beginFrame)
 	r.erase(&page, width)
 	page.WriteString(scroll)
 	for _, line := range lines {
 		page.WriteString(line + "\n")
-		r.drawn = append(r.drawn, ansi.StringWidth(line))
+		r.drawn = append(r.drawn, widthOf(line))
 	}
-	page.WriteString(ansi.ResetModeSynchronizedOutput)
+	page.WriteString(endFrame)
 	_, err := io.WriteString(r.w, page.String())
 	return err
 }
@@ -47,7 +65,7 @@ func (r *Region) erase(page *strings.Builder, width int) {
 		rows += max(1, (drawn+width-1)/max(width, 1))
 	}
 	if rows > 0 {
-		page.WriteString("\r" + ansi.CursorUp(rows) + ansi.EraseScreenBelow)
+		page.WriteString("\r" + fmt.Sprintf(cursorUp, rows) + eraseBelow)
 	}
 	r.drawn = r.drawn[:0]
 }
