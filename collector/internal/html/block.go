@@ -101,14 +101,19 @@ func (s Section) heading() g.Node {
 }
 
 func (p Paragraph) node(int) g.Node {
-	content := g.Group{lead(p.Lead)}
-	for i, each := range splitLines(p.Text) {
+	return line(h.P(lead(p.Lead), lines(p.Text)))
+}
+
+// lines are the lines of a text, below each other.
+func lines(data string) g.Node {
+	content := g.Group{}
+	for i, each := range splitLines(data) {
 		if i > 0 {
 			content = append(content, line(h.Br()))
 		}
 		content = append(content, g.Text(each))
 	}
-	return line(h.P(content))
+	return content
 }
 
 // splitLines are the lines of a text, without empty ones.
@@ -182,5 +187,5 @@ func (s Step) item() g.Node {
 	if s.To != 0 {
 		name = h.A(h.Href("#"+s.To.id()), name)
 	}
-	return line(h.Li(name, after(": ", s.Text)))
+	return line(h.Li(name, g.If(s.Text != "", g.Text(": ")), lines(s.Text)))
 }
