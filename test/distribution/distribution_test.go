@@ -81,8 +81,8 @@ func TestPlatforms(t *testing.T) {
 func (b build) program(t *testing.T, dir string) []byte {
 	t.Helper()
 	output := filepath.Join(t.TempDir(), "program")
-	arguments := append([]string{"build", "-buildvcs=false", "-o", output, "-tags", strings.Join(b.Tags, ","), "-ldflags", strings.Join(b.Ldflags, " ")}, b.Flags...)
-	command := exec.CommandContext(t.Context(), "go", append(arguments, b.Main)...)
+	arguments := append([]string{"build", "-o", output, "-tags", strings.Join(b.Tags, ","), "-ldflags", strings.Join(b.Ldflags, " ")}, b.Flags...)
+	command := exec.CommandContext(t.Context(), "go", append(arguments, "-buildvcs=false", b.Main)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), append(b.Env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)...)
 	if text, err := command.CombinedOutput(); err != nil {
