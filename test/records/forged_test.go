@@ -3,15 +3,18 @@ package records_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -47,6 +50,23 @@ func (w world) bind(user string, needs access.Needs) {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			w.t.Fatal(err)
 		}
+	}
+	w.await(user)
+}
+
+// await waits until the authorizer has observed the roles of a user, who may list the
+// records.
+func (w world) await(user string) {
+	w.t.Helper()
+	asked := authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: record.Namespace, Verb: "list", Resource: "configmaps"},
+	}
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		reviewed, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
+		return err == nil && reviewed.Status.Allowed, err
+	})
+	if err != nil {
+		w.t.Fatalf("%s may not list the records: %v", user, err)
 	}
 }
 
