@@ -17,6 +17,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -49,6 +50,7 @@ func documents() []document {
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
 		{name: "explain", value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
+		{name: "checks", value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
 		{name: "conformance", value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}
 }

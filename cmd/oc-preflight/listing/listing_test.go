@@ -1,0 +1,62 @@
+package listing_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// shipped is a release with two checks and a manifest that violates the policy.
+func shipped() listing.Listing {
+	check := func(name, component, file, namespace, image string) launch.Check {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+		job.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}
+		return launch.Check{Name: name, Component: component, File: file, Job: job}
+	}
+	return listing.New([]launch.Check{
+		check("Etcd.Quorum", "etcd", "0000_12_etcd_11_preflight-job.yaml", "openshift-etcd", "registry.example.com/etcd@sha256:aa"),
+		check("Site.Backup", "site", "checks/backup\x1b[2J.yaml", "ops", "registry.example.com/backup@sha256:bb"),
+	}, []finding.Finding{
+		finding.Pass("Verified", "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature),
+		finding.Unknown("Privileged", "the container %q is privileged", "probe").Named("Storage.Probe").From(finding.SourceJob),
+	})
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, listed := range map[string]listing.Listing{"release": shipped(), "none": listing.New(nil, []finding.Finding{})} {
+		for _, format := range []string{"text", "wide", "name", "json"} {
+			var text bytes.Buffer
+			if err := report.Write(&text, format, listed); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+"."+format)
+			if *update {
+				if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), text.String()); diff != "" {
+				t.Errorf("%s: -want +got (rewrite with -update):\n%s", file, diff)
+			}
+		}
+	}
+}
