@@ -235,7 +235,11 @@ func (p *Page) text(lead, text string, most int) {
 	}
 	most *= max(1, usualColumns/p.style.Columns())
 	if p.style.Brief() && len(lines) > most {
-		rest := strings.TrimRight(fmt.Sprintf("… (%d more lines: %s", len(lines)-most, p.style.Hint), ": ") + ")"
+		more := "1 more line"
+		if left := len(lines) - most; left > 1 {
+			more = fmt.Sprintf("%d more lines", left)
+		}
+		rest := strings.TrimRight("… ("+more+": "+p.style.Hint, ": ") + ")"
 		last := []rune(lines[most-1])
 		lines = append(lines[:most-1], string(last[:max(0, min(len(last), p.style.Columns()-utf8.RuneCountInString(rest)))])+rest)
 	}
