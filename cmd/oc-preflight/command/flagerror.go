@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -29,7 +30,7 @@ func similarFlag(flags *pflag.FlagSet, name string) string {
 	name = bare(name)
 	best, least := "", 1+len(name)/share
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if differs := distance(bare(flag.Name), name); differs < least && !flag.Hidden {
+		if differs := levenshtein.ComputeDistance(bare(flag.Name), name); differs < least && !flag.Hidden {
 			best, least = flag.Name, differs
 		}
 	})
@@ -39,26 +40,4 @@ func similarFlag(flags *pflag.FlagSet, name string) string {
 // bare is the name of a flag without dashes, underscores and case.
 func bare(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-}
-
-// distance is the number of bytes to insert, delete or replace to make one name the other
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
