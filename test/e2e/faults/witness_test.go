@@ -13,43 +13,54 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
-// witness sees every pod of every check, by itself and from the beginning.
+// witness sees every pod of every check, by itself and from the beginning. It is
+// the store of a reflector.
 type witness struct {
 	mutex sync.Mutex
 	pods  map[types.UID]*corev1.Pod
 	seen  []types.UID // in order
 	news  chan struct{}
+
+	// listed is closed after the first list.
+	listed chan struct{}
+	once   sync.Once
 }
+
+var _ cache.ReflectorStore = (*witness)(nil)
 
 func newWitness(t *testing.T, client kubernetes.Interface) *witness {
 	t.Helper()
-	w := &witness{pods: map[types.UID]*corev1.Pod{}, news: make(chan struct{})}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+	w := &witness{pods: map[types.UID]*corev1.Pod{}, news: make(chan struct{}), listed: make(chan struct{})}
+	source := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, func(options *metav1.ListOptions) {
 		options.LabelSelector = "preflight.openshift.io/run"
-	}))
-	informer := factory.Core().V1().Pods().Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: w.note, UpdateFunc: func(_, object any) { w.note(object) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.StartWithContext(t.Context())
-	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("there is no witness")
+	// An informer waits up to a minute after failed requests. A pod that lives for
+	// some seconds must not be missed when the API server is back.
+	reflector := cache.NewReflectorWithOptions(source, &corev1.Pod{}, w, cache.ReflectorOptions{
+		Backoff: &wait.Backoff{Duration: 200 * time.Millisecond},
+	})
+	go reflector.RunWithContext(t.Context())
+	select {
+	case <-w.listed:
+	case <-time.After(patience):
+		t.Fatal("the witness could not list pods")
 	}
 	return w
 }
 
-func (w *witness) note(object any) {
+// Add implements cache.ReflectorStore.
+func (w *witness) Add(object any) error { return w.Update(object) }
+
+// Update implements cache.ReflectorStore.
+func (w *witness) Update(object any) error {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return
+		return fmt.Errorf("a %T is not a pod", object)
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -59,7 +70,26 @@ func (w *witness) note(object any) {
 	w.pods[pod.UID] = pod
 	close(w.news)
 	w.news = make(chan struct{})
+	return nil
 }
+
+// Delete implements cache.ReflectorStore: a pod that was deleted has run.
+func (w *witness) Delete(object any) error { return w.Update(object) }
+
+// Replace implements cache.ReflectorStore: pods that are not among the objects were
+// deleted, and have run.
+func (w *witness) Replace(objects []any, _ string) error {
+	for _, object := range objects {
+		if err := w.Update(object); err != nil {
+			return err
+		}
+	}
+	w.once.Do(func() { close(w.listed) })
+	return nil
+}
+
+// Resync implements cache.ReflectorStore. Nothing has to be repeated.
+func (w *witness) Resync() error { return nil }
 
 // executions is how many pods each check in a namespace has had.
 func (w *witness) executions(namespace string) map[string]int {
