@@ -56,6 +56,7 @@ func (p *plan) apiFlags() []string {
 		"--tls-cert-file=" + p.identity.path("apiserver.crt"),
 		"--tls-private-key-file=" + p.identity.path("apiserver.key"),
 		"--client-ca-file=" + p.identity.path("ca.crt"),
+		"--token-auth-file=" + p.identity.path("tokens.csv"),
 		"--authorization-mode=Node,RBAC",
 		"--allow-privileged=true",
 		"--service-account-issuer=https://kubernetes.default.svc",

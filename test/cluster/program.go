@@ -58,7 +58,10 @@ func searchPath() string {
 }
 
 // childEnv is the whole environment of components and system commands. It has no
-// proxy, since all connections stay on the machine.
+// proxy, since all connections stay on the machine. Components collect garbage less
+// often than by default, which saves a quarter of the processor time of an API server for
+// some hundred MiB of memory, and start goroutines with a stack that fits the average one,
+// which saves the copies of growing stacks.
 func (p *plan) childEnv() []string {
-	return []string{"PATH=" + p.bin + ":" + searchPath(), "HOME=/", markName + "=" + p.cluster.Dir}
+	return []string{"PATH=" + p.bin + ":" + searchPath(), "HOME=/", "GOGC=400", "GODEBUG=adaptivestackstart=1", markName + "=" + p.cluster.Dir}
 }

@@ -176,7 +176,7 @@ func (s *scene) judgeAll(front *prometheus.Front) (decided report.Targets, reque
 	s.t.Helper()
 	counter := count(s.t, s.config)
 	command := s.command("targets", "--prometheus", front.URL, "-o", "json")
-	command.Env = append(os.Environ(), "KUBECONFIG="+counter.kubeconfig(s.t))
+	command.Env = append(os.Environ(), "KUBECONFIG="+counter.kubeconfig(s.t), "GOGC=100")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
