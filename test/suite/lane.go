@@ -26,7 +26,9 @@ type Lane struct {
 func (l Lane) arguments() []string {
 	arguments := []string{"test", "-json", "-timeout", "45m", "-p", strconv.Itoa(l.Processes)}
 	if l.Race {
-		arguments = append(arguments, "-race")
+		// Compression has no goroutines, and takes most of the time of the tests of
+		// records where it is instrumented.
+		arguments = append(arguments, "-race", "-gcflags=compress/...=-dwarf=false -race=false")
 	}
 	return append(append(arguments, l.Flags...), l.Packages...)
 }
@@ -47,14 +49,15 @@ func (l Lane) environment() []string {
 // start before the others, so that none of them runs alone at the end.
 func slowest() []string {
 	return []string{
-		module + "/test/e2e",
 		module + "/test/e2e/conformance",
 		module + "/test/e2e/scale",
 		module + "/runner/record",
 		module + "/test/narrative",
-		module + "/runner",
-		module + "/test/newcomer",
 		module + "/test/cluster",
+		module + "/runner/trigger/controller",
+		module + "/runner/launch",
+		module + "/test/installation",
+		module + "/test/newcomer",
 	}
 }
 
@@ -66,12 +69,14 @@ func Unit(all []Package) []Lane {
 	}
 }
 
-// Cluster returns the lanes with the tests that start clusters. The tests of
-// faults come last, since they depend most on the speed of the machine.
+// Cluster returns the lanes with the tests that start clusters. The tests of the whole
+// program take as long as all others, so they have a lane. The tests of faults come last,
+// since they depend most on the speed of the machine.
 func Cluster(all []Package) []Lane {
-	faults := Faults()
+	faults, program := Faults(), module+"/test/e2e"
 	return []Lane{
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent }), Processes: 2},
+		{Packages: []string{program}, Processes: 1},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && p.Path != program }), Processes: 2},
 		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &faults},
 	}
 }
