@@ -75,7 +75,7 @@ func Unit(all []Package) []Lane {
 func Cluster(all []Package) []Lane {
 	faults, program := Faults(), module+"/test/e2e"
 	return []Lane{
-		{Packages: []string{program}, Processes: 1},
+		{Packages: pick(all, func(p Package) bool { return p.Path == program }), Processes: 1},
 		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && p.Path != program }), Processes: 2},
 		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &faults},
 	}
