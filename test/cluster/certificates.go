@@ -87,11 +87,14 @@ func (a *authority) writeKubeconfigs(p *plan) error {
 	for _, c := range clients {
 		token := rand.Text()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%s\n", token, c.user, c.user, c.group)
-		if err := a.writeKubeconfig(c.name, p.api, token); err != nil {
+		if err := a.writeKubeconfig(c.name, p.api, &clientcmdapi.AuthInfo{Token: token}); err != nil {
 			return err
 		}
 	}
 	if err := os.WriteFile(a.path("tokens.csv"), []byte(tokens.String()), 0o600); err != nil {
+		return err
+	}
+	if err := a.writeCertificateKubeconfig(p); err != nil {
 		return err
 	}
 	p.cluster.Kubeconfig = a.path("admin.kubeconfig")
@@ -100,14 +103,26 @@ func (a *authority) writeKubeconfigs(p *plan) error {
 	return err
 }
 
-func (a *authority) writeKubeconfig(name, server, token string) error {
+// writeCertificateKubeconfig writes the kubeconfig of an administrator that the installer
+// of OpenShift leaves.
+func (a *authority) writeCertificateKubeconfig(p *plan) error {
+	const name = "installer"
+	p.cluster.CertificateKubeconfig = a.path(name + ".kubeconfig")
+	subject := pkix.Name{CommonName: "system:admin", Organization: []string{"system:masters"}}
+	if err := a.issue(name, &x509.Certificate{Subject: subject}); err != nil {
+		return err
+	}
+	return a.writeKubeconfig(name, p.api, &clientcmdapi.AuthInfo{ClientCertificate: a.path(name + ".crt"), ClientKey: a.path(name + ".key")})
+}
+
+func (a *authority) writeKubeconfig(name, server string, credentials *clientcmdapi.AuthInfo) error {
 	roots, err := os.ReadFile(a.path("ca.crt"))
 	if err != nil {
 		return err
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["local"] = &clientcmdapi.Cluster{Server: "https://" + server, CertificateAuthorityData: roots}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	config.AuthInfos[name] = credentials
 	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: name}
 	config.CurrentContext = "local"
 	return clientcmd.WriteToFile(*config, a.path(name+".kubeconfig"))

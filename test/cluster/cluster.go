@@ -43,6 +43,9 @@ type Cluster struct {
 	Dir string `json:"dir"`
 	// Kubeconfig is the path of a kubeconfig of a cluster administrator.
 	Kubeconfig string `json:"kubeconfig"`
+	// CertificateKubeconfig is the path of one that has a client certificate instead of a
+	// token, as the installer of OpenShift leaves it; empty for an existing cluster.
+	CertificateKubeconfig string `json:"certificateKubeconfig,omitempty"`
 	// Registry is the host:port of a registry without TLS that the node pulls
 	// from. It is empty with ControlPlaneOnly.
 	Registry string `json:"registry,omitempty"`

@@ -51,7 +51,7 @@ func TestMonitoringThatDoesNotAnswer(t *testing.T) {
 func TestMonitoringOfTheCluster(t *testing.T) {
 	t.Parallel()
 	s := patchable(t, &techPreview)
-	s.monitoring = ""
+	s.monitoring, s.kubeconfig = "", s.cluster.CertificateKubeconfig
 	s.explain(undecided, "4.18.16").
 		because(names{undecided: []string{"Alerts"}}).
 		finds("Alerts", preflight.Unknown, "NoMonitoring", "there is no Route openshift-monitoring/thanos-querier", "--prometheus URL")

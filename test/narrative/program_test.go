@@ -41,7 +41,7 @@ func (s *scene) command(args ...string) *exec.Cmd {
 		s.t.Fatal(err)
 	}
 	command := exec.CommandContext(s.t.Context(), path, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.Kubeconfig)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
 	return command
 }
 

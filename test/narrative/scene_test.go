@@ -32,6 +32,8 @@ type scene struct {
 	config  *rest.Config
 	// state is what apply makes true.
 	state openshift.State
+	// kubeconfig is the path of that of the program.
+	kubeconfig string
 	// monitoring is the URL of the Prometheus that the program asks.
 	monitoring string
 }
@@ -47,7 +49,7 @@ func on(tb testing.TB, stage *stage, rules ...prometheus.Rule) *scene {
 	tb.Cleanup(stage.turn.Unlock)
 	config := rest.CopyConfig(stage.cluster.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	s := &scene{t: tb, cluster: stage.cluster, config: config, monitoring: prometheus.Run(tb, rules...).URL}
+	s := &scene{t: tb, cluster: stage.cluster, config: config, kubeconfig: stage.cluster.Kubeconfig, monitoring: prometheus.Run(tb, rules...).URL}
 	s.state = openshift.State{
 		Version: current, Image: digested("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
 		Gates: map[string]string{}, Acks: map[string]string{}, Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},

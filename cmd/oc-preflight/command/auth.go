@@ -99,7 +99,7 @@ func commandRoles(images image.Mode) []commandRole {
 		{"accept", acceptNeeds(), nil},
 		{"cleanup", cleanupNeeds(), nil},
 		{"status", statusNeeds(), nil},
-		{"history", recordNeeds(), nil},
+		{"history", historyNeeds(), nil},
 		{"diff", recordNeeds(), nil},
 		{"logs", logsNeeds(), nil},
 		{"cancel", runner.CancelNeeds(), nil},

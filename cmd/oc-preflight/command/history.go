@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 func newHistory(client *client) *cobra.Command {
@@ -68,7 +70,7 @@ func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
 	}
 	defer out.close()
 	out.style.Limit, out.style.AllHint = limitOf(flags.limit), "--limit 0"
-	store, err := client.runStore(c.Context(), recordNeeds())
+	store, err := client.runStore(c.Context(), historyNeeds())
 	if err != nil {
 		return err
 	}
@@ -85,3 +87,6 @@ func showHistory(c *cobra.Command, client *client, flags historyFlags) error {
 		return false, shown.write(made, made)
 	})
 }
+
+// historyNeeds are the permissions to read records, and to watch them with --watch.
+func historyNeeds() access.Needs { return recordNeeds().And(record.WatchNeeds()) }

@@ -175,5 +175,5 @@ func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, e
 
 // statusNeeds are the permissions that "status" needs.
 func statusNeeds() access.Needs {
-	return recordNeeds().And(standing.Needs()).And(guard.ReadNeeds())
+	return historyNeeds().And(standing.Needs()).And(guard.ReadNeeds())
 }

@@ -151,7 +151,9 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	plan := c.delay(Decide(seen.state), seen.state.Now)
 	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
 	if listErr == nil && c.objects.watched {
-		changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
+		created, changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
+		// Hundreds of others must not delay the first status of those.
+		subjects = append(Subjects(created, &version, c.selectionOf, seen.state.Now), subjects...)
 		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
 		plan.wait(next)
 		listErr = errors.Join(changed, projected)

@@ -107,12 +107,16 @@ func (o *objects) unwatch(ctx context.Context) error {
 	return o.cache.RemoveInformer(ctx, &v1alpha1.UpdatePreflight{})
 }
 
-// change makes the controller's own objects those of its targets.
-func (o *objects) change(ctx context.Context, changes Changes) error {
+// change makes the controller's own objects those of its targets, and returns those that
+// it has created.
+func (o *objects) change(ctx context.Context, changes Changes) (created []v1alpha1.UpdatePreflight, err error) {
 	var failed []error
 	for i := range changes.Create {
 		object := &changes.Create[i]
-		if err := o.writer.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		switch err := o.writer.Create(ctx, object); {
+		case err == nil:
+			created = append(created, *object)
+		case !apierrors.IsAlreadyExists(err):
 			failed = append(failed, fmt.Errorf("could not create UpdatePreflight %q: %w", object.Name, err))
 		}
 	}
@@ -129,7 +133,7 @@ func (o *objects) change(ctx context.Context, changes Changes) error {
 			failed = append(failed, fmt.Errorf("could not delete UpdatePreflight %q: %w", object.Name, err))
 		}
 	}
-	return errors.Join(failed...)
+	return created, errors.Join(failed...)
 }
 
 // project writes the status of each subject that differs, and an event for each change of

@@ -48,7 +48,7 @@ import (
 )
 
 // patience is more than any step of a test takes.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // world is the API server with a ClusterVersion, and without records and UpdatePreflights.
 type world struct {
