@@ -250,6 +250,11 @@ func TestCloudPermissions(t *testing.T) {
 			run(t, "CREDENTIALS_REQUESTS="+directory(t, tc.target)).Expect(t, tc.reason, "CloudPermissions", tc.want)
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, manual+request(allow("*", "s3:GetObject"))+secret("credentials"))
+		env.ExpectOutput(t, "CREDENTIALS_REQUESTS="+directory(t, request(allow("*", "s3:PutBucketPolicy", "s3:GetObject", "s3:CreateBucket"))))
+	})
 }
 
 // The manifest of the Job sets the directory.

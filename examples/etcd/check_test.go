@@ -110,6 +110,10 @@ func TestEtcdMembers(t *testing.T) {
 			want:   unknown(`etcds.operator.openshift.io "cluster" is forbidden`),
 		},
 	})
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, etcd(condition("EtcdMembersDegraded", "True", "2 of 3 members are available, master-1 is unhealthy"))+member("master-0", "8589934592"))
+		env.ExpectOutput(t)
+	})
 }
 
 // TestEtcdSpace compares the database of the local cluster, which has some megabytes,

@@ -173,6 +173,11 @@ func TestImageSources(t *testing.T) {
 			}
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, image("blockedRegistries: [quay.io]"))
+		env.ExpectOutput(t, "COMPONENT_IMAGE="+components+digest)
+	})
 }
 
 func TestManifests(t *testing.T) {

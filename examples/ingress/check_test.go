@@ -265,6 +265,11 @@ func TestDefaultCertificate(t *testing.T) {
 			report.Expect(t, tc.reason, "DefaultCertificateExpiry", tc.expiry)
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, controller("default", "custom")+secret("custom", certificate(t, "*.apps.example.com", weakKey, 365*day, root)))
+		env.ExpectOutput(t)
+	})
 }
 
 func TestJob(t *testing.T) {

@@ -178,6 +178,11 @@ func TestServingCertificates(t *testing.T) {
 			want:   unknown(`apiservers.config.openshift.io "cluster" is forbidden`),
 		},
 	})
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, apiServer("api")+secret("api", chain(t, 7*day, 3650*day)))
+		env.ExpectOutput(t)
+	})
 }
 
 func TestSignerCertificates(t *testing.T) {

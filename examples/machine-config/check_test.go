@@ -183,6 +183,11 @@ func TestIgnitionVersion(t *testing.T) {
 			run(t).Expect(t, tc.reason, "IgnitionVersion", tc.want)
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, workers("rendered-old", "rendered-new", "99-worker-ssh")+ignition("rendered-old", "2.2.0")+ignition("rendered-new", "3.4.0"))
+		env.ExpectOutput(t)
+	})
 }
 
 func TestJob(t *testing.T) {

@@ -129,6 +129,11 @@ func TestNetworkType(t *testing.T) {
 			run(t).Expect(t, tc.reason, "NetworkType", tc.want)
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, network(`{networkType: OpenShiftSDN}`))
+		env.ExpectOutput(t)
+	})
 }
 
 func TestJob(t *testing.T) {

@@ -291,6 +291,7 @@ func TestRemedy(t *testing.T) {
 	report.Expect(t, "the check reports the incident before the update", "ResourceVersions",
 		dropped(preflight.Fail, "oc get volumesnapshots.snapshot.storage.k8s.io -A -o json | oc replace -f -", []string{name}))
 
+	env.ExpectOutput(t, environment)
 	follow(t, report.Findings["ResourceVersions"].Remediation)
 	env.Run(t, environment).Expect(t, "the check passes after the remediation", "ResourceVersions",
 		checktest.Want{Outcome: preflight.Pass, Reason: "Passed"})

@@ -141,6 +141,11 @@ func TestVolumePlugins(t *testing.T) {
 			run(t).Expect(t, tc.reason, "VolumePlugins", tc.want)
 		})
 	}
+
+	t.Run("Output", func(t *testing.T) {
+		env.Apply(t, ceph("shared"))
+		env.ExpectOutput(t)
+	})
 }
 
 func TestJob(t *testing.T) {

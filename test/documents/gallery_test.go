@@ -19,7 +19,8 @@ type listed struct {
 	Rules       []preflight.Rule `json:"rules"`
 }
 
-// TestGallery writes what the programs of the examples list.
+// TestGallery writes what the programs of the examples list, and the outputs that their
+// tests expect.
 func TestGallery(t *testing.T) {
 	mains, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
 	if err != nil {
@@ -31,9 +32,10 @@ func TestGallery(t *testing.T) {
 	}
 	programs := t.TempDir()
 	run(t, "go", "build", "-o", programs+string(filepath.Separator), "./examples/...")
-	rows := [][]string{{"example", "check", "what it checks", "rules"}}
+	rows, outputs := [][]string{{"example", "check", "what it checks", "rules"}}, ""
 	for _, path := range mains {
 		name := filepath.Base(filepath.Dir(path))
+		outputs += fmt.Sprintf("%s:\n\n```text\n%s```\n\n", name, read(t, filepath.Join("examples", name, "testdata", "output.txt")))
 		var checks []listed
 		if err := json.Unmarshal(run(t, filepath.Join(programs, name), "--list", "-o", "json"), &checks); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -47,6 +49,7 @@ func TestGallery(t *testing.T) {
 		}
 	}
 	expectGenerated(t, "examples/README.md", "gallery", table(rows...))
+	expectGenerated(t, "examples/README.md", "outputs", strings.TrimSuffix(outputs, "\n"))
 }
 
 // run returns the standard output of a command in the root of the repository.

@@ -41,27 +41,33 @@ func (e *Environment) RunUnprivileged(t *testing.T, environment ...string) Repor
 
 func (e *Environment) run(t *testing.T, environment []string) Report {
 	t.Helper()
-	const image = "quay.io/openshift-release-dev/ocp-release@sha256:" +
-		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	var stdout, stderr bytes.Buffer
-	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", "json") //nolint:gosec // Built by New.
-	process.Env, process.Stdout, process.Stderr = environment, &stdout, &stderr
-	if err := process.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		t.Fatal(err)
-	}
-
+	stdout, stderr, code := e.execute(t, "json", environment)
 	var document struct {
 		State    string              `json:"state"`
 		Findings []preflight.Finding `json:"findings"`
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &document); err != nil || document.State != preflight.StateFinal {
-		t.Fatalf("no final result (%v):\n%s\n%s", err, &stdout, &stderr)
+	if err := json.Unmarshal(stdout, &document); err != nil || document.State != preflight.StateFinal {
+		t.Fatalf("no final result (%v):\n%s\n%s", err, stdout, stderr)
 	}
-	report := Report{ExitCode: process.ProcessState.ExitCode(), Findings: map[string]preflight.Finding{}, Output: stdout.String() + stderr.String()}
+	report := Report{ExitCode: code, Findings: map[string]preflight.Finding{}, Output: string(stdout) + string(stderr)}
 	for _, f := range document.Findings {
 		report.Findings[f.Name] = f
 	}
 	return report
+}
+
+// execute runs the program to its end, and returns what it writes and its exit code.
+func (e *Environment) execute(t *testing.T, format string, environment []string) (stdout, stderr []byte, code int) {
+	t.Helper()
+	const image = "quay.io/openshift-release-dev/ocp-release@sha256:" +
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	var out, diagnostics bytes.Buffer
+	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", format) //nolint:gosec // Built by New.
+	process.Env, process.Stdout, process.Stderr = environment, &out, &diagnostics
+	if err := process.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return out.Bytes(), diagnostics.Bytes(), process.ProcessState.ExitCode()
 }
 
 // Want is the expectation for one finding.

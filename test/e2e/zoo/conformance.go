@@ -27,7 +27,7 @@ func habit(ctx context.Context, t *preflight.T, ending string) error {
 			fmt.Println(strings.Repeat("splash ", 146))
 		}
 	case "hog":
-		t.Evidence("eaten", fmt.Sprint(len(bytes.Repeat([]byte{1}, 256<<20))))
+		t.Evidence("eaten", fmt.Sprint(len(bytes.Repeat([]byte{1}, 160<<20))))
 		// It runs until the API server responds, so that it does not end in
 		// the moment when it is ended.
 		if err := ask(ctx, http.MethodGet, "", ""); err != nil {
