@@ -96,8 +96,8 @@ func clusterVersion(ctx context.Context, reached *cluster.Cluster) (*configv1.Cl
 	return reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 }
 
-// versions are those of the available and the conditional updates.
-func versions(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
+// updateVersions are those of the available and the conditional updates.
+func updateVersions(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	version, err := clusterVersion(ctx, reached)
 	if err != nil {
 		return nil, err
@@ -230,7 +230,7 @@ func (c *client) addCompletions(root *cobra.Command) {
 		"ack": c.first(gates), "accept": c.completeList(risks),
 	}
 	flags := map[string]cobra.CompletionFunc{
-		"to": c.complete(versions), "hop": c.complete(versions), "channel": c.complete(channels),
+		"to": c.complete(updateVersions), "hop": c.complete(updateVersions), "channel": c.complete(channels),
 		"only": c.completeList(knownChecks), "skip": c.completeList(knownChecks), "accept": c.completeList(acceptable),
 		"color":        fixed(colorAuto, colorAlways, colorNever),
 		"on-interrupt": fixed(ask, string(runner.CleanUp), string(runner.Detach)),

@@ -3,12 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -32,14 +32,14 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := report.CheckFormat(output, versionsDocument{}); err != nil {
+			if err := report.CheckFormat(output, versions.Versions{}); err != nil {
 				return usageError(err)
 			}
-			made := versionsDocument{Client: program.Version()}
+			made := versions.Versions{Client: program.Version()}
 			if !alone {
 				ctx, stop := context.WithTimeout(c.Context(), versionTime)
 				defer stop()
-				if err := made.readCluster(ctx, client); err != nil {
+				if err := readClusterVersions(ctx, client, &made); err != nil {
 					fmt.Fprintf(client.streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), maxLine))
 				}
 			}
@@ -47,19 +47,12 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
-	outputFlag(c, &output, versionsDocument{})
+	outputFlag(c, &output, versions.Versions{})
 	return c
 }
 
-// versionsDocument is the document of "version". What could not be read is empty.
-type versionsDocument struct {
-	Client     string `json:"client"`
-	Cluster    string `json:"cluster,omitempty"`
-	Kubernetes string `json:"kubernetes,omitempty"`
-}
-
-// readCluster adds the versions of the cluster.
-func (v *versionsDocument) readCluster(ctx context.Context, client *client) error {
+// readClusterVersions adds the versions of the cluster.
+func readClusterVersions(ctx context.Context, client *client, made *versions.Versions) error {
 	reached, err := client.connect()
 	if err != nil {
 		return err
@@ -68,24 +61,11 @@ func (v *versionsDocument) readCluster(ctx context.Context, client *client) erro
 	if err != nil {
 		return err
 	}
-	v.Cluster = found.Status.Desired.Version
+	made.Cluster = found.Status.Desired.Version
 	server, err := reached.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
 		return err
 	}
-	v.Kubernetes = server.GitVersion
-	return nil
-}
-
-// WriteText writes one line for each version.
-func (v versionsDocument) WriteText(w io.Writer) error {
-	for _, each := range [][2]string{{"Client", v.Client}, {"Cluster", v.Cluster}, {"Kubernetes", v.Kubernetes}} {
-		if each[1] == "" {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%-12s%s\n", each[0]+":", words.Line(each[1], maxLine)); err != nil {
-			return err
-		}
-	}
+	made.Kubernetes = server.GitVersion
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/listing"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/diff"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -51,6 +52,7 @@ func documents() []document {
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
 		{name: "explain", value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", value: listing.Listing{}, written: "cmd/oc-preflight/listing/testdata/*.json"},
+		{name: "version", value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
 		{name: "conformance", value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var updateOutput = flag.Bool("update", false, "rewrite the outputs in testdata")
+var updateOutput = flag.Bool("update", false, "rewrite the outputs in testdata") //nolint:gochecknoglobals // the flag of the tests
 
 // timestamp is a time in an output, which differs from run to run.
 var timestamp = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z`)
@@ -31,7 +31,7 @@ func (e *Environment) ExpectOutput(t *testing.T, environment ...string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
+	want, err := os.ReadFile(file) //nolint:gosec // a constant path
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,52 @@
+package versions_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
+	"github.com/openshift/update-preflight/collector/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestVersions(t *testing.T) {
+	for file, tc := range map[string]struct {
+		reason, format string
+		made           versions.Versions
+	}{
+		"all.txt":    {reason: "one line each", format: "text", made: versions.Versions{Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5"}},
+		"all.json":   {reason: "the same as fields", format: "json", made: versions.Versions{Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5"}},
+		"alone.txt":  {reason: "no line for a version that could not be read", format: "text", made: versions.Versions{Client: "v1.2.3"}},
+		"alone.json": {reason: "no field either", format: "json", made: versions.Versions{Client: "v1.2.3"}},
+		"hostile.txt": {
+			reason: "a terminal does not interpret what an API server reports", format: "text",
+			made: versions.Versions{Client: "v1.2.3", Cluster: "4.18.15\x1b[2J\nClient: v9.9.9"},
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := report.Write(&got, tc.format, tc.made); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", file)
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
