@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -65,6 +66,9 @@ func (c *controller) runs(ctx context.Context, targets []Target) ([]Run, verdict
 		}
 		if newest(recorded, listed) && wanted[run.covered()] {
 			stored, err := c.judge(ctx, &run, present)
+			if errors.As(err, new(*record.UnauthenticError)) {
+				continue // it was edited after the list
+			}
 			if err != nil {
 				return nil, nil, err
 			}
@@ -106,11 +110,15 @@ func decisionOf(decided report.Report) verdict.Decision {
 }
 
 // judge reads the verdict of a complete run, and whether it is still valid. A report that
-// cannot be decoded, such as one of a later version, is that of a run that is Undecided.
+// cannot be decoded, such as one of a later version, is that of a run that is Undecided. A
+// record that is not authentic is a *record.UnauthenticError.
 func (c *controller) judge(ctx context.Context, run *Run, present standing.Present) (report.Report, error) {
 	recorded, err := c.records.Get(ctx, run.ID)
 	if err != nil {
 		return report.Report{}, fmt.Errorf("could not read the verdict of run %s: %w", run.ID, err)
+	}
+	if err := recorded.Verified(); err != nil {
+		return report.Report{}, err
 	}
 	stored, err := standing.Stored(recorded)
 	if err != nil {
