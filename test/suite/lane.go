@@ -71,9 +71,9 @@ func Unit(all []Package) []Lane {
 	}
 }
 
-// Cluster returns the lanes with the tests that start clusters. The tests of faults come
-// last, since they depend most on the speed of the machine. With five packages at a time
-// on two processors, checks do not end within the seconds that conformance allows them.
+// Cluster returns the lanes with the tests that start clusters: four packages at a time,
+// which saturate two processors. The tests of faults come last, since they depend most on
+// the speed of the machine.
 func Cluster(all []Package) []Lane {
 	faults := Faults()
 	return []Lane{
