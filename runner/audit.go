@@ -84,49 +84,27 @@ const reasonPartlyAudited finding.Reason = "PartlyAudited"
 const reasonNotAudited finding.Reason = "NotAudited"
 
 // audit finds out what the temporary accounts of the checks may do: by the roles of the
-// plan, and by the groups of the ServiceAccounts of their namespaces, which the API
-// server reviews.
+// plan, and by the groups of the ServiceAccounts of their namespaces.
 type audit struct {
 	accounts []launch.Account
-	// unguarded are the permissions of groups that the guard cannot deny, by namespace,
-	// and aggregated the API groups that other servers serve; err is the error of
-	// finding them out.
-	unguarded  map[string][]access.Request
+	// groups are the permissions of the groups, and aggregated the API groups that other
+	// servers serve; err is the error of reading them.
+	groups     []access.GroupRights
 	aggregated []string
 	err        error
-	// reviewed has what is reviewed while the checks run.
-	reviewed <-chan groupReview
 }
 
-// groupReview is the result of reviewing the groups of ServiceAccounts.
-type groupReview struct {
-	rights []access.GroupRights
-	err    error
-}
-
-// beginAudit reviews what the guard cannot deny, since checks with such access do not
-// run, and then starts the other access reviews, which are hundreds for each namespace.
-func beginAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
+// newAudit reads what the ServiceAccounts of the checks' namespaces may do.
+func newAudit(ctx context.Context, client kubernetes.Interface, accounts []launch.Account) audit {
 	var namespaces []string
 	for _, account := range accounts {
 		namespaces = append(namespaces, account.Namespace)
 	}
 	slices.Sort(namespaces)
-	namespaces = slices.Compact(namespaces)
-	reviewed := make(chan groupReview, 1)
-	a := audit{accounts: accounts, reviewed: reviewed}
-	a.aggregated, a.err = access.AggregatedGroups(ctx, client.Discovery().RESTClient())
-	if a.err == nil {
-		a.unguarded, a.err = access.UnguardedGroups(ctx, client, namespaces, a.aggregated)
+	a := audit{accounts: accounts}
+	if a.aggregated, a.err = access.AggregatedGroups(ctx, client.Discovery().RESTClient()); a.err == nil {
+		a.groups, a.err = access.Groups(ctx, client, slices.Compact(namespaces), a.aggregated)
 	}
-	if a.err != nil {
-		reviewed <- groupReview{err: a.err}
-		return a
-	}
-	go func() {
-		rights, err := access.Groups(ctx, client, namespaces)
-		reviewed <- groupReview{rights: rights, err: err}
-	}()
 	return a
 }
 
@@ -136,44 +114,38 @@ func (a audit) source(guard finding.Finding) collector.Source {
 	if guard.Outcome == preflight.Pass {
 		protection = "the read-only guard of the run denies it to the checks' pods"
 	}
-	return collector.Source{Name: nameAudit, Kind: finding.SourceJob, Collect: func(ctx context.Context) ([]finding.Finding, error) {
-		return a.findings(ctx, protection)
+	return collector.Source{Name: nameAudit, Kind: finding.SourceJob, Collect: func(context.Context) ([]finding.Finding, error) {
+		return a.findings(protection)
 	}}
 }
 
-func (a audit) findings(ctx context.Context, protection string) ([]finding.Finding, error) {
+func (a audit) findings(protection string) ([]finding.Finding, error) {
 	var findings []finding.Finding
 	for _, account := range a.accounts {
 		findings = append(findings, aboutAccount(account, a.judgeAccount(account, protection)))
 	}
-	result := a.wait(ctx)
-	if apierrors.IsForbidden(result.err) {
-		return append(findings, notAudited("unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", protection, result.err).Named(nameAudit)), nil
+	if apierrors.IsForbidden(a.err) {
+		return append(findings, notAudited("unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", protection, a.err).Named(nameAudit)), nil
 	}
-	for _, rights := range result.rights {
-		findings = append(findings, a.judgeGroups(rights, protection).Named(nameOfGroups(rights.Namespace)).
+	for _, rights := range a.groups {
+		findings = append(findings, judgeGroups(rights, protection).Named(nameOfGroups(rights.Namespace)).
 			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: rights.Namespace}))
 	}
-	return findings, result.err
-}
-
-func (a audit) wait(ctx context.Context) groupReview {
-	select {
-	case result := <-a.reviewed:
-		return result
-	case <-ctx.Done():
-		return groupReview{err: ctx.Err()}
-	}
+	return findings, a.err
 }
 
 // barred returns the checks that may not run, each with the name of the finding for
 // which it may not.
 func (a audit) barred() map[string]string {
+	unguarded := map[string]bool{} // namespaces
+	for _, rights := range a.groups {
+		unguarded[rights.Namespace] = len(rights.Unguarded) > 0
+	}
 	checks := map[string]string{}
 	for _, account := range a.accounts {
 		cause := ""
 		switch {
-		case len(a.unguarded[account.Namespace]) > 0:
+		case unguarded[account.Namespace]:
 			cause = nameOfGroups(account.Namespace)
 		case len(a.unguardedBy(account)) > 0:
 			cause = nameOf(account)
@@ -247,13 +219,13 @@ func unguardedAccess(subject, name string, unguarded []access.Request) finding.F
 }
 
 // judgeGroups is the finding about what every ServiceAccount of a namespace may do.
-func (a audit) judgeGroups(rights access.GroupRights, protection string) finding.Finding {
+func judgeGroups(rights access.GroupRights, protection string) finding.Finding {
 	subject := fmt.Sprintf("every ServiceAccount of namespace %s", rights.Namespace)
-	name, unguarded := nameOfGroups(rights.Namespace), a.unguarded[rights.Namespace]
+	name := nameOfGroups(rights.Namespace)
 	bindings := finding.Run("oc get clusterrolebindings,rolebindings -A -o wide | grep -E 'system:(authenticated|serviceaccounts)'")
 	switch {
-	case len(unguarded) > 0:
-		return unguardedAccess(subject, name, unguarded).
+	case len(rights.Unguarded) > 0:
+		return unguardedAccess(subject, name, rights.Unguarded).
 			Remedy("Remove the binding for the group. To run the checks of the namespace all the same, accept the finding.").
 			Do(bindings, finding.Accept(name))
 	case len(rights.Writes) > 0:
@@ -269,7 +241,7 @@ func (a audit) judgeGroups(rights access.GroupRights, protection string) finding
 			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
 	}
-	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%d access reviews)", rights.Namespace, rights.Asked)
+	return finding.Pass(reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%d roles)", rights.Namespace, rights.Roles)
 }
 
 // notRun is the finding of a check that may not run because of another finding.

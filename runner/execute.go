@@ -141,7 +141,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 // deny, unless the administrator accepts that by name.
 func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
 	audits := make(chan audit, 1)
-	go func() { audits <- beginAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
+	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
 	guard := e.launcher.Guard(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}

@@ -2,7 +2,7 @@
 //
 // It reviews the user before a command starts, so that all missing permissions are
 // reported at once. It reads what bindings grant to ServiceAccounts, and selects the
-// part that only reads ([API.Reads]), which is copied for checks; and it reviews what
+// part that only reads ([API.Reads]), which is copied for checks; and it finds out what
 // all ServiceAccounts of a namespace may do through their groups. It also makes the
 // roles that grant what a command needs, and no more.
 //
@@ -11,9 +11,12 @@
 //
 // # Limitations
 //
-// Where an authorizer other than RBAC grants permissions in a namespace that is
-// neither the account's own nor has a RoleBinding for it, [Writes] and [Groups] make no
-// review there. [Grants] has the permissions of RBAC only.
+// [Grants], [Writes] and [Groups] have the permissions of RBAC only, the authorizer of
+// every OpenShift cluster: an access review for each write request to each resource would
+// be thousands of requests for one run, and an authorizer observes a role only a moment
+// after it was created. [Groups] makes access reviews, which all authorizers answer, of
+// what [Unguarded] returns: about the whole cluster, the account's own namespace, and
+// those in which roles of its groups write.
 package access
 
 import (

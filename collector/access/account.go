@@ -8,39 +8,26 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // Rights are the write permissions of one ServiceAccount.
 type Rights struct {
 	// Account is its name.
 	Account types.NamespacedName
-	// Writes are the write requests that it may make, and that an unknown
-	// ServiceAccount may not; sorted. A request that connects to running pods or nodes,
-	// or impersonates, is a write request.
+	// Writes are the write requests that it may make by roles that are bound to it, or to
+	// the ServiceAccounts of its namespace; sorted. A request that connects to running pods
+	// or nodes, or impersonates, is a write request.
 	Writes []Request
-	// Asked counts the access reviews.
-	Asked int
-	// Unserved are the versions of APIs without a review, because the API server could
-	// not list their resources; sorted.
+	// Roles counts the roles that are bound to it.
+	Roles int
+	// Unserved are the versions of APIs whose resources the API server could not list, so
+	// that Writes lacks them; sorted.
 	Unserved []string
-}
-
-// WritesNeeds are the requests of Writes to the API server.
-func WritesNeeds() []Request {
-	return []Request{
-		{Verb: "create", Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
-		{Verb: "list", Group: rbacv1.GroupName, Resource: "rolebindings"},
-		{Verb: "list", Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
-	}
 }
 
 // User is the name of a ServiceAccount as a user of the API server.
@@ -48,10 +35,11 @@ func User(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
-// Writes reviews which write requests ServiceAccounts may make: every write verb of
-// every resource, in the account's own namespace, in those with a RoleBinding for it,
-// and in the whole cluster. The accounts need not exist. At most sixteen reviews run
-// concurrently. An error means that a review could not be made.
+// Writes finds out which write requests ServiceAccounts may make by their roles: every
+// write verb of every resource, in the account's own namespace, in those with a
+// RoleBinding for it, and in the whole cluster. The accounts need not exist. An error
+// means that a binding or role could not be read, or that more than 200 roles are bound
+// to an account. Its needs are those of Grants.
 func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) ([]Rights, error) {
 	if len(accounts) == 0 {
 		return nil, nil
@@ -60,21 +48,19 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 	if err != nil {
 		return nil, err
 	}
-	namespaces, err := boundNamespaces(ctx, client, accounts)
+	bound, err := roleBindings(ctx, client.RbacV1(), accounts)
 	if err != nil {
 		return nil, err
 	}
+	read := newRoleReader(client.RbacV1(), maxBindings)
 	var all []Rights
 	for _, account := range accounts {
-		a := audit{client: client, account: account, lists: lists, namespaces: namespaces[account]}
-		writes, err := a.writes(ctx, a.requests())
-		if err == nil {
-			writes, err = a.withoutDefaults(ctx, writes)
-		}
+		granted, err := read.permissions(ctx, "ServiceAccount "+account.String(), bound[account])
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Rights{Account: account, Writes: writes, Asked: a.reviews, Unserved: unserved})
+		writes := granted.writes(requestsOf(lists, granted.namespaces(account.Namespace)))
+		all = append(all, Rights{Account: account, Writes: writes, Roles: len(bound[account]), Unserved: unserved})
 	}
 	return all, nil
 }
@@ -97,27 +83,6 @@ func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, 
 	return lists, unserved, nil
 }
 
-// boundNamespaces are the namespaces in which a RoleBinding names an account, or the
-// accounts of its namespace, and the account's own.
-func boundNamespaces(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]string, error) {
-	bound, err := roleBindings(ctx, client.RbacV1(), accounts)
-	if err != nil {
-		return nil, err
-	}
-	namespaces := map[types.NamespacedName][]string{}
-	for _, account := range accounts {
-		namespaces[account] = []string{account.Namespace}
-		for _, role := range bound[account] {
-			if role.in != "" {
-				namespaces[account] = append(namespaces[account], role.in)
-			}
-		}
-		slices.Sort(namespaces[account])
-		namespaces[account] = slices.Compact(namespaces[account])
-	}
-	return namespaces, nil
-}
-
 // includes is true for the subjects of a binding that include an account, except those
 // that include every account.
 func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
@@ -132,136 +97,53 @@ func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
 	return false
 }
 
-// audit is the reviews of one account.
-type audit struct {
-	client     kubernetes.Interface
-	account    types.NamespacedName
-	lists      []*metav1.APIResourceList
-	namespaces []string
-	reviews    int
-}
-
-// writes reviews the widest request first, then these in namespaces, and of the
-// allowed ones whether they are allowed in all namespaces.
-func (a *audit) writes(ctx context.Context, requests []Request) ([]Request, error) {
-	if all, err := a.allowed(ctx, a.account, []Request{anything()}); len(all) > 0 || err != nil {
-		return all, err
-	}
-	inNamespaces, err := a.allowed(ctx, a.account, requests)
-	if err != nil {
-		return nil, err
-	}
-	var wider []Request
-	for _, request := range inNamespaces {
-		request.Namespace = ""
-		wider = append(wider, request)
-	}
-	everywhere, err := a.allowed(ctx, a.account, wider)
-	if err != nil {
-		return nil, err
-	}
-	return essential(slices.Concat(inNamespaces, everywhere)), nil
-}
-
-// withoutDefaults leaves out what an unknown account may do, too: a cluster may allow
-// every user to request a project.
-func (a *audit) withoutDefaults(ctx context.Context, requests []Request) ([]Request, error) {
-	unknown := types.NamespacedName{Namespace: unknownAccount, Name: unknownAccount}
-	defaults, err := a.allowed(ctx, unknown, requests)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(requests, func(request Request) bool { return slices.Contains(defaults, request) }), nil
-}
-
-// requests are all write requests to all resources, each resource in one of its
-// versions.
-func (a *audit) requests() []Request {
+// requestsOf are all write requests to the resources of lists, each resource in one of
+// its versions, and in each of the namespaces if it is in a namespace.
+func requestsOf(lists []*metav1.APIResourceList, namespaces []string) []Request {
 	seen := map[Request]bool{}
-	add := func(request Request, namespaces []string) {
-		for _, namespace := range namespaces {
+	add := func(request Request, in []string) {
+		for _, namespace := range in {
 			request.Namespace = namespace
 			seen[request] = true
 		}
 	}
 	cluster := []string{""}
-	for _, list := range a.lists {
+	for _, list := range lists {
 		group := groupOf(list.GroupVersion)
 		for _, resource := range list.APIResources {
-			namespaces := cluster
+			in := cluster
 			if resource.Namespaced {
-				namespaces = a.namespaces
+				in = namespaces
 			}
 			for _, request := range writeRequests(group, resource) {
-				add(request, namespaces)
+				add(request, in)
 			}
 		}
 	}
 	// Identities are not in the lists.
 	add(Request{Verb: "impersonate", Resource: "users"}, cluster)
 	add(Request{Verb: "impersonate", Resource: "groups"}, cluster)
-	add(Request{Verb: "impersonate", Resource: "serviceaccounts"}, a.namespaces)
+	add(Request{Verb: "impersonate", Resource: "serviceaccounts"}, namespaces)
 	// Nor are these verbs, and the subresource by which the kubelet writes checkpoints.
 	for _, verb := range []string{"bind", "escalate"} {
 		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "clusterroles"}, cluster)
-		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "roles"}, a.namespaces)
+		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "roles"}, namespaces)
 	}
 	add(Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, cluster)
 	return slices.SortedFunc(maps.Keys(seen), compare)
 }
 
-// writeRequests are the write requests to a resource. Reviews are none, since the API
-// server does not store them; a connection is one, since it allows anything.
+// writeRequests are the write requests to a resource. A connection is one, since it
+// allows anything.
 func writeRequests(group string, resource metav1.APIResource) []Request {
-	if group == authorizationv1.GroupName || group == "authentication.k8s.io" {
+	request := Request{Group: group}
+	request.Resource, request.Subresource, _ = strings.Cut(resource.Name, "/")
+	if storesNothing(request) {
 		return nil
 	}
-	name, subresource, _ := strings.Cut(resource.Name, "/")
 	verbs := []string{"create", "update", "patch", "delete", "deletecollection"}
-	if slices.Contains(connections(), subresource) {
+	if slices.Contains(connections(), request.Subresource) {
 		verbs = append(verbs, "get")
 	}
-	var requests []Request
-	for _, verb := range verbs {
-		if slices.Contains(resource.Verbs, verb) {
-			requests = append(requests, Request{Verb: verb, Group: group, Resource: name, Subresource: subresource})
-		}
-	}
-	return requests
-}
-
-// allowed reviews requests of an account, and returns those that it may make.
-func (a *audit) allowed(ctx context.Context, account types.NamespacedName, requests []Request) ([]Request, error) {
-	a.reviews += len(requests)
-	allowed := make([]bool, len(requests))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxConcurrent)
-	for i := range requests {
-		group.Go(func() error {
-			review, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
-				return a.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-					Spec: authorizationv1.SubjectAccessReviewSpec{
-						User:               User(account),
-						Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
-						ResourceAttributes: &requests[i],
-					},
-				}, metav1.CreateOptions{})
-			})
-			if err != nil {
-				return fmt.Errorf("could not review the permissions of %s: %w", User(account), err)
-			}
-			allowed[i] = review.Status.Allowed
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	var granted []Request
-	for i, request := range requests {
-		if allowed[i] {
-			granted = append(granted, request)
-		}
-	}
-	return granted, nil
+	return Verbs(request, slices.DeleteFunc(verbs, func(verb string) bool { return !slices.Contains(resource.Verbs, verb) })...)
 }

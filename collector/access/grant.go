@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,24 +56,30 @@ func Grants(ctx context.Context, client rbacv1client.RbacV1Interface, accounts [
 	if err != nil {
 		return nil, err
 	}
-	read := roleReader{client: client, known: map[boundRole][]rbacv1.PolicyRule{}}
+	read := newRoleReader(client, maxBindings)
 	all := map[types.NamespacedName]Granted{}
 	for account, roles := range bound {
-		if len(roles) > maxBindings {
-			all[account] = Granted{Err: fmt.Errorf("%d roles are bound to ServiceAccount %s, more than %d", len(roles), account, maxBindings)}
+		granted, err := read.permissions(ctx, "ServiceAccount "+account.String(), roles)
+		if tooMany, ok := errors.AsType[*tooManyRolesError](err); ok {
+			all[account] = Granted{Err: tooMany}
 			continue
 		}
-		var grants []Grant
-		for _, role := range roles {
-			rules, err := read.rules(ctx, role)
-			if err != nil {
-				return nil, err
-			}
-			grants = addGrant(grants, Grant{Namespace: role.in, Rules: rules})
+		if err != nil {
+			return nil, err
 		}
-		all[account] = Granted{Grants: grants}
+		all[account] = Granted{Grants: granted}
 	}
 	return all, nil
+}
+
+// tooManyRolesError is the error for a subject with more roles than a roleReader reads.
+type tooManyRolesError struct {
+	subject     string
+	roles, most int
+}
+
+func (e *tooManyRolesError) Error() string {
+	return fmt.Sprintf("%d roles are bound to %s, more than %d", e.roles, e.subject, e.most)
 }
 
 // addGrant adds rules to the grant of their namespace. The grants are sorted, and so are
@@ -147,7 +154,30 @@ func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface, note 
 // roleReader reads each role once.
 type roleReader struct {
 	client rbacv1client.RbacV1Interface
-	known  map[boundRole][]rbacv1.PolicyRule
+	// most bounds the bindings of one subject.
+	most  int
+	known map[boundRole][]rbacv1.PolicyRule
+}
+
+func newRoleReader(client rbacv1client.RbacV1Interface, most int) roleReader {
+	return roleReader{client: client, most: most, known: map[boundRole][]rbacv1.PolicyRule{}}
+}
+
+// permissions are the rules of roles that are bound to a subject; the roles are sorted
+// by namespace.
+func (r roleReader) permissions(ctx context.Context, subject string, roles []boundRole) (permissions, error) {
+	if len(roles) > r.most {
+		return nil, &tooManyRolesError{subject: subject, roles: len(roles), most: r.most}
+	}
+	var granted permissions
+	for _, role := range roles {
+		rules, err := r.rules(ctx, role)
+		if err != nil {
+			return nil, err
+		}
+		granted = addGrant(granted, Grant{Namespace: role.in, Rules: rules})
+	}
+	return granted, nil
 }
 
 // rules are the rules of a role; those of an aggregated ClusterRole are resolved by its
@@ -177,7 +207,7 @@ func (r roleReader) rules(ctx context.Context, role boundRole) ([]rbacv1.PolicyR
 // ClusterRoleRules reads the rules of ClusterRoles by name. A ClusterRole that does not
 // exist has none.
 func ClusterRoleRules(ctx context.Context, client rbacv1client.RbacV1Interface, names []string) (map[string][]rbacv1.PolicyRule, error) {
-	read := roleReader{client: client, known: map[boundRole][]rbacv1.PolicyRule{}}
+	read := newRoleReader(client, maxBindings)
 	found := map[string][]rbacv1.PolicyRule{}
 	for _, name := range names {
 		rules, err := read.rules(ctx, boundRole{kind: "ClusterRole", name: name})

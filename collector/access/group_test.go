@@ -49,21 +49,17 @@ func TestGroups(t *testing.T) {
 			// The authorizer observes the roles after a delay.
 			var got [][]string
 			for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ {
-				rights, err := access.Groups(t.Context(), api, all)
+				rights, err := access.Groups(t.Context(), api, all, nil)
 				if err != nil || len(rights) != len(all) {
 					t.Fatalf("rights %+v, error %v", rights, err)
 				}
-				unguarded, err := access.UnguardedGroups(t.Context(), api, all, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
 				for _, of := range rights {
 					switch {
-					case of.Asked == 0:
-						t.Errorf("no review for namespace %s", of.Namespace)
+					case of.Roles == 0:
+						t.Errorf("namespace %s: no roles, want those of every authenticated user", of.Namespace)
 					case of.Namespace == namespace:
-						got = [][]string{describeAll(of.Writes), describeAll(unguarded[namespace]), describeAll(of.Secrets)}
-					case len(of.Writes)+len(of.Secrets)+len(unguarded[of.Namespace]) > 0:
+						got = [][]string{describeAll(of.Writes), describeAll(of.Unguarded), describeAll(of.Secrets)}
+					case len(of.Writes)+len(of.Unguarded)+len(of.Secrets) > 0:
 						t.Errorf("%s: the accounts of another namespace have it too: %+v", tc.reason, of)
 					}
 				}
@@ -86,16 +82,31 @@ func TestGroupsOfAllAccounts(t *testing.T) {
 	want := map[string][]string{bound: impersonate, first: impersonate, second: impersonate}
 	got := map[string][]string{}
 	for tries := 0; tries == 0 || tries < 20 && cmp.Diff(want, got) != ""; tries++ { // until the authorizer has the role
-		unguarded, err := access.UnguardedGroups(t.Context(), api, []string{bound, first, second}, nil)
+		rights, err := access.Groups(t.Context(), api, []string{bound, first, second}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for namespace, requests := range unguarded {
-			got[namespace] = describeAll(requests)
+		for _, of := range rights {
+			got[of.Namespace] = describeAll(of.Unguarded)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// A cluster with many tenants may have a RoleBinding for all users in each namespace.
+func TestGroupsWithManyBindings(t *testing.T) {
+	api := kubernetes.NewForConfigOrDie(config)
+	namespace := newNamespace(t, api)
+	readers := grant{namespace: namespace, role: "view", subject: rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}}
+	const many = 201 // more than one account may have
+	for range many {
+		readers.make(t, api)
+	}
+	rights, err := access.Groups(t.Context(), api, []string{namespace}, nil)
+	if err != nil || len(rights) != 1 || len(rights[0].Writes) > 0 {
+		t.Errorf("rights %+v, error %v; want no writes", rights, err)
 	}
 }
 

@@ -15,9 +15,9 @@
 // feature ContainerStopSignals does the check receive SIGKILL first; elsewhere
 // it receives SIGKILL after it ignored SIGTERM. A check that ends by
 // itself before it can be stopped, although it has no API server, is
-// not tested for that. The absence of writes follows from access reviews
-// for the check's account, not from a
-// comparison of the cluster, which others change concurrently.
+// not tested for that. The absence of writes follows from the roles of
+// the check's account, not from a comparison of the cluster, which others change
+// concurrently.
 package conformance
 
 import (

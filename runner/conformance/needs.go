@@ -14,7 +14,7 @@ func Needs() access.Needs { return baseNeeds().And(launch.AnyNeeds()) }
 func baseNeeds() access.Needs {
 	own := access.Needs{
 		Required: append(
-			access.WritesNeeds(),
+			access.GrantsNeeds(),
 			access.Request{Verb: "get", Resource: "namespaces"},
 			access.Request{Verb: "patch", Resource: "pods"},
 		),

@@ -109,7 +109,7 @@ func (e evidence) access() Result {
 			Remediation: "Check the API services: oc get apiservices",
 		}
 	}
-	return pass("%s has no write access (%d access reviews)", user, e.rights.Asked)
+	return pass("%s has no write access (%d roles)", user, e.rights.Roles)
 }
 
 func (e evidence) result() Result {

@@ -18,7 +18,7 @@ const (
 	sdk    = "preflight-sdk"
 )
 
-// listed is what this test needs of the output of "go list -json".
+// listed has the required fields of the output of "go list -json".
 type listed struct {
 	ImportPath   string   `json:"ImportPath"`
 	Imports      []string `json:"Imports"`
@@ -26,7 +26,7 @@ type listed struct {
 	XTestImports []string `json:"XTestImports"`
 }
 
-// TestOrder holds the order of order.txt: an import of a package that is not
+// TestOrder checks the order of order.txt: an import of a package that is not
 // above its importer fails, and so does a package that has no line.
 func TestOrder(t *testing.T) {
 	order := readOrder(t)
@@ -52,14 +52,14 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// ofSDK reports whether a package is one of the SDK, which is a module of its own.
+// ofSDK reports whether a package belongs to the SDK, which is a separate module.
 func ofSDK(name string) bool {
 	sources, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
 	return wing(name) == sdk && err == nil && len(sources) > 0
 }
 
-// TestTestsFollowTheWings holds the direction between the wings for tests too: a
-// test of collector that needs runner is a test of runner.
+// TestTestsFollowTheWings checks the direction between the wings for tests, too: a test
+// of collector that imports runner belongs to runner.
 func TestTestsFollowTheWings(t *testing.T) {
 	wings := map[string]int{sdk: 0, "signature": 1, "collector": 2, "runner": 3, "cmd": 4}
 	for _, p := range product(t) {
@@ -73,7 +73,7 @@ func TestTestsFollowTheWings(t *testing.T) {
 	}
 }
 
-// TestReadmes holds that the README of a wing names each of its packages.
+// TestReadmes checks that the README of a wing names each of its packages.
 func TestReadmes(t *testing.T) {
 	for _, root := range []string{"collector", "runner", "cmd/oc-preflight"} {
 		text, err := os.ReadFile(filepath.Join("../..", root, "README.md"))
@@ -89,7 +89,7 @@ func TestReadmes(t *testing.T) {
 	}
 }
 
-// own are the packages of this repository among imports, without the module.
+// own returns the packages of this repository among imports, without the module.
 func own(imports []string) []string {
 	var names []string
 	for _, path := range imports {
@@ -130,7 +130,7 @@ func readOrder(t *testing.T) map[string]int {
 	return order
 }
 
-// product are the packages of the four wings that are in this module.
+// product returns the packages of the four wings that are in this module.
 func product(t *testing.T) []listed {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports",

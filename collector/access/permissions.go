@@ -1,0 +1,112 @@
+package access
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// permissions are what RBAC grants to a subject.
+type permissions []Grant
+
+// namespaces are own and those in which p grants something, sorted.
+func (p permissions) namespaces(own string) []string {
+	namespaces := []string{own}
+	for _, granted := range p {
+		if granted.Namespace != "" {
+			namespaces = append(namespaces, granted.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}
+
+// beyondReading are the rules of p that allow more than to read objects other than
+// Secrets. A cluster may have thousands of bindings of a role that only reads.
+func (p permissions) beyondReading() permissions {
+	var rest permissions
+	for _, granted := range p {
+		rules := slices.DeleteFunc(slices.Clone(granted.Rules), func(rule rbacv1.PolicyRule) bool {
+			only := []rbacv1.PolicyRule{rule}
+			secret := permissions{{Rules: only}}.allowed(Verbs(Request{Resource: secrets}, "get", "list", "watch"))
+			return len(Writing(only)) == 0 && len(secret) == 0
+		})
+		if len(rules) > 0 {
+			rest = append(rest, Grant{Namespace: granted.Namespace, Rules: rules})
+		}
+	}
+	return rest
+}
+
+// allow is true for a request that the API server's RBAC authorizer allows. A rule with
+// resourceNames allows no request for all objects.
+func (p permissions) allow(request Request) bool {
+	wanted := []rbacv1.PolicyRule{{
+		APIGroups: []string{request.Group}, Resources: []string{resourceOf(request)}, Verbs: []string{request.Verb},
+	}}
+	return slices.ContainsFunc(p, func(granted Grant) bool {
+		if granted.Namespace != "" && granted.Namespace != request.Namespace {
+			return false
+		}
+		covered, _ := validation.Covers(granted.Rules, wanted)
+		return covered
+	})
+}
+
+// allowed are those of the requests that p allows, without a namespace if it allows them
+// in all.
+func (p permissions) allowed(requests []Request) []Request {
+	var allowed []Request
+	for _, request := range requests {
+		if !p.allow(request) {
+			continue
+		}
+		allowed = append(allowed, request)
+		if request.Namespace = ""; p.allow(request) {
+			allowed = append(allowed, request)
+		}
+	}
+	return essential(allowed)
+}
+
+// writes are those of the write requests that p allows: one request for an
+// administrator of the cluster.
+func (p permissions) writes(requests []Request) []Request {
+	if p.allow(anything()) {
+		return []Request{anything()}
+	}
+	return p.allowed(requests)
+}
+
+// Writing returns the write requests that rules allow, as the rules name them: with
+// their wildcards and without a namespace. Sorted. Requests that store nothing are not
+// included; connections are.
+func Writing(rules []rbacv1.PolicyRule) []Request {
+	var writes []Request
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				writes = append(writes, writing(group, resource, rule.Verbs)...)
+			}
+		}
+	}
+	return essential(writes)
+}
+
+func writing(group, resource string, verbs []string) []Request {
+	var writes []Request
+	request := Request{Group: group}
+	request.Resource, request.Subresource, _ = strings.Cut(resource, "/")
+	if storesNothing(request) {
+		return nil
+	}
+	connects := Connects(group, resource) && (request.Resource != "nodes" || request.Subresource == "proxy")
+	for _, request.Verb = range verbs {
+		if len(readVerbs([]string{request.Verb})) != 1 || connects && request.Verb == "get" {
+			writes = append(writes, request)
+		}
+	}
+	return writes
+}

@@ -1,0 +1,150 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/retry"
+)
+
+const (
+	registrationGroup = "apiregistration.k8s.io"
+	// unknownAccount is the name of a ServiceAccount that does not exist.
+	unknownAccount = "preflight-unknown"
+	// maxAPIServices bounds the APIServices of one request.
+	maxAPIServices = 5000
+)
+
+// Unguarded returns the write requests that no admission policy of the API server can
+// deny: impersonation, since the policy receives the impersonated user; changes of the
+// admission configuration, which Kubernetes exempts from policies; connections to
+// kubelets, which have no admission; writes to these aggregated API groups, whose
+// servers have their own admission; and the permission to grant any of them. An
+// asterisk in a request is a wildcard.
+func Unguarded(writes []Request, aggregated []string) []Request {
+	var unguarded []Request
+	for _, request := range writes {
+		if isUnguarded(request, aggregated) {
+			unguarded = append(unguarded, request)
+		}
+	}
+	return unguarded
+}
+
+func isUnguarded(request Request, aggregated []string) bool {
+	is := func(value string, wanted ...string) bool { return value == "*" || slices.Contains(wanted, value) }
+	switch {
+	case is(request.Verb, "impersonate", "bind", "escalate"):
+		return true
+	case is(request.Group, "admissionregistration.k8s.io"), is(request.Group, aggregated...):
+		return true
+	case is(request.Group, "") && is(request.Resource, "nodes"):
+		return is(request.Subresource, "proxy", "checkpoint") || request.Resource == "*"
+	}
+	return false
+}
+
+// review returns those of the requests that the API server allows an account of the
+// namespace that does not exist, as permissions.writes does: it reviews the widest
+// request first, then the requests, and of the allowed ones whether they are allowed in
+// all namespaces.
+func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []Request) ([]Request, error) {
+	account := types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}
+	if all, err := review(ctx, client, account, []Request{anything()}); len(all) > 0 || err != nil {
+		return all, err
+	}
+	inNamespaces, err := review(ctx, client, account, requests)
+	if err != nil {
+		return nil, err
+	}
+	var wider []Request
+	for _, request := range inNamespaces {
+		request.Namespace = ""
+		wider = append(wider, request)
+	}
+	everywhere, err := review(ctx, client, account, wider)
+	if err != nil {
+		return nil, err
+	}
+	return essential(slices.Concat(inNamespaces, everywhere)), nil
+}
+
+// review returns those of the requests that the API server allows an account.
+func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, account types.NamespacedName, requests []Request) ([]Request, error) {
+	allowed := make([]bool, len(requests))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrent)
+	for i := range requests {
+		group.Go(func() error {
+			reviewed, err := retry.Get(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
+				return client.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+					Spec: authorizationv1.SubjectAccessReviewSpec{
+						User:               User(account),
+						Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + account.Namespace, "system:authenticated"},
+						ResourceAttributes: &requests[i],
+					},
+				}, metav1.CreateOptions{})
+			})
+			if err != nil {
+				return fmt.Errorf("could not review the permissions of %s: %w", User(account), err)
+			}
+			allowed[i] = reviewed.Status.Allowed
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var granted []Request
+	for i, request := range requests {
+		if allowed[i] {
+			granted = append(granted, request)
+		}
+	}
+	return granted, nil
+}
+
+// AggregatedGroups reads the API groups that other servers serve, sorted.
+func AggregatedGroups(ctx context.Context, client rest.Interface) ([]string, error) {
+	body, err := retry.Get(ctx, func(ctx context.Context) ([]byte, error) {
+		return client.Get().AbsPath("/apis/"+registrationGroup+"/v1/apiservices").
+			VersionedParams(&metav1.ListOptions{Limit: maxAPIServices}, metav1.ParameterCodec).
+			SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("could not list APIServices: %w", err)
+	}
+	var services struct {
+		Metadata metav1.ListMeta `json:"metadata"`
+		Items    []struct {
+			Spec struct {
+				Group   string    `json:"group"`
+				Service *struct{} `json:"service"`
+			} `json:"spec"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(body, &services); err != nil {
+		return nil, fmt.Errorf("could not parse the list of APIServices: %w", err)
+	}
+	if services.Metadata.Continue != "" {
+		return nil, fmt.Errorf("the API server has more than %d APIServices", maxAPIServices)
+	}
+	var groups []string
+	for _, item := range services.Items {
+		if item.Spec.Service != nil {
+			groups = append(groups, item.Spec.Group)
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups), nil
+}
