@@ -23,7 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// request is what is asked, and the permissions that it needs.
+// request is the target and the options of a run, and the permissions that it needs.
 type request struct {
 	target  Target
 	options Options
@@ -51,16 +51,15 @@ type view struct {
 	shared *sharedResults
 }
 
-// observed is the first stage: the cluster, and the release to ask about.
+// observed is the first stage: the cluster and the requested release.
 type observed struct {
 	view
 	asked  Target
 	target update.Release
 }
 
-// observe reads the cluster and resolves the target. It names all permissions
-// that are missing for what is needed from here on, before it reads anything
-// that needs one. It creates nothing.
+// observe reads the cluster and resolves the target. Its error names all missing
+// permissions of the run, before a request that requires one. It creates no objects.
 func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, error) {
 	if err := r.target.validate(); err != nil {
 		return observed{}, err

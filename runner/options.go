@@ -76,7 +76,8 @@ type Options struct {
 	// has. Cache keeps what was read of releases; nil for none.
 	Local registry.Local
 	Cache payload.Cache
-	// Monitoring reads metrics and alerts; nil means the cluster's own monitoring.
+	// Monitoring reads metrics and alerts, each once, so each run needs its own client; nil
+	// means the cluster's own monitoring.
 	Monitoring *monitoring.Client
 
 	// Observer follows the run; nil for none.

@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/internal/reading"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -56,9 +56,7 @@ type Dependencies struct {
 	client *http.Client
 	urls   []string
 
-	once     sync.Once
-	findings []finding.Finding
-	err      error
+	probed reading.Once[[]finding.Finding]
 }
 
 // DependOn makes Dependencies of http and https URLs. The client, which is required,
@@ -80,8 +78,8 @@ func ExternalDependencies(dependencies *Dependencies) check.Check {
 			if dependencies == nil || len(dependencies.urls) == 0 {
 				return []finding.Finding{finding.Skipped(ReasonNoneGiven, "no external dependencies are configured")}, nil
 			}
-			dependencies.once.Do(func() { dependencies.findings, dependencies.err = dependencies.probeAll(ctx) })
-			return slices.Clone(dependencies.findings), dependencies.err
+			findings, err := dependencies.probed.Get(ctx, dependencies.probeAll)
+			return slices.Clone(findings), err
 		},
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
 // DefaultTimeout bounds one read. CVO, for which no user waits, allows five
@@ -36,11 +38,12 @@ type Client struct {
 	timeout time.Duration
 	slots   chan struct{}
 
-	server reading[*server]
-	alerts reading[[]prometheusv1.Alert]
+	find   Finder
+	server reading.Once[*server]
+	alerts reading.Once[[]prometheusv1.Alert]
 
 	mutex   sync.Mutex
-	queries map[string]*reading[bool]
+	queries map[string]*reading.Once[bool]
 
 	// responded is true once the server responded to any read. silence is the error
 	// of a read that timed out before that: other reads would wait in vain too.
@@ -50,16 +53,15 @@ type Client struct {
 
 // New makes a client of the monitoring that find finds; timeout bounds each read.
 func New(find Finder, timeout time.Duration) *Client {
-	c := &Client{timeout: timeout, slots: make(chan struct{}, parallelism), queries: map[string]*reading[bool]{}}
-	c.server.read = func(ctx context.Context) (*server, error) { return reach(ctx, find) }
-	c.alerts.read = c.readAlerts
-	return c
+	return &Client{timeout: timeout, slots: make(chan struct{}, parallelism), find: find, queries: map[string]*reading.Once[bool]{}}
 }
 
 // Alerts are the active alerts, pending and firing, in the order of the server. The
 // result is shared, and must not be changed. The error is an *[Error], or that of
 // ctx.
-func (c *Client) Alerts(ctx context.Context) ([]prometheusv1.Alert, error) { return c.alerts.get(ctx) }
+func (c *Client) Alerts(ctx context.Context) ([]prometheusv1.Alert, error) {
+	return c.alerts.Get(ctx, c.readAlerts)
+}
 
 // Query evaluates PromQL that is a condition, as CVO does: the result must be an
 // instant vector of exactly one sample, with the value 1 (true) or 0 (false). Any
@@ -69,11 +71,11 @@ func (c *Client) Query(ctx context.Context, promql string) (bool, error) {
 	c.mutex.Lock()
 	query := c.queries[promql]
 	if query == nil {
-		query = &reading[bool]{read: func(ctx context.Context) (bool, error) { return c.readQuery(ctx, promql) }}
+		query = &reading.Once[bool]{}
 		c.queries[promql] = query
 	}
 	c.mutex.Unlock()
-	return query.get(ctx)
+	return query.Get(ctx, func(ctx context.Context) (bool, error) { return c.readQuery(ctx, promql) })
 }
 
 func (c *Client) readAlerts(ctx context.Context) ([]prometheusv1.Alert, error) {
@@ -103,7 +105,7 @@ func (c *Client) get(ctx context.Context, path string, arguments url.Values) ([]
 	if err := c.silence.Load(); err != nil {
 		return nil, err
 	}
-	server, err := c.server.get(ctx)
+	server, err := c.server.Get(ctx, func(ctx context.Context) (*server, error) { return reach(ctx, c.find) })
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +124,4 @@ func (c *Client) get(ctx context.Context, path string, arguments url.Values) ([]
 	}
 	c.responded.Store(true)
 	return data, err
-}
-
-// reading is the result of reading one thing once.
-type reading[T any] struct {
-	read  func(context.Context) (T, error)
-	once  sync.Once
-	value T
-	err   error
-}
-
-func (r *reading[T]) get(ctx context.Context) (T, error) {
-	r.once.Do(func() { r.value, r.err = r.read(ctx) })
-	return r.value, r.err
 }

@@ -15,7 +15,7 @@ import (
 
 // Namespaces are the metadata of all namespaces, sorted by name, without annotations.
 func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	return once(c, "namespaces", func() ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "namespaces", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, options)
 		}
@@ -26,7 +26,7 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadat
 // Services are all Services, sorted by namespace and name: their type, selector and
 // ports.
 func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
-	return once(c, "services", func() ([]corev1.Service, error) {
+	return once(ctx, c, "services", func(ctx context.Context) ([]corev1.Service, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Kubernetes.CoreV1().Services(corev1.NamespaceAll).List(ctx, options)
 		}, func(service *corev1.Service) {
@@ -39,7 +39,7 @@ func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
 // EndpointSlices are all EndpointSlices, sorted by namespace and name, without the
 // addresses of the endpoints.
 func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
-	return once(c, "endpointSlices", func() ([]discoveryv1.EndpointSlice, error) {
+	return once(ctx, c, "endpointSlices", func(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Kubernetes.DiscoveryV1().EndpointSlices(corev1.NamespaceAll).List(ctx, options)
 		}, func(slice *discoveryv1.EndpointSlice) {
@@ -56,7 +56,7 @@ func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSli
 // of a static pod, sorted by namespace and name. Of a pod, name, namespace, labels and
 // controller are read. Pods that are pending or have ended are left out.
 func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	return once(c, "replicas", func() ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "replicas", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		first := map[string]*metav1.PartialObjectMetadata{}
 		err := c.eachPod(ctx, corev1.NamespaceAll, func(pod *metav1.PartialObjectMetadata) {
 			key := controllerKey(pod)

@@ -63,7 +63,7 @@ type APIClient struct {
 // APIUses are the APIs that a release removes, used or not, sorted by name, according
 // to the APIRequestCounts. The hours of use are those of the day before now.
 func (c *Cluster) APIUses(ctx context.Context, now time.Time) ([]APIUse, error) {
-	return once(c, "apiUses", func() ([]APIUse, error) {
+	return once(ctx, c, "apiUses", func(ctx context.Context) ([]APIUse, error) {
 		resource := apiserverv1.GroupVersion.WithResource("apirequestcounts")
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.Limit = apiRequestCountPage

@@ -26,7 +26,7 @@ type ConditionalUpdates struct {
 
 // ConditionalUpdates are those of the ClusterVersion.
 func (c *Cluster) ConditionalUpdates(ctx context.Context) (*ConditionalUpdates, error) {
-	return once(c, "conditionalUpdates", func() (*ConditionalUpdates, error) {
+	return once(ctx, c, "conditionalUpdates", func(ctx context.Context) (*ConditionalUpdates, error) {
 		version, err := c.ClusterVersion(ctx)
 		if err != nil {
 			return nil, err

@@ -38,7 +38,7 @@ type DeprecatedAPI struct {
 // sorted by name. The server does not count the requests, and does not name the
 // clients.
 func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]DeprecatedAPI, error) {
-	return once(c, "deprecatedAPIs", func() ([]DeprecatedAPI, error) {
+	return once(ctx, c, "deprecatedAPIs", func(ctx context.Context) ([]DeprecatedAPI, error) {
 		metrics, err := c.api.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 		if err != nil {
 			return nil, err

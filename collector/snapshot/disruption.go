@@ -33,7 +33,7 @@ const (
 // PodDisruptionBudgets are all PodDisruptionBudgets, sorted by namespace and name,
 // without their labels, their annotations and the pods that are being evicted.
 func (c *Cluster) PodDisruptionBudgets(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
-	return once(c, "budgets", func() ([]policyv1.PodDisruptionBudget, error) {
+	return once(ctx, c, "budgets", func(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Kubernetes.PolicyV1().PodDisruptionBudgets(corev1.NamespaceAll).List(ctx, options)
 		}, func(budget *policyv1.PodDisruptionBudget) {
@@ -58,7 +58,7 @@ type Contention struct {
 // that a drain does not evict, those of DaemonSets and of the node itself, do not
 // count.
 func (c *Cluster) Contentions(ctx context.Context) ([]Contention, error) {
-	return once(c, "contentions", func() ([]Contention, error) {
+	return once(ctx, c, "contentions", func(ctx context.Context) ([]Contention, error) {
 		budgets, err := c.PodDisruptionBudgets(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)

@@ -34,7 +34,7 @@ type Kubelets struct {
 // Kubelets are those of all nodes, sorted by pool and version. Beside an error about
 // the MachineConfigPools, the kubelets are returned without a pool.
 func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
-	return once(c, "kubelets", func() ([]Kubelets, error) {
+	return once(ctx, c, "kubelets", func(ctx context.Context) ([]Kubelets, error) {
 		nodes, err := c.Nodes(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("could not list the nodes: %w", err)

@@ -15,7 +15,7 @@ const notCopied = "!olm.copiedFrom"
 // ClusterServiceVersions are the metadata of the operators that OLM installed, sorted
 // by namespace and name. Their content, many kilobytes each, is not read.
 func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	return once(c, "operatorsOfOLM", func() ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "operatorsOfOLM", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		resource := schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = notCopied

@@ -30,7 +30,7 @@ type PodOwner struct {
 // PodOwners are those in the namespace whose pod template uses the service account, with
 // pods or without, sorted by kind and name.
 func (c *Cluster) PodOwners(ctx context.Context, namespace, account string) ([]PodOwner, error) {
-	return once(c, "podOwners "+namespace+"/"+account, func() ([]PodOwner, error) {
+	return once(ctx, c, "podOwners "+namespace+"/"+account, func(ctx context.Context) ([]PodOwner, error) {
 		var owners []PodOwner
 		add := func(template corev1.PodSpec, owner PodOwner) {
 			if template.ServiceAccountName == account || (template.ServiceAccountName == "" && account == "default") {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/internal/reading"
 )
 
 // Cluster is a snapshot of one cluster. Its methods may be called concurrently; their
@@ -36,55 +37,47 @@ func Of(api *cluster.Cluster) *Cluster { return &Cluster{api: api, readings: map
 // List reads all objects of a resource as T, sorted by namespace and name. An object
 // that cannot be decoded as T is an error that names it.
 func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionResource) ([]T, error) {
-	return once(c, "list "+resource.String(), func() ([]T, error) {
+	return once(ctx, c, "list "+resource.String(), func(ctx context.Context) ([]T, error) {
 		return listAs(ctx, c.api.Dynamic, resource, func(*T) {})
 	})
 }
 
-// reading is the result of reading one thing.
-type reading[T any] struct {
-	once  sync.Once
-	value T
-	err   error
-}
-
 // once reads what key identifies, on the first call only.
-func once[T any](c *Cluster, key string, read func() (T, error)) (T, error) {
+func once[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
 	c.mutex.Lock()
-	r, ok := c.readings[key].(*reading[T])
+	r, ok := c.readings[key].(*reading.Once[T])
 	if !ok {
-		r = &reading[T]{}
+		r = &reading.Once[T]{}
 		c.readings[key] = r
 	}
 	c.mutex.Unlock()
-	r.once.Do(func() { r.value, r.err = read() })
-	return r.value, r.err
+	return r.Get(ctx, read)
 }
 
 // ClusterVersion is the ClusterVersion "version".
 func (c *Cluster) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
-	return once(c, "version", func() (*configv1.ClusterVersion, error) {
+	return once(ctx, c, "version", func(ctx context.Context) (*configv1.ClusterVersion, error) {
 		return c.api.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	})
 }
 
 // Infrastructure is the Infrastructure "cluster".
 func (c *Cluster) Infrastructure(ctx context.Context) (*configv1.Infrastructure, error) {
-	return once(c, "infrastructure", func() (*configv1.Infrastructure, error) {
+	return once(ctx, c, "infrastructure", func(ctx context.Context) (*configv1.Infrastructure, error) {
 		return c.api.OpenShift.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
 	})
 }
 
 // ConfigMap is one ConfigMap.
 func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
-	return once(c, "configMap "+namespace+"/"+name, func() (*corev1.ConfigMap, error) {
+	return once(ctx, c, "configMap "+namespace+"/"+name, func(ctx context.Context) (*corev1.ConfigMap, error) {
 		return c.api.Kubernetes.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
 // ClusterOperators are all ClusterOperators, sorted by name.
 func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOperator, error) {
-	return once(c, "operators", func() ([]configv1.ClusterOperator, error) {
+	return once(ctx, c, "operators", func(ctx context.Context) ([]configv1.ClusterOperator, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.OpenShift.ConfigV1().ClusterOperators().List(ctx, options)
 		}, func(operator *configv1.ClusterOperator) {
@@ -95,7 +88,7 @@ func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOpera
 
 // Nodes are all nodes, sorted by name, without their images and volumes.
 func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
-	return once(c, "nodes", func() ([]corev1.Node, error) {
+	return once(ctx, c, "nodes", func(ctx context.Context) ([]corev1.Node, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Kubernetes.CoreV1().Nodes().List(ctx, options)
 		}, func(node *corev1.Node) {

@@ -28,7 +28,7 @@ type UpgradeConfig struct {
 // UpgradeConfigs are all UpgradeConfigs, sorted by namespace and name. Where the API
 // is not served, the error is NotFound, also without permission to read it.
 func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
-	return once(c, "upgradeConfigs", func() ([]UpgradeConfig, error) {
+	return once(ctx, c, "upgradeConfigs", func(ctx context.Context) ([]UpgradeConfig, error) {
 		resource := schema.GroupVersionResource{Group: "upgrade.managed.openshift.io", Version: "v1alpha1", Resource: "upgradeconfigs"}
 		configs, err := listAs(ctx, c.api.Dynamic, resource, func(*UpgradeConfig) {})
 		if !apierrors.IsForbidden(err) {

@@ -34,7 +34,7 @@ type Workload struct {
 // metadata of these pods is read, so a workload that has no pod now is not found.
 // Namespace and account must be valid names.
 func (c *Cluster) WorkloadsOf(ctx context.Context, namespace, account string) ([]Workload, error) {
-	return once(c, "workloads "+namespace+"/"+account, func() ([]Workload, error) {
+	return once(ctx, c, "workloads "+namespace+"/"+account, func(ctx context.Context) ([]Workload, error) {
 		pods := c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace)
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = fields.OneTermEqualSelector("spec.serviceAccountName", account).String()

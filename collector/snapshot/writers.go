@@ -26,7 +26,7 @@ type Writer struct {
 // at most 20. Only metadata is read, through the version of the resource, since a request
 // through the other one would count as its use.
 func (c *Cluster) WritersOf(ctx context.Context, resource schema.GroupVersionResource, version string) ([]Writer, error) {
-	return once(c, "writers "+resource.String()+" "+version, func() ([]Writer, error) {
+	return once(ctx, c, "writers "+resource.String()+" "+version, func(ctx context.Context) ([]Writer, error) {
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Metadata.Resource(resource).List(ctx, options)
 		}
