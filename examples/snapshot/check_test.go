@@ -98,11 +98,11 @@ func awaitServed(t *testing.T, version string) {
 	})
 }
 
-func await(ctx context.Context, t *testing.T, what string, try func(context.Context) error) {
+func await(ctx context.Context, t *testing.T, what string, attempt func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		last = try(ctx)
+		last = attempt(ctx)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 type Builder struct {
 	// Root is the root of the repository, Bin the directory of the programs.
 	Root, Bin string
-	// Out gets the progress. Terminal reports whether a line of it can be
-	// written over.
+	// Out receives the progress. Terminal reports whether its lines can be
+	// overwritten.
 	Out      io.Writer
 	Terminal bool
 	// Interval is the time between two reports of a step's progress.
 	Interval time.Duration
 }
 
-// Run runs the steps that are out of date, in order, and reports each with its
-// number, the time that it takes from nothing and the time that it took.
+// Run runs the steps that are out of date, in order, and reports each with its number,
+// its time with an empty cache and the actual time.
 func (b Builder) Run(ctx context.Context, steps ...Step) error {
 	bin, err := filepath.Abs(b.Bin)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b Builder) Run(ctx context.Context, steps ...Step) error {
 	return nil
 }
 
-// build runs one step and, if it is pinned, notes what it has built.
+// build runs one step and, if it is pinned, writes its stamp.
 func (b Builder) build(ctx context.Context, step Step, bin string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the count of packages may take longer than the build
@@ -63,7 +63,7 @@ func (b Builder) build(ctx context.Context, step Step, bin string) error {
 	state, shown := &progress{}, display{out: b.Out, terminal: b.Terminal, began: time.Now()}
 	ended := make(chan error, 1)
 	go func() { ended <- errors.Join(command.Run(), writer.Close()) }()
-	go func() { _ = state.follow(reader) }() // the pipe has no errors but its end
+	go func() { _ = state.follow(reader) }() // the pipe has no error except its end
 	go func() { state.expect(b.count(ctx, step)) }()
 	if err := b.wait(ended, state, shown); err != nil {
 		return fmt.Errorf("%w\n%s", err, state.errors())

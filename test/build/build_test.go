@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -82,7 +83,7 @@ func TestStepsAreNumberedAndTimed(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsOutOfDateIsBuilt(t *testing.T) {
+func TestOutOfDateStepsAreBuilt(t *testing.T) {
 	change := func(name, content string) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
 			t.Helper()
@@ -105,7 +106,7 @@ func TestOnlyWhatIsOutOfDateIsBuilt(t *testing.T) {
 			change: change("tools/go.mod", "module example.com/tools\n\ngo 1.26.0\n"),
 		},
 		"Flags": {
-			reason: "the program would report another version", want: true,
+			reason: "the version of the program changes", want: true,
 			step: build.Step{Name: "it", Dir: "tools", Packages: []string{"./one"}, Pinned: true, Variables: []string{"main.version=v2"}},
 		},
 		"Missing": {
@@ -118,7 +119,7 @@ func TestOnlyWhatIsOutOfDateIsBuilt(t *testing.T) {
 			},
 		},
 		"NotPinned": {
-			reason: "the Go tool decides on programs of the repository itself", want: true,
+			reason: "the Go tool decides on a step that is not pinned", want: true,
 			step: build.Step{Name: "it", Dir: "tools", Packages: []string{"./one"}},
 		},
 	} {
@@ -141,8 +142,8 @@ func TestProgressIsShown(t *testing.T) {
 		terminal bool
 		want     string
 	}{
-		"Log":      {reason: "a log gets a line for each report", want: `^\[1/1\] building it .*\n(      \d+ .*packages compiled \(\d+s\)\n)+      done in \d+s\n$`},
-		"Terminal": {reason: "on a terminal a report replaces the one before", terminal: true, want: `^\[1/1\] building it .*\n(\r\x1b\[K      \d+ .*packages compiled \(\d+s\))+\r\x1b\[K      done in \d+s\n$`},
+		"Log":      {reason: "a log has a line for each report", want: `^\[1/1\] building it .*\n(      \d+ .*packages compiled \(\d+s\)\n)+      done in \d+s\n$`},
+		"Terminal": {reason: "on a terminal a report replaces the previous one", terminal: true, want: `^\[1/1\] building it .*\n(\r\x1b\[K      \d+ .*packages compiled \(\d+s\))+\r\x1b\[K      done in \d+s\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t)
@@ -180,7 +181,7 @@ func TestFailureNamesStepAndCause(t *testing.T) {
 	}
 }
 
-// TestEveryToolIsBuilt holds that the steps build exactly what test/tools pins.
+// TestEveryToolIsBuilt checks that the steps build exactly the programs that test/tools pins.
 func TestEveryToolIsBuilt(t *testing.T) {
 	file := filepath.Join(root, "test", "tools", "go.mod")
 	data, err := os.ReadFile(file)
@@ -215,4 +216,31 @@ func TestMissingProgramNamesTheRemedy(t *testing.T) {
 	if _, err := build.Program("no-such-program"); err == nil || !strings.Contains(err.Error(), "run `make tools`") {
 		t.Errorf("want an error with the command that builds it, got %v", err)
 	}
+}
+
+// Several test binaries compile the same package at the same time, and the program of an
+// unchanged package is linked once.
+func TestCompileKeepsTheProgram(t *testing.T) {
+	compile := func() os.FileInfo {
+		path, err := build.Compile(t.Context(), "test/release/testdata/hello")
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		file, err := os.Stat(path)
+		if err != nil {
+			t.Error(err)
+		}
+		return file
+	}
+	first := compile()
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if again := compile(); first != nil && again != nil && !os.SameFile(first, again) {
+				t.Error("the program of an unchanged package was linked again")
+			}
+		})
+	}
+	all.Wait()
 }

@@ -48,7 +48,7 @@ func (p *progress) line(line string) {
 	}
 }
 
-// expect sets how many packages there are.
+// expect sets the total number of packages.
 func (p *progress) expect(total int) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -84,7 +84,7 @@ type display struct {
 	began    time.Time
 }
 
-// update shows a state; on a terminal in place of the one before.
+// update shows a state. On a terminal it replaces the previous one.
 func (d display) update(state fmt.Stringer) {
 	if d.terminal {
 		fmt.Fprintf(d.out, "\r\033[K      %s (%s)", state, d.elapsed())

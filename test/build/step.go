@@ -30,14 +30,14 @@ type Step struct {
 	// Packages are the main packages. A program has the name of its directory,
 	// without a major version.
 	Packages []string
-	// Tags are build tags, each of which leaves something out.
+	// Tags are build tags, each of which excludes code.
 	Tags []string
 	// Variables are set at link time, as "import/path.name=value".
 	Variables []string
 	// Pinned marks programs that depend on nothing but go.mod and go.sum of
 	// their module. They are not built again while these stay the same.
 	Pinned bool
-	// About is roughly what the step takes on two cores with an empty build
+	// About is roughly the time of the step on two cores with an empty build
 	// cache.
 	About time.Duration
 }
@@ -64,12 +64,12 @@ func (s Step) expected() time.Duration {
 	return (s.About * 2 / time.Duration(runtime.NumCPU())).Round(time.Second)
 }
 
-// stampFile is where a pinned step notes what it has built.
+// stampFile is the path of the stamp of the last build of a pinned step.
 func (s Step) stampFile(bin string) string {
 	return filepath.Join(bin, "."+strings.ReplaceAll(s.Name, " ", "-"))
 }
 
-// stamp is a digest of all that the programs of a pinned step depend on.
+// stamp is a digest of everything that the programs of a pinned step depend on.
 func (s Step) stamp(root string) (string, error) {
 	digest := sha256.New()
 	fmt.Fprintln(digest, runtime.Version(), os.Getenv("GOFLAGS"), s.arguments(""))
@@ -83,9 +83,8 @@ func (s Step) stamp(root string) (string, error) {
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// upToDate reports whether the programs in bin are what the step would build.
-// It is always false for a step that is not pinned, which the Go tool itself
-// decides on.
+// upToDate reports whether the programs in bin are those that the step would build. It
+// is always false for a step that is not pinned: the Go tool decides on it.
 func (s Step) upToDate(root, bin string) (bool, error) {
 	if !s.Pinned {
 		return false, nil
@@ -108,7 +107,7 @@ func (s Step) upToDate(root, bin string) (bool, error) {
 	return string(got) == want && !missing, nil
 }
 
-// program is the name that the Go tool gives to the program of a main package.
+// program returns the file name of the program of a main package.
 func program(pkg string) string {
 	name := path.Base(pkg)
 	if len(name) > 1 && name[0] == 'v' && strings.Trim(name[1:], "0123456789") == "" {

@@ -1,11 +1,11 @@
-// Package deadlock_test answers: does what the preflight predicts of webhooks and
-// policies happen when nodes are drained?
+// Package deadlock_test answers: are the predictions of the preflight about webhooks and
+// policies correct when nodes are drained?
 //
 // API server, controllers and scheduler are real, and kubectl drains the nodes. The
 // kubelets are simulated. The test process is the webhook, at the cluster IP of its
 // Service, which is an address of the loopback interface: no process needs privileges.
-// It responds only while the Service has a ready endpoint, as the API server of
-// OpenShift finds it.
+// It responds only while the Service has a ready endpoint, since the API server of OpenShift
+// resolves a Service to its endpoints.
 package deadlock_test
 
 import (

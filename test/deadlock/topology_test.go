@@ -20,7 +20,7 @@ const (
 	yearLater = 365 * 24 * time.Hour
 )
 
-// topology is a webhook or a policy, where its pods are, and what is expected.
+// topology is a webhook or a policy, the placement of its pods, and the expected results.
 type topology struct {
 	// replicas of the webhook; stateful is true for a StatefulSet.
 	replicas int32
@@ -29,9 +29,9 @@ type topology struct {
 	spread bool
 	// budget is true for a PodDisruptionBudget with maxUnavailable 1.
 	budget bool
-	// withoutService leaves the Service out.
+	// withoutService omits the Service.
 	withoutService bool
-	// expires is when the certificate expires, from now.
+	// expires is the time from now until the certificate expires; 0 is a year.
 	expires time.Duration
 	// change changes the webhook, which by default receives all new pods of the
 	// namespaces of the topology; nil if there is none.
@@ -41,23 +41,23 @@ type topology struct {
 	binding *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec
 
 	predicted preflight.Outcome
-	// happens is empty where it depends on which of two controllers is first: that of
-	// the ReplicaSet, which replaces a pod when its deletion begins, or that of the
-	// EndpointSlice.
-	happens string
+	// drains is the result of the drains. It is empty if the result depends on which
+	// controller is first: that of the ReplicaSet, which replaces a pod when its deletion
+	// begins, or that of the EndpointSlice.
+	drains string
 }
 
 type hook = admissionregistrationv1.ValidatingWebhook
 
-// all is a change of nothing.
-func all(*hook) {}
+// unchanged keeps the webhook, which receives its own pods, too.
+func unchanged(*hook) {}
 
-// others excludes the pods of the webhook.
-func others(w *hook) {
+// excludesItself excludes the pods of the webhook.
+func excludesItself(w *hook) {
 	w.NamespaceSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "webhook", Operator: metav1.LabelSelectorOpDoesNotExist}}
 }
 
-// requests replaces the requests that the webhook receives.
+// requests returns a change of the requests that the webhook receives.
 func requests(operation admissionregistrationv1.OperationType, resource string) func(*hook) {
 	return func(w *hook) {
 		w.NamespaceSelector = &metav1.LabelSelector{}
@@ -65,6 +65,7 @@ func requests(operation admissionregistrationv1.OperationType, resource string) 
 	}
 }
 
+// condition returns a change that adds a match condition.
 func condition(expression string) func(*hook) {
 	return func(w *hook) {
 		w.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "condition", Expression: expression}}
@@ -78,7 +79,7 @@ func rules(operation admissionregistrationv1.OperationType, resource string) []a
 	}}
 }
 
-// newPods are the constraints of a policy for new pods in namespaces of a topology.
+// newPods returns the constraints of a policy for new pods in namespaces of a topology.
 func newPods() *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{
 		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"topology": "this"}}, ObjectSelector: &metav1.LabelSelector{},
@@ -96,49 +97,50 @@ func denying() *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
 	return &admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}}
 }
 
-// topologies are all, by name.
+// topologies returns all topologies, by name.
 func topologies() map[string]topology {
 	return map[string]topology{
-		"clean":                                       {replicas: 2, spread: true, budget: true, change: others, predicted: preflight.Pass, happens: completes},
-		"spread, selects itself":                      {replicas: 2, spread: true, budget: true, change: all, predicted: preflight.Warn, happens: completes},
-		"one node, budget, selects itself":            {replicas: 2, budget: true, change: all, predicted: preflight.Pass, happens: completes},
-		"StatefulSet, selects itself":                 {replicas: 1, stateful: true, change: all, predicted: preflight.Fail, happens: blocked},
-		"StatefulSets on one node, select themselves": {replicas: 2, stateful: true, change: all, predicted: preflight.Fail, happens: blocked},
-		"Deployment, selects itself":                  {replicas: 1, change: all, predicted: preflight.Warn},
-		"Deployment on one node":                      {replicas: 1, change: others, predicted: preflight.Warn, happens: completes},
-		"StatefulSet on one node":                     {replicas: 1, stateful: true, change: others, predicted: preflight.Warn, happens: completes},
-		"no Service":                                  {withoutService: true, change: all, predicted: preflight.Fail, happens: blocked},
-		"no endpoint":                                 {change: all, predicted: preflight.Fail, happens: blocked},
-		"no port":                                     {replicas: 2, spread: true, budget: true, change: func(w *hook) { w.ClientConfig.Service.Port = new(int32(1)) }, predicted: preflight.Fail, happens: blocked},
-		"expired":                                     {replicas: 2, spread: true, budget: true, expires: -time.Hour, change: others, predicted: preflight.Fail, happens: blocked},
-		"expires":                                     {replicas: 2, spread: true, budget: true, expires: time.Hour, change: others, predicted: preflight.Warn, happens: completes},
-		"no endpoint, evictions":                      {change: requests(admissionregistrationv1.Create, "pods/eviction"), predicted: preflight.Fail, happens: blocked},
-		"no endpoint, nodes":                          {change: requests(admissionregistrationv1.Update, "nodes"), predicted: preflight.Fail, happens: blocked},
-		"no endpoint, bindings":                       {change: requests(admissionregistrationv1.Create, "pods/*"), predicted: preflight.Fail, happens: blocked},
-		"no endpoint, other operation":                {change: requests(admissionregistrationv1.Connect, "pods/exec"), predicted: preflight.Pass, happens: completes},
-		"no endpoint, Ignore":                         {change: func(w *hook) { w.FailurePolicy = new(admissionregistrationv1.Ignore) }, predicted: preflight.Pass, happens: completes},
+		"clean":                                       {replicas: 2, spread: true, budget: true, change: excludesItself, predicted: preflight.Pass, drains: completes},
+		"spread, selects itself":                      {replicas: 2, spread: true, budget: true, change: unchanged, predicted: preflight.Warn, drains: completes},
+		"one node, budget, selects itself":            {replicas: 2, budget: true, change: unchanged, predicted: preflight.Pass, drains: completes},
+		"StatefulSet, selects itself":                 {replicas: 1, stateful: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"StatefulSets on one node, select themselves": {replicas: 2, stateful: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"Deployment, selects itself":                  {replicas: 1, change: unchanged, predicted: preflight.Warn},
+		"Deployment on one node":                      {replicas: 1, change: excludesItself, predicted: preflight.Warn, drains: completes},
+		"StatefulSet on one node":                     {replicas: 1, stateful: true, change: excludesItself, predicted: preflight.Warn, drains: completes},
+		"no Service":                                  {withoutService: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"no endpoint":                                 {change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"no port":                                     {replicas: 2, spread: true, budget: true, change: func(w *hook) { w.ClientConfig.Service.Port = new(int32(1)) }, predicted: preflight.Fail, drains: blocked},
+		"expired":                                     {replicas: 2, spread: true, budget: true, expires: -time.Hour, change: excludesItself, predicted: preflight.Fail, drains: blocked},
+		"expires":                                     {replicas: 2, spread: true, budget: true, expires: time.Hour, change: excludesItself, predicted: preflight.Warn, drains: completes},
+		"no endpoint, evictions":                      {change: requests(admissionregistrationv1.Create, "pods/eviction"), predicted: preflight.Fail, drains: blocked},
+		"no endpoint, nodes":                          {change: requests(admissionregistrationv1.Update, "nodes"), predicted: preflight.Fail, drains: blocked},
+		"no endpoint, bindings":                       {change: requests(admissionregistrationv1.Create, "pods/*"), predicted: preflight.Fail, drains: blocked},
+		"no endpoint, other operation":                {change: requests(admissionregistrationv1.Connect, "pods/exec"), predicted: preflight.Pass, drains: completes},
+		"no endpoint, Ignore":                         {change: func(w *hook) { w.FailurePolicy = new(admissionregistrationv1.Ignore) }, predicted: preflight.Pass, drains: completes},
 		"no endpoint, other labels": {change: func(w *hook) {
 			w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
-		}, predicted: preflight.Pass, happens: completes},
-		"no endpoint, same labels":       {change: func(w *hook) { w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}} }, predicted: preflight.Fail, happens: blocked},
-		"no endpoint, excluded":          {change: condition("!request.namespace.startsWith('openshift-')"), predicted: preflight.Pass, happens: completes},
-		"no endpoint, condition holds":   {change: condition("request.namespace.startsWith('openshift-')"), predicted: preflight.Fail, happens: blocked},
-		"no endpoint, condition on spec": {change: condition("object.spec.containers.all(c, c.image != 'other')"), predicted: preflight.Warn, happens: blocked},
-		"no endpoint, spec excludes":     {change: condition("object.spec.containers.all(c, c.image == 'other')"), predicted: preflight.Warn, happens: completes},
-		"policy denies":                  {policy: validating("!request.namespace.startsWith('openshift-')"), binding: denying(), predicted: preflight.Warn, happens: blocked},
-		"policy on spec":                 {policy: validating("object.spec.containers.size() > 0"), binding: denying(), predicted: preflight.Pass, happens: completes},
+		}, predicted: preflight.Pass, drains: completes},
+		"no endpoint, same labels":       {change: func(w *hook) { w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}} }, predicted: preflight.Fail, drains: blocked},
+		"no endpoint, excluded":          {change: condition("!request.namespace.startsWith('openshift-')"), predicted: preflight.Pass, drains: completes},
+		"no endpoint, condition holds":   {change: condition("request.namespace.startsWith('openshift-')"), predicted: preflight.Fail, drains: blocked},
+		"no endpoint, condition on spec": {change: condition("object.spec.containers.all(c, c.image != 'other')"), predicted: preflight.Warn, drains: blocked},
+		"no endpoint, spec excludes":     {change: condition("object.spec.containers.all(c, c.image == 'other')"), predicted: preflight.Warn, drains: completes},
+		"policy denies":                  {policy: validating("!request.namespace.startsWith('openshift-')"), binding: denying(), predicted: preflight.Warn, drains: blocked},
+		"policy on spec":                 {policy: validating("object.spec.containers.size() > 0"), binding: denying(), predicted: preflight.Pass, drains: completes},
 	}
 }
 
-// namespaces of the topology: the first has its webhook, the second is the cluster's.
-func (s *scene) namespaces() []*corev1.Namespace {
+// namespaces returns the namespaces of the topology: that of the webhook, and that of the
+// pods of the cluster.
+func (r *trial) namespaces() []*corev1.Namespace {
 	return []*corev1.Namespace{
-		{ObjectMeta: metav1.ObjectMeta{Name: s.hooks, Labels: map[string]string{"topology": s.id, "webhook": "yes"}}},
-		{ObjectMeta: metav1.ObjectMeta{Name: s.apps, Labels: map[string]string{"topology": s.id}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: r.hooks, Labels: map[string]string{"topology": r.id, "webhook": "yes"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: r.apps, Labels: map[string]string{"topology": r.id}}},
 	}
 }
 
-// template is a pod with the label app=name, with a placement.
+// template returns a pod with the label app=name and a placement.
 func template(name string, affinity *corev1.Affinity) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
@@ -146,7 +148,7 @@ func template(name string, affinity *corev1.Affinity) corev1.PodTemplateSpec {
 	}
 }
 
-// onFirst prefers the first node.
+// onFirst returns a preference for the first node.
 func onFirst() *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
 		Weight: 100, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
@@ -155,8 +157,8 @@ func onFirst() *corev1.Affinity {
 	}}}}
 }
 
-// apart requires another node than that of a pod of the same name.
-func apart(name string) *corev1.Affinity {
+// onOtherNode returns a placement on a node without other pods of the same name.
+func onOtherNode(name string) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 		TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 	}}}}
@@ -197,17 +199,17 @@ func service(namespace, address string) *corev1.Service {
 	}
 }
 
-func (s *scene) configuration(bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func (r *trial) configuration(bundle []byte) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	w := hook{
 		Name: "hook.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds: new(int32(2)), FailurePolicy: new(admissionregistrationv1.Fail),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			CABundle: bundle, Service: &admissionregistrationv1.ServiceReference{Namespace: s.hooks, Name: hookName, Port: new(int32(webhookPort))},
+			CABundle: bundle, Service: &admissionregistrationv1.ServiceReference{Namespace: r.hooks, Name: hookName, Port: new(int32(webhookPort))},
 		},
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"topology": s.id}}, Rules: rules(admissionregistrationv1.Create, "pods"),
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"topology": r.id}}, Rules: rules(admissionregistrationv1.Create, "pods"),
 	}
-	s.change(&w)
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.id}, Webhooks: []hook{w}}
+	r.change(&w)
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.id}, Webhooks: []hook{w}}
 }
 
-func (s *scene) host() string { return fmt.Sprintf("%s.%s.svc", hookName, s.hooks) }
+func (r *trial) host() string { return fmt.Sprintf("%s.%s.svc", hookName, r.hooks) }

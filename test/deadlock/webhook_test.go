@@ -36,7 +36,7 @@ type certificates struct {
 	serving tls.Certificate
 }
 
-// certify makes a self-signed certificate for a host that expires at a time.
+// certify returns a self-signed certificate for a host, with this time of expiry.
 func certify(t *testing.T, host string, expires time.Time) certificates {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -57,8 +57,8 @@ func certify(t *testing.T, host string, expires time.Time) certificates {
 	}
 }
 
-// serve responds as the pods of a Service, which admit every request, at its cluster
-// IP. Without a ready endpoint it closes the connection.
+// serve serves a webhook that admits every request at the cluster IP of a Service, in place
+// of its pods. Without a ready endpoint it closes the connection.
 func serve(ctx context.Context, t *testing.T, address, namespace string, certificate tls.Certificate) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
@@ -97,8 +97,8 @@ func ready(ctx context.Context, namespace string) bool {
 	})
 }
 
-// assignAddresses gives each pod that runs an address, which kwok does not, until the
-// test ends.
+// assignAddresses assigns an address to each running pod, since kwok does not, until the test
+// ends.
 func assignAddresses(t *testing.T) {
 	t.Helper()
 	pods := server.Kubernetes.CoreV1().Pods(corev1.NamespaceAll)

@@ -1,5 +1,5 @@
-// Package distribution_test answers: are the programs of a release reproducible, and no
-// larger than promised?
+// Package distribution_test answers: are the programs of a release reproducible and
+// within their size limit?
 package distribution_test
 
 import (
@@ -17,7 +17,7 @@ import (
 // root is the root of the repository.
 const root = "../.."
 
-// maxSize is the promise for oc-preflight on any platform, in bytes.
+// maxSize bounds oc-preflight on any platform, in bytes.
 const maxSize = 60 << 20
 
 // build is an entry of .goreleaser.yaml, by which "make release" builds.
@@ -49,7 +49,7 @@ func released(t *testing.T) build {
 	return config.Builds[0]
 }
 
-// The same sources in two directories make the same program, which is not too large.
+// The same sources in two directories result in the same program, within its size limit.
 func TestProgramIsReproducible(t *testing.T) {
 	b := released(t)
 	if b.Main != "./cmd/oc-preflight" {

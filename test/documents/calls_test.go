@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return text
 }
 
-// program is the command line of oc-preflight. One of its own for each call, since flags
+// program returns a new command line of oc-preflight for each call, since flags
 // keep their values.
 func program() *cobra.Command {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
@@ -177,7 +177,7 @@ func TestCallsOf(t *testing.T) {
 	}
 }
 
-// TestRejected has calls that the program rejects, so that TestCalls can fail.
+// TestRejected checks calls that the program rejects, so that TestCalls can fail.
 func TestRejected(t *testing.T) {
 	for reason, call := range map[string]string{
 		"an unknown command":        "check --to 4.19.3",

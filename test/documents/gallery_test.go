@@ -64,7 +64,7 @@ func run(t *testing.T, program string, arguments ...string) []byte {
 	return output
 }
 
-// describe is a rule in words.
+// describe describes a rule.
 func describe(rule preflight.Rule) string {
 	var resources []string
 	for _, group := range rule.APIGroups {

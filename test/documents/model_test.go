@@ -12,20 +12,20 @@ import (
 
 const model = "collector/MODEL.md"
 
-// folded is the effect and the decision of one finding under a policy.
+// folded returns the effect and the decision of one finding under a policy.
 func folded(f finding.Finding, policy verdict.Policy) string {
 	decided, findings := verdict.Fold([]finding.Finding{f}, verdict.Expectation{Checks: 1, Reported: 1}, policy)
 	return string(findings[0].Effect) + ": " + string(decided.Decision)
 }
 
-// TestEffects writes what each kind of finding comes to.
+// TestEffects writes the effect and the decision of each kind of finding.
 func TestEffects(t *testing.T) {
 	const name = "Some.Finding"
 	made := func(outcome preflight.Outcome, source finding.Source) finding.Finding {
 		return finding.New(outcome, "", "").Named(name).From(source)
 	}
-	elsewhere := made(preflight.Fail, finding.SourceGate)
-	elsewhere.Blocks = false
+	otherTarget := made(preflight.Fail, finding.SourceGate)
+	otherTarget.Blocks = false
 	rows := [][]string{{"finding", "as reported", "accepted by name", "forced", "admin gate, acknowledged"}}
 	for _, row := range []struct {
 		title string
@@ -38,7 +38,7 @@ func TestEffects(t *testing.T) {
 		{"Unknown of a job, risk, health or image", made(preflight.Unknown, finding.SourceRisk)},
 		{"Fail of a gate, signature or payload", made(preflight.Fail, finding.SourceGate)},
 		{"Unknown of a gate, signature or payload", made(preflight.Unknown, finding.SourceGate)},
-		{"Fail that does not block this target", elsewhere},
+		{"Fail that does not block this target", otherTarget},
 		{"an outcome of a later version", made("Deferred", finding.SourceJob)},
 	} {
 		acknowledged := "-"
@@ -54,7 +54,7 @@ func TestEffects(t *testing.T) {
 	expectGenerated(t, model, "effects", table(rows...))
 }
 
-// TestSources holds the column about acceptance.
+// TestSources checks the column about acceptance.
 func TestSources(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| .* \\| (yes|no) \\|$").FindAllStringSubmatch(read(t, model), -1)
 	const sources = 7
@@ -68,7 +68,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestExitCodes compares the table with the help of run, which the tests of command hold.
+// TestExitCodes compares the table with the help of run.
 func TestExitCodes(t *testing.T) {
 	run, _, err := program().Find([]string{"run"})
 	if err != nil {

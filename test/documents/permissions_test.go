@@ -18,7 +18,7 @@ import (
 
 const permissions = "cmd/oc-preflight/PERMISSIONS.md"
 
-// purposes are what the resources are needed for.
+// purposes returns the purpose of each resource.
 func purposes() map[string]string {
 	const (
 		checksOfRelease = "the checks of the release and their temporary identities"
@@ -64,7 +64,7 @@ func printedRoles(t *testing.T, name string) string {
 	return printed.String()
 }
 
-// place is where a permission is granted, and on what.
+// place is the namespace and the objects of a permission.
 type place struct{ namespace, group, resource, name string }
 
 // optionals are the verbs of the optional permissions, which are named in the comment above
@@ -123,7 +123,7 @@ func rows(t *testing.T, name string) [][]string {
 	return cells
 }
 
-// add adds a rule to the rows, each resource to the row of those that are granted alike.
+// add adds a rule to the rows, each resource to the row of those that are granted in the same way.
 func add(t *testing.T, all []granted, namespace string, rule rbacv1.PolicyRule, optional map[place][]string) []granted {
 	t.Helper()
 	scope := "cluster"

@@ -108,7 +108,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// anchors are those that GitHub gives the headings of a file.
+// anchors returns the anchors of the headings of a file on GitHub.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {

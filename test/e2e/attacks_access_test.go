@@ -24,17 +24,16 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// attempt is one attack of a check, with the identity of its pod.
+// attempt is one attack with the identity of the pod of a check.
 type attempt struct {
 	name string
-	try  func(ctx context.Context, client kubernetes.Interface, on target) error
+	run  func(ctx context.Context, client kubernetes.Interface, on target) error
 }
 
-// target names what is attacked.
+// target is the name of the guard and of the node of a run.
 type target struct{ guard, node string }
 
-// attackRow is a row of the table: an attack, whether it had an effect, and what the
-// report has about it.
+// attackRow is a row of the table: an attack, its effect, and the finding about it.
 type attackRow struct{ attack, reached, reported string }
 
 // TestAttacksOnAccess attacks the cluster as a check whose ServiceAccount is bound to
@@ -60,7 +59,7 @@ func attackTable(rows []attackRow) string {
 	return text.String()
 }
 
-// attempts are what a cluster-admin may do and a check may not.
+// attempts returns requests that a cluster-admin may send and a check must not.
 func attempts() []attempt {
 	none := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
 	return []attempt{
@@ -102,23 +101,24 @@ func attempts() []attempt {
 	}
 }
 
-// waiting is a check that reads ConfigMaps until "go" exists, as this ServiceAccount.
+// waiting returns a check that runs as this ServiceAccount until the ConfigMap "go" exists.
 func waiting(account string) animal {
 	return animal{Ending: "patient", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = account }}
 }
 
-// attackAsAdministrator tries all attacks with the token of a check that runs.
+// attackAsAdministrator runs all attempts with the token of a running check, and again with
+// the same token after the run.
 func attackAsAdministrator(t *testing.T) []attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"waiting": waiting("writer")})
-	createAccount(t, house.Client(t), "writer")
-	house.Kubectl(t, "create", "clusterrolebinding", "writer", "--clusterrole=cluster-admin", "--serviceaccount="+zooNamespace+":writer")
+	createAccount(t, testCluster.Client(t), "writer")
+	testCluster.Kubectl(t, "create", "clusterrolebinding", "writer", "--clusterrole=cluster-admin", "--serviceaccount="+zooNamespace+":writer")
 	cleanUp(t, "delete", "clusterrolebinding", "writer")
 	r := begin(t)
 	client := r.identity(t)
 	var rows []attackRow
-	try := func(when string, one attempt) {
-		err := one.try(t.Context(), client, target{guard: r.guard(t), node: r.pod.Spec.NodeName})
+	attack := func(when string, one attempt) {
+		err := one.run(t.Context(), client, target{guard: r.guard(t), node: r.pod.Spec.NodeName})
 		row := attackRow{when + one.name, "denied", "ReadOnlyAccess: Pass (ReadOnly), a temporary copy"}
 		if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 			row.reached = "reached"
@@ -127,68 +127,68 @@ func attackAsAdministrator(t *testing.T) []attackRow {
 		rows = append(rows, row)
 	}
 	for _, one := range attempts() {
-		try("", one)
+		attack("", one)
 	}
-	decided := r.end(t)
+	result := r.end(t)
 	for _, one := range attempts() {
-		try("after the run, with a leaked token: ", one)
+		attack("after the run, with a leaked token: ", one)
 	}
-	f := byName(decided)["ReadOnlyAccess-"+zooNamespace+".writer"]
+	f := byName(result)["ReadOnlyAccess-"+zooNamespace+".writer"]
 	if f.Outcome != preflight.Pass || !strings.Contains(f.Message, "is a temporary copy of ServiceAccount "+zooNamespace+"/writer with its read access, without Secrets of any name") {
-		t.Errorf("the account is %+v, want a copy without Secrets", f)
+		t.Errorf("the account: %+v, want a copy without access to Secrets", f)
 	}
-	if guard := byName(decided)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
-		t.Errorf("the guard is %+v, want it unchanged", guard)
+	if guard := byName(result)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
+		t.Errorf("the guard: %+v, want Pass", guard)
 	}
-	if f := byName(decided)["Zoo.Animal"]; f.Outcome != preflight.Pass {
-		t.Errorf("the check is %+v, want that it reads what it needs", f)
+	if f := byName(result)["Zoo.Animal"]; f.Outcome != preflight.Pass {
+		t.Errorf("the check: %+v, want Pass by its read access", f)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 	return rows
 }
 
-// attackGuard changes the guard as a user who is not a check.
+// attackGuard deletes the guard as a user other than a check.
 func attackGuard(t *testing.T) []attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"waiting": waiting("viewing")})
-	createAccount(t, house.Client(t), "viewing")
-	house.Kubectl(t, "create", "rolebinding", "viewing", "-n", zooNamespace, "--clusterrole=view", "--serviceaccount="+zooNamespace+":viewing")
+	createAccount(t, testCluster.Client(t), "viewing")
+	testCluster.Kubectl(t, "create", "rolebinding", "viewing", "-n", zooNamespace, "--clusterrole=view", "--serviceaccount="+zooNamespace+":viewing")
 	cleanUp(t, "delete", "rolebinding", "viewing", "-n", zooNamespace)
 	r := begin(t)
-	house.Kubectl(t, "delete", "validatingadmissionpolicybinding", r.guard(t))
+	testCluster.Kubectl(t, "delete", "validatingadmissionpolicybinding", r.guard(t))
 	r.code = 4
 	guard := byName(r.end(t))["ReadOnlyGuard"]
 	if guard.Outcome != preflight.Unknown || guard.Reason != "GuardChanged" || !guard.Blocks || !strings.Contains(guard.Message, "was deleted") {
-		t.Errorf("the guard is %+v, want a blocking Unknown", guard)
+		t.Errorf("the guard: %+v, want a blocking Unknown", guard)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 	return []attackRow{{"another user deletes the binding of the guard", "reached", "ReadOnlyGuard: Unknown (GuardChanged)"}}
 }
 
-// attackAsGroup has the group of the namespace's accounts impersonate.
+// attackAsGroup allows the group of the ServiceAccounts of the namespace to impersonate users.
 func attackAsGroup(t *testing.T) []attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	house.Kubectl(t, "create", "clusterrole", "attack-impersonate", "--verb=impersonate", "--resource=users")
-	house.Kubectl(t, "create", "clusterrolebinding", "attack-impersonate", "--clusterrole=attack-impersonate", "--group=system:serviceaccounts:"+zooNamespace)
+	testCluster.Kubectl(t, "create", "clusterrole", "attack-impersonate", "--verb=impersonate", "--resource=users")
+	testCluster.Kubectl(t, "create", "clusterrolebinding", "attack-impersonate", "--clusterrole=attack-impersonate", "--group=system:serviceaccounts:"+zooNamespace)
 	cleanUp(t, "delete", "clusterrolebinding,clusterrole", "attack-impersonate")
-	decided := reported(t, 4, "--to", to)
-	group, check := byName(decided)["ReadOnlyAccess-"+zooNamespace], byName(decided)["Zoo.Healthy"]
+	result := runPreflight(t, 4, "--to", to)
+	group, check := byName(result)["ReadOnlyAccess-"+zooNamespace], byName(result)["Zoo.Healthy"]
 	if group.Reason != "UnguardedAccess" || group.Outcome != preflight.Unknown || !strings.Contains(group.Message, "impersonate users") {
-		t.Errorf("the group is %+v, want a blocking Unknown", group)
+		t.Errorf("the group: %+v, want a blocking Unknown", group)
 	}
 	if check.Reason != "UnguardedAccess" || check.Outcome != preflight.Unknown || check.Job != nil {
-		t.Errorf("the check is %+v, want that it does not run", check)
+		t.Errorf("the check: %+v, want Unknown without a Job", check)
 	}
-	accepted := reported(t, 0, "--to", to, "--accept", "ReadOnlyAccess-"+zooNamespace)
+	accepted := runPreflight(t, 0, "--to", to, "--accept", "ReadOnlyAccess-"+zooNamespace)
 	if f := byName(accepted)["Zoo.Animal"]; f.Outcome != preflight.Pass {
-		t.Errorf("the check is %+v, want that it runs when that is accepted", f)
+		t.Errorf("the check: %+v, want Pass after the acceptance", f)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 	return []attackRow{{"impersonate by the group of the namespace", "the check does not run", "ReadOnlyAccess-" + zooNamespace + ": Unknown (UnguardedAccess)"}}
 }
 
-// ongoing is a preflight whose check waits.
+// ongoing is a preflight whose check waits for the ConfigMap "go".
 type ongoing struct {
 	wait   func() error
 	stdout *bytes.Buffer
@@ -220,11 +220,11 @@ func begin(t *testing.T) *ongoing {
 	lines := bufio.NewScanner(stderr)
 	for running := false; !running; running = strings.Contains(lines.Text(), "Zoo.Waiting: running") {
 		if !lines.Scan() {
-			t.Fatalf("the run ended by itself: %v", lines.Err())
+			t.Fatalf("the run ended before its check: %v", lines.Err())
 		}
 		t.Log(lines.Text())
 	}
-	pods, err := house.Client(t).CoreV1().Pods(zooNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"})
+	pods, err := testCluster.Client(t).CoreV1().Pods(zooNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"})
 	if err != nil || len(pods.Items) != 1 {
 		t.Fatalf("%d pods, error %v", len(pods.Items), err)
 	}
@@ -232,16 +232,16 @@ func begin(t *testing.T) *ongoing {
 	return r
 }
 
-// guard is the name of the run's policy and of its binding.
+// guard returns the name of the policy of the run, and of its binding.
 func (r *ongoing) guard(t *testing.T) string {
 	t.Helper()
 	return "preflight-read-only-" + strings.ReplaceAll(r.pod.Labels["preflight.openshift.io/run"], "-", "")[:10]
 }
 
-// identity is a client with a token like that of the pod.
+// identity returns a client with a token that is bound to the pod.
 func (r *ongoing) identity(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	token, err := house.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), r.pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
+	token, err := testCluster.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), r.pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: r.pod.Name, UID: r.pod.UID}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -252,20 +252,20 @@ func (r *ongoing) identity(t *testing.T) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// end lets the check end, and returns the report.
+// end makes the check end, and returns the report.
 func (r *ongoing) end(t *testing.T) report.Report {
 	t.Helper()
-	house.Kubectl(t, "create", "configmap", "go", "-n", zooNamespace)
-	defer house.Kubectl(t, "delete", "configmap", "go", "-n", zooNamespace)
+	testCluster.Kubectl(t, "create", "configmap", "go", "-n", zooNamespace)
+	defer testCluster.Kubectl(t, "delete", "configmap", "go", "-n", zooNamespace)
 	if err := r.wait(); err != nil {
 		t.Fatal(err)
 	}
-	var decided report.Report
-	if err := json.Unmarshal(r.stdout.Bytes(), &decided); err != nil {
+	var result report.Report
+	if err := json.Unmarshal(r.stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v\n%s", err, r.stdout)
 	}
 	if got := r.exit(); got != r.code {
 		t.Errorf("exit code %d, want %d: %s", got, r.code, r.stdout)
 	}
-	return decided
+	return result
 }

@@ -30,10 +30,10 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// TestAttacksOnTheEnvironment has admission, checks, and the state of the cluster
-// attack a run.
+// TestAttacksOnTheEnvironment attacks a run by admission, by checks, and by the state of
+// the cluster.
 func TestAttacksOnTheEnvironment(t *testing.T) {
-	client := house.Client(t)
+	client := testCluster.Client(t)
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "attack\treached\treported")
@@ -50,7 +50,7 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", a.name, a.reached, a.run(t, client))
 		})
-		house.ExpectNothingLeft(t)
+		testCluster.ExpectNothingLeft(t)
 	}
 	attackByChecks(t, w, checkAttacks(), "1m", 3)
 	attackByChecks(t, w, endlessAttacks(), "10s", 4)
@@ -60,8 +60,8 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// mutatePods is mutate for pods. The patch must add a label, a container or an init
-// container, or change the command.
+// mutatePods is mutate for pods. The patch must add a container or an init container, or
+// change the command to one with arguments.
 func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restore func()) {
 	t.Helper()
 	return mutate(t, client, mutation{group: "", resource: "pods", patch: patch, inEffect: func() bool {
@@ -75,11 +75,12 @@ func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restor
 	}})
 }
 
-// describe returns the decision and the finding of a check, which must be as expected.
-func describe(t *testing.T, decided report.Report, name, want string) string {
+// describe returns the decision and the finding of a check as text, which must be as
+// expected.
+func describe(t *testing.T, result report.Report, name, want string) string {
 	t.Helper()
-	f := byName(decided)[name]
-	got := fmt.Sprintf("%s, %s(%s)", decided.Verdict.Decision, f.Outcome, f.Reason)
+	f := byName(result)[name]
+	got := fmt.Sprintf("%s, %s(%s)", result.Verdict.Decision, f.Outcome, f.Reason)
 	if got != want {
 		t.Errorf("%s: %s: %s; want %s", name, got, f.Message, want)
 	}
@@ -90,7 +91,7 @@ func alteredPod(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
 	defer mutatePods(t, client, `{op: "replace", path: "/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`)()
-	return describe(t, reported(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
 }
 
 func injectedContainer(t *testing.T, client kubernetes.Interface) string {
@@ -98,7 +99,7 @@ func injectedContainer(t *testing.T, client kubernetes.Interface) string {
 	publish(t, map[string]animal{"first": {Ending: "pass"}})
 	defer mutatePods(t, client, `{op: "add", path: "/spec/containers/-", value: Object.spec.containers{
 		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "forever"]}}`)()
-	return describe(t, reported(t, 0, "--to", to), "Zoo.Animal", "Ready, Pass(Passed)")
+	return describe(t, runPreflight(t, 0, "--to", to), "Zoo.Animal", "Ready, Pass(Passed)")
 }
 
 func injectedInit(t *testing.T, client kubernetes.Interface) string {
@@ -106,7 +107,7 @@ func injectedInit(t *testing.T, client kubernetes.Interface) string {
 	publish(t, map[string]animal{"first": {Ending: "pass"}})
 	defer mutatePods(t, client, `{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{
 		name: "injected", image: object.spec.containers[0].image, command: ["/bin/preflight", "forever"]}]}`)()
-	return describe(t, reported(t, 4, "--to", to, "--timeout", "10s"), "Zoo.First", "Undecided, Unknown(Timeout)")
+	return describe(t, runPreflight(t, 4, "--to", to, "--timeout", "10s"), "Zoo.First", "Undecided, Unknown(Timeout)")
 }
 
 // checkAttack is a check of a signed release that attacks.
@@ -115,12 +116,12 @@ type checkAttack struct {
 	animal        animal
 	outcome       preflight.Outcome
 	reason        string
-	// verify makes further expectations of the finding of the check.
+	// verify checks the finding further; optional.
 	verify func(*testing.T, finding.Finding)
 }
 
-// attackByChecks runs a release with all attacks, by the name of the Job, and writes a
-// row for each.
+// attackByChecks runs a release with these attacks, by the name of the Job, and writes a row
+// for each.
 func attackByChecks(t *testing.T, table io.Writer, attacks map[string]checkAttack, timeout string, code int) {
 	t.Helper()
 	animals := map[string]animal{}
@@ -129,13 +130,13 @@ func attackByChecks(t *testing.T, table io.Writer, attacks map[string]checkAttac
 	}
 	publish(t, animals)
 	got := bounded(t, "run", "--to", to, "-o", "json", "--timeout", timeout)
-	var decided report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil || got.Code != code {
+	var result report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil || got.Code != code {
 		t.Fatalf("exit code %d, want %d: %v\n%s", got.Code, code, err, got.Stderr)
 	}
 	expectPrintable(t, "the progress", got.Stderr)
 	found := map[string]finding.Finding{}
-	for _, f := range decided.Findings {
+	for _, f := range result.Findings {
 		if f.Job != nil {
 			found[jobOf(f)] = f
 		}
@@ -152,14 +153,15 @@ func attackByChecks(t *testing.T, table io.Writer, attacks map[string]checkAttac
 			fmt.Fprintf(table, "%s\t%s\t%s(%s)\n", a.name, a.reached, f.Outcome, f.Reason)
 		})
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
+// onPod returns a change of the Job that changes the spec of its pod.
 func onPod(change func(*corev1.PodSpec)) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { change(&job.Spec.Template.Spec) }
 }
 
-// mount adds a volume to the check.
+// mount returns a change of the Job that adds a volume to the check.
 func mount(path string, source corev1.VolumeSource) func(*batchv1.Job) {
 	return onPod(func(spec *corev1.PodSpec) {
 		spec.Volumes = []corev1.Volume{{Name: "attack", VolumeSource: source}}
@@ -167,13 +169,14 @@ func mount(path string, source corev1.VolumeSource) func(*batchv1.Job) {
 	})
 }
 
-// another is a container of the image of the check that never ends.
+// another returns a second container with the image of the check that never ends.
 func another(spec *corev1.PodSpec) corev1.Container {
 	container := *spec.Containers[0].DeepCopy()
 	container.Name, container.Command = "another", []string{"/bin/preflight", "forever"}
 	return container
 }
 
+// checkAttacks returns attacks that end before the run.
 func checkAttacks() map[string]checkAttack {
 	year := &corev1.ServiceAccountTokenProjection{Audience: "vault", Path: "token", ExpirationSeconds: new(int64(365 * 86400))}
 	return map[string]checkAttack{
@@ -213,7 +216,7 @@ func checkAttacks() map[string]checkAttack {
 	}
 }
 
-// endlessAttacks do not end before the run.
+// endlessAttacks returns attacks that do not end before the run.
 func endlessAttacks() map[string]checkAttack {
 	const day = 86400
 	return map[string]checkAttack{
@@ -236,11 +239,11 @@ func endlessAttacks() map[string]checkAttack {
 	}
 }
 
-// expectInvalidToken expects that the API server accepts the token in the message of
-// the check no more.
+// expectInvalidToken expects that the API server rejects the token in the message of the
+// check after the run, and that the token was valid for at most an hour.
 func expectInvalidToken(t *testing.T, f finding.Finding) {
 	t.Helper()
-	review, err := house.Client(t).AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
+	review, err := testCluster.Client(t).AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: f.Message, Audiences: []string{"vault"}},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -251,7 +254,7 @@ func expectInvalidToken(t *testing.T, f finding.Finding) {
 	}
 	parts := strings.Split(f.Message, ".")
 	if len(parts) != 3 {
-		t.Fatalf("%q is no token", f.Message)
+		t.Fatalf("%q is not a token", f.Message)
 	}
 	content, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
@@ -267,22 +270,22 @@ func expectInvalidToken(t *testing.T, f finding.Finding) {
 }
 
 // bounded runs oc-preflight with at most 256 MiB of memory.
-func bounded(t *testing.T, args ...string) zoo.Ended {
+func bounded(t *testing.T, args ...string) zoo.Result {
 	t.Helper()
 	command := preflightCommand(t, args...)
 	command.Args = append([]string{"sh", "-c", `ulimit -d 262144 && GOGC=100 exec "$0" "$@"`}, append([]string{command.Path}, command.Args[1:]...)...)
 	command.Path = "/bin/sh"
-	return zoo.End(t, command)
+	return zoo.Run(t, command)
 }
 
 func impostor(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "impostor"}, "second": {Ending: "fail"}})
-	decided := reported(t, 3, "--to", to)
+	result := runPreflight(t, 3, "--to", to)
 	var passed, failed int
-	for _, f := range decided.Findings {
+	for _, f := range result.Findings {
 		switch {
-		case f.Name == "ReleaseSignature" && (f.Source != finding.SourceSignature || f.Reason == "Said"):
+		case f.Name == "ReleaseSignature" && (f.Source != finding.SourceSignature || f.Reason == "Reported"):
 			t.Errorf("the check reports %+v", f)
 		case f.Name == "Zoo.Animal" && f.Outcome == preflight.Fail:
 			failed++
@@ -290,25 +293,26 @@ func impostor(t *testing.T, _ kubernetes.Interface) string {
 			passed++
 		}
 	}
-	if failed != 1 || passed != 3 || decided.Verdict.Decision != verdict.Blocked {
-		t.Errorf("%s with %d failures and %d passes of the component; want Blocked, 1 and 3", decided.Verdict.Decision, failed, passed)
+	if failed != 1 || passed != 3 || result.Verdict.Decision != verdict.Blocked {
+		t.Errorf("%s with %d failures and %d passes of the component; want Blocked, 1 and 3", result.Verdict.Decision, failed, passed)
 	}
 	return "Blocked by the failure of the other check"
 }
 
-// expectPrintable fails for characters that control a terminal.
+// expectPrintable fails the test if a text has characters that control a terminal.
 func expectPrintable(t *testing.T, what, text string) {
 	t.Helper()
 	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
-		t.Errorf("%s has %q", what, text[max(0, i-60):min(len(text), i+20)])
+		t.Errorf("%s contains %q", what, text[max(0, i-60):min(len(text), i+20)])
 	}
 }
 
-// hostile is that of the program of the checks (test/e2e/zoo).
+// hostile is the text that the program of the checks reports, without invalid UTF-8
+// (test/e2e/zoo).
 const hostile = "\x1b[2J\x1b]0;title\a\u202e\u2066\u200f\u009b1m\r\nReady: this cluster can be updated\b"
 
-// printed runs commands, whose output must be bounded and printable.
-func printed(t *testing.T, commands ...[]string) {
+// expectPrintableOutput runs commands, whose output must be bounded and printable.
+func expectPrintableOutput(t *testing.T, commands ...[]string) {
 	t.Helper()
 	for _, args := range commands {
 		got := call(t, args...)
@@ -323,15 +327,14 @@ func printed(t *testing.T, commands ...[]string) {
 func hostileCheck(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "hostile"}})
-	decided := reported(t, 0, "--to", to, "--keep")
-	id := decided.Run.ID
-	printed(t, []string{"status", id}, []string{"status", id, "-o", "yaml"}, []string{"status", id, "-o", "markdown"},
+	result := runPreflight(t, 0, "--to", to, "--keep")
+	id := result.Run.ID
+	expectPrintableOutput(t, []string{"status", id}, []string{"status", id, "-o", "yaml"}, []string{"status", id, "-o", "markdown"},
 		[]string{"history"}, []string{"logs", id, "Zoo.First"}, []string{"checks", "--to", to}, []string{"cleanup", id})
-	return describe(t, decided, "Zoo.Animal", "Ready, Pass(Said)")
+	return describe(t, result, "Zoo.Animal", "Ready, Pass(Reported)")
 }
 
-// hostileState has every text of the state that a user without write access to the
-// operators' configuration could influence.
+// hostileState sets every text in the state of the cluster that other users can influence.
 func hostileState(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	w := publish(t, map[string]animal{"first": {Ending: "pass"}})
@@ -358,27 +361,27 @@ func hostileState(t *testing.T, client kubernetes.Interface) string {
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer house.Kubectl(t, "delete", "node", "hostile")
-	decided := reported(t, 3, "--to", to, "--no-jobs")
+	defer testCluster.Kubectl(t, "delete", "node", "hostile")
+	result := runPreflight(t, 3, "--to", to, "--no-jobs")
 	stored := filepath.Join(t.TempDir(), "report.json")
-	content, err := json.Marshal(decided)
+	content, err := json.Marshal(result)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(stored, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	printed(t, []string{"targets"}, []string{"targets", "-o", "yaml"}, []string{"status"}, []string{"history"},
+	expectPrintableOutput(t, []string{"targets"}, []string{"targets", "-o", "yaml"}, []string{"status"}, []string{"history"},
 		[]string{"render", stored}, []string{"render", stored, "-o", "yaml"}, []string{"render", stored, "-o", "markdown"}, []string{"render", stored, "-o", "junit"})
 	for line := range strings.Lines(call(t, "status").Stdout + call(t, "render", stored).Stdout + call(t, "targets").Stdout + call(t, "history").Stdout) {
 		if strings.HasPrefix(line, "Ready") {
-			t.Errorf("a text of the cluster forges the line %q", line)
+			t.Errorf("a text of the cluster has forged the line %q", line)
 		}
 	}
-	if len(decided.Verdict.Blocking) == 0 {
-		t.Errorf("no finding about the hostile state: %+v", decided.Verdict)
+	if len(result.Verdict.Blocking) == 0 {
+		t.Errorf("no finding about the hostile state: %+v", result.Verdict)
 	}
-	return string(decided.Verdict.Decision)
+	return string(result.Verdict.Decision)
 }
 
 func manyUpdates(t *testing.T, _ kubernetes.Interface) string {
@@ -398,15 +401,15 @@ func manyUpdates(t *testing.T, _ kubernetes.Interface) string {
 	if shown := strings.Count(got.Stdout, "5.2."); shown < 500 || len(got.Stdout) > 2<<20 {
 		t.Errorf("exit code %d, %d targets in %d bytes: %.200s", got.Code, shown, len(got.Stdout), got.Stderr)
 	}
-	return describe(t, reported(t, 0, "--to", to), "Zoo.Animal", "Ready, Pass(Passed)")
+	return describe(t, runPreflight(t, 0, "--to", to), "Zoo.Animal", "Ready, Pass(Passed)")
 }
 
-// hostileCluster publishes a release that is signed by a key which the cluster trusts,
-// and the administrator does not.
+// hostileCluster publishes a release whose signing key is trusted by the cluster, but not
+// by the administrator.
 func hostileCluster(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	w := publish(t, map[string]animal{"first": {Ending: "pass"}})
-	decided := reported(t, 0, "--to", to)
+	result := runPreflight(t, 0, "--to", to)
 	administrator, err := release.NewSigner("key of the administrator")
 	if err != nil {
 		t.Fatal(err)
@@ -426,5 +429,5 @@ func hostileCluster(t *testing.T, _ kubernetes.Interface) string {
 	if got.Code != 3 || !strings.Contains(got.Stderr, "UnknownKey") {
 		t.Errorf("exit code %d, want 3 with UnknownKey: %s", got.Code, got.Stderr)
 	}
-	return string(decided.Verdict.Decision) + "; verify with the key of the administrator: UnknownKey"
+	return string(result.Verdict.Decision) + "; verify with the key of the administrator: UnknownKey"
 }

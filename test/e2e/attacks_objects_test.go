@@ -28,20 +28,20 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// attack is an attempt of a user of the cluster to forge a result or to have a run
-// delete what is not its own.
+// attack is an attempt of a user of the cluster to forge a result or to make a run delete
+// objects of others.
 type attack struct {
 	name string
-	// reached is what the attack achieved before the comparison of objects; "nothing"
-	// for one that failed already.
+	// reached is the effect of the attack before runs compared objects; "nothing" if it
+	// had none.
 	reached string
-	// run attacks, and returns what is reported. It fails the test if the attack
-	// succeeds.
+	// run executes the attack and returns what the program reports. It fails the test if
+	// the attack succeeds.
 	run func(t *testing.T, client kubernetes.Interface) (reported string)
 }
 
 func TestAttacksOnObjects(t *testing.T) {
-	client := house.Client(t)
+	client := testCluster.Client(t)
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "attack\treached before\treported now")
@@ -59,7 +59,7 @@ func TestAttacksOnObjects(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", a.name, a.reached, a.run(t, client))
 		})
-		house.ExpectNothingLeft(t)
+		testCluster.ExpectNothingLeft(t)
 	}
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ type started struct {
 	id string
 }
 
-// startRun starts a run, and returns when a line of its progress has the sign.
-func startRun(t *testing.T, client kubernetes.Interface, sign string, args ...string) *started {
+// startRun starts a run, and returns when a line of its progress contains the text.
+func startRun(t *testing.T, client kubernetes.Interface, text string, args ...string) *started {
 	t.Helper()
 	s := &started{command: preflightCommand(t, append([]string{"run", "--to", to, "-o", "json"}, args...)...)}
 	s.command.Stdout = &s.stdout
@@ -90,9 +90,9 @@ func startRun(t *testing.T, client kubernetes.Interface, sign string, args ...st
 		t.Fatal(err)
 	}
 	s.lines = bufio.NewScanner(stderr)
-	for !strings.Contains(s.lines.Text(), sign) {
+	for !strings.Contains(s.lines.Text(), text) {
 		if !s.lines.Scan() {
-			t.Fatalf("the run ended before %q: %v", sign, s.lines.Err())
+			t.Fatalf("the run ended before %q: %v", text, s.lines.Err())
 		}
 	}
 	jobs, err := client.BatchV1().Jobs(zooNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
@@ -103,7 +103,7 @@ func startRun(t *testing.T, client kubernetes.Interface, sign string, args ...st
 	return s
 }
 
-// kill ends the run without a clean-up.
+// kill kills the run, which cannot delete its objects.
 func (s *started) kill(t *testing.T) {
 	t.Helper()
 	if err := s.command.Process.Kill(); err != nil {
@@ -112,42 +112,43 @@ func (s *started) kill(t *testing.T) {
 	_ = s.command.Wait() // it was killed
 }
 
-// report waits for the end of the run.
+// report waits for the end of the run, and returns its report.
 func (s *started) report(t *testing.T) report.Report {
 	t.Helper()
 	for s.lines.Scan() {
 		s.stderr.WriteString(s.lines.Text() + "\n")
 	}
 	_ = s.command.Wait() // the report has the decision
-	var decided report.Report
-	if err := json.Unmarshal(s.stdout.Bytes(), &decided); err != nil {
+	var result report.Report
+	if err := json.Unmarshal(s.stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v\n%s", err, s.stderr.String())
 	}
-	return decided
+	return result
 }
 
-// expectUndecided expects a finding with the reason, and no verdict Ready.
-func expectUndecided(t *testing.T, decided report.Report, reason finding.Reason) string {
+// expectUndecided expects the verdict Undecided with a finding of this reason, and returns
+// both as text.
+func expectUndecided(t *testing.T, result report.Report, reason finding.Reason) string {
 	t.Helper()
 	var texts []string
-	for _, f := range decided.Findings {
+	for _, f := range result.Findings {
 		if f.Source == finding.SourceJob {
 			texts = append(texts, fmt.Sprintf("%s %s(%s): %s", f.Name, f.Outcome, f.Reason, f.Message))
 		}
-		if f.Reason == string(reason) && f.Outcome == preflight.Unknown && decided.Verdict.Decision == "Undecided" {
-			return fmt.Sprintf("%s, %s(%s)", decided.Verdict.Decision, f.Outcome, f.Reason)
+		if f.Reason == string(reason) && f.Outcome == preflight.Unknown && result.Verdict.Decision == "Undecided" {
+			return fmt.Sprintf("%s, %s(%s)", result.Verdict.Decision, f.Outcome, f.Reason)
 		}
 	}
-	t.Errorf("%s; want Undecided with %s:\n%s", decided.Verdict.Decision, reason, strings.Join(texts, "\n"))
+	t.Errorf("%s; want Undecided with %s:\n%s", result.Verdict.Decision, reason, strings.Join(texts, "\n"))
 	return "another result"
 }
 
-// twoChecks are a slow check and one that fails after it.
+// twoChecks returns a slow check and a second one that fails.
 func twoChecks() map[string]animal {
 	return map[string]animal{"first": {Ending: "slow"}, "second": {Ending: "fail", Plain: true}}
 }
 
-// forgeSecond creates a Job of the name of the second check that always passes.
+// forgeSecond creates a Job that passes, with the name of the Job of the second check.
 func forgeSecond(t *testing.T, client kubernetes.Interface, id string) {
 	t.Helper()
 	jobs := client.BatchV1().Jobs(zooNamespace)
@@ -178,7 +179,7 @@ func forgedJob(t *testing.T, client kubernetes.Interface) string {
 	if _, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "second-"+label.Suffix(run.id), metav1.GetOptions{}); err != nil {
 		t.Errorf("the forged Job was deleted: %v", err)
 	}
-	house.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
+	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
 	return reported
 }
 
@@ -188,19 +189,19 @@ func forgedJobBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	killed := startRun(t, client, "Zoo.First: running", "--parallelism", "1")
 	killed.kill(t)
 	forgeSecond(t, client, killed.id)
-	decided := startRun(t, client, "continuing run "+killed.id).report(t)
-	reported := expectUndecided(t, decided, launch.ReasonForeignObject)
-	house.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
+	result := startRun(t, client, "continuing run "+killed.id).report(t)
+	reported := expectUndecided(t, result, launch.ReasonForeignObject)
+	testCluster.Kubectl(t, "delete", "jobs,pods", "-n", zooNamespace, "-l", "attack")
 	return reported
 }
 
 func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
-	publish(t, map[string]animal{"first": {Ending: "slow", Change: zoo.AsCaptive, Beside: zoo.Access("get", zoo.Marked)}})
+	publish(t, map[string]animal{"first": {Ending: "slow", Change: zoo.AsCandidate, Beside: zoo.Access("get", zoo.Annotated)}})
 	killed := startRun(t, client, "Zoo.First: running")
 	killed.kill(t)
 	roles := client.RbacV1().Roles(zooNamespace)
-	role, err := roles.Get(t.Context(), "captive-"+label.Suffix(killed.id), metav1.GetOptions{})
+	role, err := roles.Get(t.Context(), "candidate-"+label.Suffix(killed.id), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 		t.Fatal(err)
 	}
 	reported := expectUndecided(t, startRun(t, client, "continuing run "+killed.id).report(t), launch.ReasonForeignObject)
-	house.Kubectl(t, "delete", "role", role.Name, "-n", zooNamespace)
+	testCluster.Kubectl(t, "delete", "role", role.Name, "-n", zooNamespace)
 	return reported
 }
 
@@ -230,53 +231,53 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 	if _, err := client.CoreV1().Pods(zooNamespace).Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	decided := run.report(t)
-	if f := byName(decided)["Zoo.Animal"]; f.Outcome == preflight.Pass || decided.Verdict.Decision != "Undecided" {
-		t.Errorf("%s, %+v; want no pass by a forged pod", decided.Verdict.Decision, f)
+	result := run.report(t)
+	if f := byName(result)["Zoo.Animal"]; f.Outcome == preflight.Pass || result.Verdict.Decision != "Undecided" {
+		t.Errorf("%s, %+v; want Undecided, and no pass by the forged pod", result.Verdict.Decision, f)
 	}
-	house.Kubectl(t, "delete", "pod", "forged", "-n", zooNamespace)
-	return string(decided.Verdict.Decision) + ", the check is still running"
+	testCluster.Kubectl(t, "delete", "pod", "forged", "-n", zooNamespace)
+	return string(result.Verdict.Decision) + ", the check is still running"
 }
 
 func labeledObjects(t *testing.T, _ kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	decided := reported(t, 0, "--to", to, "--keep")
-	labeled := label.Run + "=" + decided.Run.ID
-	house.Kubectl(t, "create", "configmap", "production", "-n", zooNamespace)
-	house.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zooImage)
-	house.Kubectl(t, "create", "clusterrole", "production", "--verb=get", "--resource=pods")
-	house.Kubectl(t, "label", "configmap/production", "job/production", "-n", zooNamespace, labeled, "attack=")
-	house.Kubectl(t, "label", "clusterrole/production", labeled)
+	result := runPreflight(t, 0, "--to", to, "--keep")
+	labeled := label.Run + "=" + result.Run.ID
+	testCluster.Kubectl(t, "create", "configmap", "production", "-n", zooNamespace)
+	testCluster.Kubectl(t, "create", "job", "production", "-n", zooNamespace, "--image", zooImage)
+	testCluster.Kubectl(t, "create", "clusterrole", "production", "--verb=get", "--resource=pods")
+	testCluster.Kubectl(t, "label", "configmap/production", "job/production", "-n", zooNamespace, labeled, "attack=")
+	testCluster.Kubectl(t, "label", "clusterrole/production", labeled)
 	got := call(t, "cleanup", "--all")
 	if got.Code != 1 || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
 		t.Errorf("exit code %d, want 1 and three objects that are not of the run:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	house.Kubectl(t, "get", "configmap/production", "job/production", "-n", zooNamespace)
-	house.Kubectl(t, "delete", "clusterrole", "production")
-	house.Kubectl(t, "delete", "configmap/production", "job/production", "-n", zooNamespace)
+	testCluster.Kubectl(t, "get", "configmap/production", "job/production", "-n", zooNamespace)
+	testCluster.Kubectl(t, "delete", "clusterrole", "production")
+	testCluster.Kubectl(t, "delete", "configmap/production", "job/production", "-n", zooNamespace)
 	return "exit code 1, the objects with the command that removes the label"
 }
 
-// heldJob has a finalizer that keeps a Job of the run.
+// heldJob adds a finalizer to a Job of the run.
 func heldJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "pass"}})
-	decided := reported(t, 0, "--to", to, "--keep")
-	name := "first-" + label.Suffix(decided.Run.ID)
-	house.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
+	result := runPreflight(t, 0, "--to", to, "--keep")
+	name := "first-" + label.Suffix(result.Run.ID)
+	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
 	objects, err := metadata.NewForConfig(local.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = launch.New(client, objects).Cleanup(ctx, decided.Run.ID)
+	_, err = launch.New(client, objects).Cleanup(ctx, result.Run.ID)
 	if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "example.com/held") {
-		t.Errorf("error %v; want the Job and its finalizer", err)
+		t.Errorf("error %v; want the name of the Job and its finalizer", err)
 	}
-	house.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	if got := call(t, "cleanup", decided.Run.ID); got.Code != 0 {
+	testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	if got := call(t, "cleanup", result.Run.ID); got.Code != 0 {
 		t.Errorf("exit code %d of the next clean-up: %s", got.Code, got.Stderr)
 	}
 	return "the Job and its finalizer, within the time limit"
@@ -288,16 +289,16 @@ func ownedJob(t *testing.T, client kubernetes.Interface) string {
 	publish(t, map[string]animal{"first": {Ending: "sleep"}})
 	run := startRun(t, client, "Zoo.First: running", "--timeout", "30s")
 	name := "first-" + label.Suffix(run.id)
-	for range 2 { // the first deletion is met by creating the Job once more
+	for range 2 { // the run creates the Job again after the first deletion
 		job := awaitJob(t, client, name)
-		house.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p",
+		testCluster.Kubectl(t, "patch", "job", name, "-n", zooNamespace, "--type=merge", "-p",
 			`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"absent","uid":"`+string(job.UID)+`"}]}}`)
 		awaitDeletion(t, client, job)
 	}
 	return expectUndecided(t, run.report(t), "JobDeleted")
 }
 
-// awaitJob returns the Job when it exists and is not being deleted.
+// awaitJob waits until the Job exists and is not being deleted, and returns it.
 func awaitJob(t *testing.T, client kubernetes.Interface, name string) *batchv1.Job {
 	t.Helper()
 	watching, err := client.BatchV1().Jobs(zooNamespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -314,7 +315,7 @@ func awaitJob(t *testing.T, client kubernetes.Interface, name string) *batchv1.J
 	return nil
 }
 
-// awaitDeletion returns when the Job is gone.
+// awaitDeletion returns when the Job was deleted.
 func awaitDeletion(t *testing.T, client kubernetes.Interface, job *batchv1.Job) {
 	t.Helper()
 	watching, err := client.BatchV1().Jobs(zooNamespace).Watch(t.Context(), metav1.ListOptions{
@@ -332,7 +333,7 @@ func awaitDeletion(t *testing.T, client kubernetes.Interface, job *batchv1.Job) 
 	t.Fatal("the Job still exists")
 }
 
-// mutatedJob has a policy of the cluster replace the program of the check.
+// mutatedJob creates an admission policy that replaces the program of the check.
 func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "fail", Plain: true}})
@@ -348,17 +349,18 @@ func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 			return len(admitted.Spec.Template.Spec.Containers[0].Command) == 2
 		},
 	})()
-	return expectUndecided(t, reported(t, 4, "--to", to), launch.ReasonAlteredByAdmission)
+	return expectUndecided(t, runPreflight(t, 4, "--to", to), launch.ReasonAlteredByAdmission)
 }
 
-// probeSpec is a pod by which a test recognizes that a policy is in effect.
+// probeSpec returns the spec of a pod for a dry run, which shows whether a policy is in
+// effect.
 func probeSpec() corev1.PodSpec {
 	return corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
 	}
 }
 
-// mutation is a policy of the cluster that changes objects when they are created.
+// mutation is an admission policy that changes new objects.
 type mutation struct {
 	group, resource string
 	// patch is the argument of JSONPatch.
@@ -401,7 +403,7 @@ func mutate(t *testing.T, client kubernetes.Interface, m mutation) (restore func
 	for !m.inEffect() {
 	}
 	return func() {
-		house.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", name)
+		testCluster.Kubectl(t, "delete", "mutatingadmissionpolicies,mutatingadmissionpolicybindings", name)
 		for m.inEffect() {
 		}
 	}
@@ -416,9 +418,9 @@ func antiAffinity(t *testing.T, _ kubernetes.Interface) string {
 			}},
 		}}
 	}}})
-	f := byName(reported(t, 3, "--to", to))["Zoo.First"]
+	f := byName(runPreflight(t, 3, "--to", to))["Zoo.First"]
 	if f.Outcome != preflight.Fail || f.Reason != string(launch.ReasonRefusedScheduling) {
-		t.Errorf("%+v; want it refused", f)
+		t.Errorf("%+v; want Fail with RefusedScheduling", f)
 	}
 	return fmt.Sprintf("Blocked, %s(%s)", f.Outcome, f.Reason)
 }

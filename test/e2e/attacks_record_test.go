@@ -18,17 +18,17 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// recordAttack is an attack by a user who may write ConfigMaps in the namespace of the
-// records.
+// recordAttack is an attack by a user with write access to ConfigMaps in the namespace of
+// the records.
 type recordAttack struct {
 	attack string
-	// forge changes the header of a run that was Blocked.
+	// forge changes the header of a Blocked run.
 	forge func(t *testing.T, header *corev1.ConfigMap)
-	// reported is what "run" reports of the record.
+	// reported is a part of the message of "run" about the record.
 	reported string
 }
 
-// A record that was edited is neither Ready nor reused: its checks run again.
+// An edited record is neither Ready nor reused: its checks run again.
 func TestAttacksOnRecords(t *testing.T) {
 	var table bytes.Buffer
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -51,21 +51,21 @@ func TestAttacksOnRecords(t *testing.T) {
 	} {
 		t.Run(attack.attack, func(t *testing.T) {
 			fmt.Fprintf(rows, "%s\tnothing\t%s\n", attack.attack, attack.reported)
-			attack.try(t)
+			attack.run(t)
 		})
 	}
 	_ = rows.Flush() // to a buffer
 	t.Log("\n" + table.String())
 }
 
-func (a recordAttack) try(t *testing.T) {
+func (a recordAttack) run(t *testing.T) {
 	t.Helper()
 	publish(t, map[string]animal{"ill": {Ending: "fail"}})
-	blocked := reported(t, 3, "--to", to)
-	maps := house.Client(t).CoreV1().ConfigMaps(record.Namespace)
+	blocked := runPreflight(t, 3, "--to", to)
+	maps := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace)
 	found, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
 	if err != nil || len(found.Items) != 1 {
-		t.Fatalf("want one header of run %s, got %d: %v", blocked.Run.ID, len(found.Items), err)
+		t.Fatalf("run %s has %d headers, want 1: %v", blocked.Run.ID, len(found.Items), err)
 	}
 	header := &found.Items[0]
 	a.forge(t, header)
@@ -76,18 +76,18 @@ func (a recordAttack) try(t *testing.T) {
 	if status.Code != 4 || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
-	again := zoo.End(t, house.Command(t, "run", "--to", to, "--prometheus", monitoring, "-o", "json"))
+	again := zoo.Run(t, testCluster.Command(t, "run", "--to", to, "--prometheus", monitoring, "-o", "json"))
 	if again.Code != 3 || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
 		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
 	}
-	decided, err := report.Read(strings.NewReader(again.Stdout))
-	if err != nil || decided.Run.ChecksFrom != "" || !slices.Equal(decided.Verdict.Blocking, blocked.Verdict.Blocking) {
-		t.Errorf("the checks were not run again: %+v, %v", decided.Run, err)
+	result, err := report.Read(strings.NewReader(again.Stdout))
+	if err != nil || result.Run.ChecksFrom != "" || !slices.Equal(result.Verdict.Blocking, blocked.Verdict.Blocking) {
+		t.Errorf("the checks were not run again: %+v, %v", result.Run, err)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// forgeAll makes every statement of a header one of a run without failures.
+// forgeAll replaces all failures in a header by passes.
 func forgeAll(t *testing.T, header *corev1.ConfigMap) {
 	t.Helper()
 	pass := strings.NewReplacer(`"outcome":"Fail"`, `"outcome":"Pass"`, `"blocks":true`, `"blocks":false`, "Blocked", "Ready", `"effect":"Blocks"`, `"effect":"None"`)
@@ -100,7 +100,7 @@ func forgeAll(t *testing.T, header *corev1.ConfigMap) {
 	}
 }
 
-// repack changes a compressed text of a header.
+// repack changes a compressed entry of a header.
 func repack(t *testing.T, header *corev1.ConfigMap, key string, change func(string) string) {
 	t.Helper()
 	reader, err := gzip.NewReader(bytes.NewReader(header.BinaryData[key]))

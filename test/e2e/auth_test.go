@@ -25,29 +25,29 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// viewer binds the captive to a role that every cluster has.
+// viewer binds the ServiceAccount of the candidate to the ClusterRole view.
 const viewer = `---
-{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + zoo.Marked + `},
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: viewer, namespace: CAGE` + zoo.Annotated + `},
  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view},
- subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
+ subjects: [{kind: ServiceAccount, name: candidate, namespace: CAGE}]}
 `
 
-// Every command works for a user who has the roles that "auth" prints for it.
-// With any rule of them taken away, it names what is missing before it does
-// anything, or does without, as "auth" says.
+// Every command works for a user with the roles that "auth" prints for it. Without any
+// one of their rules, it either reports the missing permission before it changes anything,
+// or continues if "auth" lists the permission as optional.
 func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
-	captive := animal{Ending: "pass", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked) + viewer}
-	w := publish(t, map[string]animal{"captive": captive})
+	candidate := animal{Ending: "pass", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated) + viewer}
+	w := publish(t, map[string]animal{"candidate": candidate})
 	for name, tc := range map[string]struct {
 		reason        string
 		auth, command []string
 		prepare       func()
 	}{
 		"Run": {
-			reason: "with copies of accounts, roles and bindings", auth: []string{"run", "--to", to}, command: []string{"run", "--to", to},
+			reason: "a run that copies accounts, roles and bindings", auth: []string{"run", "--to", to}, command: []string{"run", "--to", to},
 		},
 		"Checks": {
-			reason: "what would be run", auth: []string{"checks"}, command: []string{"checks", "--to", to},
+			reason: "the list of checks", auth: []string{"checks"}, command: []string{"checks", "--to", to},
 		},
 		"Verify": {
 			reason: "the signature alone", auth: []string{"verify"}, command: []string{"verify", w.PullSpec},
@@ -60,111 +60,111 @@ func TestCommandsNeedTheRolesThatAuthPrints(t *testing.T) {
 			},
 		},
 		"Cleanup": {
-			reason: "whatever any run left", auth: []string{"cleanup"}, command: []string{"cleanup", "--all"},
-			prepare: func() { reported(t, 0, "--to", to, "--keep") },
+			reason: "the objects of all runs", auth: []string{"cleanup"}, command: []string{"cleanup", "--all"},
+			prepare: func() { runPreflight(t, 0, "--to", to, "--keep") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare()
 			}
-			o := appoint(t, tc.auth...)
-			if got := o.call(t, tc.command...); got.Code != 0 {
+			u := newRoleUser(t, tc.auth...)
+			if got := u.call(t, tc.command...); got.Code != 0 {
 				t.Fatalf("%s: exit code %d under the roles for it\n%s%s", tc.reason, got.Code, got.Stderr, got.Stdout)
 			}
-			for _, rule := range o.rules() {
-				t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, tc.command) })
+			for _, rule := range u.rules() {
+				t.Run(rule.String(), func(t *testing.T) { u.runWithout(t, rule, tc.command) })
 			}
-			house.ExpectNothingLeft(t)
+			testCluster.ExpectNothingLeft(t)
 		})
 	}
 }
 
-// Without a release to read, the roles are for every one that brings no rights
-// of its own; for others they lack just those.
+// Without a release, "auth" prints the roles for every release that grants its checks no
+// permissions; for others, only these permissions are missing.
 func TestRolesForAnyRelease(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	o := appoint(t, "run")
-	if got := o.call(t, "run", "--to", to); got.Code != 0 {
+	u := newRoleUser(t, "run")
+	if got := u.call(t, "run", "--to", to); got.Code != 0 {
 		t.Errorf("exit code %d under the roles for any release\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
-	beside := strings.ReplaceAll(zoo.Access("get, list", zoo.Marked), "configmaps", "limitranges")
-	publish(t, map[string]animal{"captive": {Ending: "pass", Change: zoo.AsCaptive, Beside: beside}})
-	got := o.call(t, "run", "--to", to)
-	complaint := errorLine(got.Stderr)
-	if got.Code != 1 || !strings.Contains(complaint, "attempting to grant RBAC permissions not currently held") || !strings.Contains(complaint, `Resources:["limitranges"]`) {
-		t.Errorf("exit code %d, %q; want 1, and the permissions that the user cannot grant without having them", got.Code, complaint)
+	beside := strings.ReplaceAll(zoo.Access("get, list", zoo.Annotated), "configmaps", "limitranges")
+	publish(t, map[string]animal{"candidate": {Ending: "pass", Change: zoo.AsCandidate, Beside: beside}})
+	got := u.call(t, "run", "--to", to)
+	message := errorLine(got.Stderr)
+	if got.Code != 1 || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") || !strings.Contains(message, `Resources:["limitranges"]`) {
+		t.Errorf("exit code %d, %q; want 1 and the permissions that the user does not have and therefore cannot grant", got.Code, message)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// Conformance is held to its roles too; it is too slow to do without each rule
-// in turn.
+// "conformance" works with the roles for it, too. Only some of the rules are removed, since
+// it is too slow to try all.
 func TestConformanceUnderItsRoles(t *testing.T) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.Cage(t)}}
-	if _, err := house.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.NamespaceOf(t)}}
+	if _, err := testCluster.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	o := appoint(t, "conformance")
-	command := append([]string{"conformance"}, house.Manifest(t, zoo.Captive{Animal: animal{Ending: "pass"}})...)
-	if got := o.call(t, command...); got.Code != 0 {
+	u := newRoleUser(t, "conformance")
+	command := append([]string{"conformance"}, testCluster.Manifest(t, zoo.Candidate{Animal: animal{Ending: "pass"}})...)
+	if got := u.call(t, command...); got.Code != 0 {
 		t.Fatalf("exit code %d under the roles for it\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
-	for _, rule := range o.rules() {
+	for _, rule := range u.rules() {
 		if slices.Contains([]string{"pods", "jobs", "subjectaccessreviews"}, rule.Resources[0]) {
-			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
+			t.Run(rule.String(), func(t *testing.T) { u.runWithout(t, rule, command) })
 		}
 	}
-	house.Kubectl(t, "delete", "namespace", zoo.Cage(t), "--wait")
+	testCluster.Kubectl(t, "delete", "namespace", zoo.NamespaceOf(t), "--wait")
 }
 
-// Nodes that pull images take what "auth" prints for that, too.
+// A run with --images=pull works with the roles for it, too.
 func TestPullUnderItsRoles(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	command := []string{"run", "--to", to, "--images", "pull"}
-	o := appoint(t, command...)
-	got := o.call(t, command...)
+	u := newRoleUser(t, command...)
+	got := u.call(t, command...)
 	if got.Code != 0 || !strings.Contains(got.Stderr, "ImagePull: Pass") {
 		t.Fatalf("exit code %d under the roles for it\n%s%s", got.Code, got.Stderr, got.Stdout)
 	}
-	for _, rule := range o.rules() {
+	for _, rule := range u.rules() {
 		if rule.Resources[0] == "nodes/proxy" || rule.Resources[0] == "jobs" {
-			t.Run(rule.String(), func(t *testing.T) { o.goWithout(t, rule, command) })
+			t.Run(rule.String(), func(t *testing.T) { u.runWithout(t, rule, command) })
 		}
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
 // A run without the optional permissions continues, and reports them.
-func TestRunWithoutWhatIsOptional(t *testing.T) {
+func TestRunWithoutOptionalPermissions(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	o := appoint(t, "run", "--to", to)
-	for _, rule := range o.rules() {
+	u := newRoleUser(t, "run", "--to", to)
+	for _, rule := range u.rules() {
 		if slices.Contains([]string{"validatingadmissionpolicies", "subjectaccessreviews"}, rule.Resources[0]) {
-			o.take(t, rule)
+			u.revoke(t, rule)
 		}
 	}
-	decided := reported(t, 0, "--to", to, "--as", o.user, "--accept", "AdmissionPolicies")
-	if f := byName(decided)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
-		t.Errorf("the check of the policies is %+v; want Unknown (Forbidden)", f)
+	result := runPreflight(t, 0, "--to", to, "--as", u.name, "--accept", "AdmissionPolicies")
+	if f := byName(result)["AdmissionPolicies"]; f.Outcome != preflight.Unknown || f.Reason != "Forbidden" {
+		t.Errorf("the check of the policies: %+v; want Unknown (Forbidden)", f)
 	}
 	for name, reason := range map[string]string{"ReadOnlyGuard": "NoReadOnlyGuard", "ReadOnlyAccess": "NotAudited"} {
-		if f := byName(decided)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
-			t.Errorf("%s is %+v; want Warn (%s), with a remedy", name, f, reason)
+		if f := byName(result)[name]; f.Outcome != preflight.Warn || f.Reason != reason || f.Remediation == "" {
+			t.Errorf("%s: %+v; want Warn (%s) with a remedy", name, f, reason)
 		}
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// officer is a user who has the roles that "auth" prints, and no other.
-type officer struct {
-	user string
-	// text is what was printed.
+// roleUser is a user who has only the roles that "auth" prints.
+type roleUser struct {
+	name string
+	// text is the output of "auth".
 	text  string
 	roles []*rbacv1.Role // without a namespace for ClusterRoles
 }
 
-// rule is one of an officer's roles.
+// rule is one rule of a role.
 type rule struct {
 	rbacv1.PolicyRule
 	role  *rbacv1.Role
@@ -175,37 +175,37 @@ func (r rule) String() string {
 	return fmt.Sprintf("%s %s in %q", strings.Join(r.Verbs, ","), strings.Join(r.Resources, ","), r.role.Namespace)
 }
 
-// appoint makes an officer for a command.
-func appoint(t *testing.T, args ...string) officer {
+// newRoleUser creates a user with the roles for a command.
+func newRoleUser(t *testing.T, args ...string) roleUser {
 	t.Helper()
-	o := officer{user: "officer-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
-	got := call(t, append([]string{"auth", "--bind", "user:" + o.user}, args...)...)
+	u := roleUser{name: "user-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))}
+	got := call(t, append([]string{"auth", "--bind", "user:" + u.name}, args...)...)
 	if got.Code != 0 {
 		t.Fatalf("auth %v: exit code %d\n%s", args, got.Code, got.Stderr)
 	}
-	o.text = got.Stdout
+	u.text = got.Stdout
 	file := filepath.Join(t.TempDir(), "roles.yaml")
 	if err := os.WriteFile(file, []byte(got.Stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	house.Kubectl(t, "apply", "-f", file)
+	testCluster.Kubectl(t, "apply", "-f", file)
 	cleanUp(t, "delete", "-f", file, "--wait=false")
 	for document := range strings.SplitSeq(got.Stdout, "---\n") {
-		var role rbacv1.Role // a ClusterRole has nothing else in it
+		var role rbacv1.Role // decodes a ClusterRole, too
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
 		if role.Kind == "Role" || role.Kind == "ClusterRole" {
-			o.roles = append(o.roles, &role)
+			u.roles = append(u.roles, &role)
 		}
 	}
-	for _, rule := range o.rules() {
-		o.settle(t, rule, true)
+	for _, rule := range u.rules() {
+		u.await(t, rule, true)
 	}
-	return o
+	return u
 }
 
-// cleanUp runs kubectl when the test has ended.
+// cleanUp runs kubectl when the test ends.
 func cleanUp(t *testing.T, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -217,14 +217,14 @@ func cleanUp(t *testing.T, args ...string) {
 	})
 }
 
-func (o officer) call(t *testing.T, args ...string) zoo.Ended {
+func (u roleUser) call(t *testing.T, args ...string) zoo.Result {
 	t.Helper()
-	return call(t, append(slices.Clone(args), "--as", o.user)...)
+	return call(t, append(slices.Clone(args), "--as", u.name)...)
 }
 
-func (o officer) rules() []rule {
+func (u roleUser) rules() []rule {
 	var all []rule
-	for _, role := range o.roles {
+	for _, role := range u.roles {
 		for i, each := range role.Rules {
 			all = append(all, rule{each, role, i})
 		}
@@ -232,14 +232,14 @@ func (o officer) rules() []rule {
 	return all
 }
 
-// goWithout runs the command without one rule.
-func (o officer) goWithout(t *testing.T, missing rule, command []string) {
+// runWithout runs the command without one rule.
+func (u roleUser) runWithout(t *testing.T, missing rule, command []string) {
 	t.Helper()
-	o.take(t, missing)
-	defer o.give(t, missing)
-	got := o.call(t, command...)
-	complaint := errorLine(got.Stderr)
-	optional := strings.Join(strings.Fields(strings.ReplaceAll(o.text, "\n#", " ")), " ")
+	u.revoke(t, missing)
+	defer u.grant(t, missing)
+	got := u.call(t, command...)
+	message := errorLine(got.Stderr)
+	optional := strings.Join(strings.Fields(strings.ReplaceAll(u.text, "\n#", " ")), " ")
 	optional, _, _ = strings.Cut(optional, "apiVersion:")
 	named := func(text string) bool {
 		return slices.ContainsFunc(missing.Resources, func(resource string) bool { return strings.Contains(text, resource) })
@@ -248,34 +248,34 @@ func (o officer) goWithout(t *testing.T, missing rule, command []string) {
 	case got.Code == 0 && named(optional):
 	case got.Code == 4 && named(optional) && strings.Contains(got.Stdout, "(Forbidden)"):
 		// The check that reads it is inconclusive.
-	case got.Code == 1 && (named(complaint) || missing.Verbs[0] == "bind" && strings.Contains(complaint, "RBAC permissions not currently held")):
+	case got.Code == 1 && (named(message) || missing.Verbs[0] == "bind" && strings.Contains(message, "RBAC permissions not currently held")):
 		if strings.Contains(got.Stderr, "running the checks") || strings.Contains(got.Stderr, "running the check ") {
-			t.Errorf("something was started all the same:\n%s", got.Stderr)
+			t.Errorf("checks ran without the permission:\n%s", got.Stderr)
 		}
 	default:
-		t.Errorf("exit code %d, %q; want what is missing, or that it is not needed", got.Code, got.Stderr)
+		t.Errorf("exit code %d, %q; want the missing permission as an error, or as optional", got.Code, got.Stderr)
 	}
 }
 
-// give gives an officer a rule.
-func (o officer) give(t *testing.T, of rule) {
+// grant adds a rule to its role.
+func (u roleUser) grant(t *testing.T, added rule) {
 	t.Helper()
-	o.change(t, of.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule { return append(rules, of.PolicyRule) })
-	o.settle(t, of, true)
+	u.change(t, added.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule { return append(rules, added.PolicyRule) })
+	u.await(t, added, true)
 }
 
-// take takes a rule away.
-func (o officer) take(t *testing.T, of rule) {
+// revoke removes a rule from its role.
+func (u roleUser) revoke(t *testing.T, removed rule) {
 	t.Helper()
-	o.change(t, of.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
-		return slices.DeleteFunc(rules, func(each rbacv1.PolicyRule) bool { return each.String() == of.PolicyRule.String() })
+	u.change(t, removed.role, func(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+		return slices.DeleteFunc(rules, func(each rbacv1.PolicyRule) bool { return each.String() == removed.PolicyRule.String() })
 	})
-	o.settle(t, of, false)
+	u.await(t, removed, false)
 }
 
-func (officer) change(t *testing.T, role *rbacv1.Role, change func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) {
+func (roleUser) change(t *testing.T, role *rbacv1.Role, change func([]rbacv1.PolicyRule) []rbacv1.PolicyRule) {
 	t.Helper()
-	api, ctx := house.Client(t).RbacV1(), t.Context()
+	api, ctx := testCluster.Client(t).RbacV1(), t.Context()
 	if role.Namespace == "" {
 		found, err := api.ClusterRoles().Get(ctx, role.Name, metav1.GetOptions{})
 		if err != nil {
@@ -297,53 +297,53 @@ func (officer) change(t *testing.T, role *rbacv1.Role, change func([]rbacv1.Poli
 	}
 }
 
-// settle waits until the API server goes by a rule that was given or taken away.
-func (o officer) settle(t *testing.T, of rule, given bool) {
+// await returns when the API server applies the change of a rule.
+func (u roleUser) await(t *testing.T, changed rule, granted bool) {
 	t.Helper()
-	resource, subresource, _ := strings.Cut(of.Resources[0], "/")
+	resource, subresource, _ := strings.Cut(changed.Resources[0], "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: o.user, Groups: []string{"system:authenticated"},
+		User: u.name, Groups: []string{"system:authenticated"},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: of.Verbs[0], Group: of.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: of.role.Namespace,
+			Verb: changed.Verbs[0], Group: changed.APIGroups[0], Resource: resource, Subresource: subresource, Namespace: changed.role.Namespace,
 		},
 	}}
-	if len(of.ResourceNames) > 0 {
-		review.Spec.ResourceAttributes.Name = of.ResourceNames[0]
+	if len(changed.ResourceNames) > 0 {
+		review.Spec.ResourceAttributes.Name = changed.ResourceNames[0]
 	}
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-		answer, err := house.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed == given, err
+		response, err := testCluster.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && response.Status.Allowed == granted, err
 	})
 	if err != nil {
-		t.Fatalf("%s: allowed is not %t: %v", of, given, err)
+		t.Fatalf("%s: allowed is not %t: %v", changed, granted, err)
 	}
 }
 
-// The copy of an existing account has its read access only; of a copy of the release,
-// the report has what the roles of the release allow.
+// The copy of an existing account has only the read access of the account. For the copy of
+// an account of the release, the report lists the permissions by the roles of the release.
 func TestIdentitiesAreAudited(t *testing.T) {
-	writing := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
+	asAuditor := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "auditor" }
 	publish(t, map[string]animal{
-		"captive": {Ending: "pass", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked)},
-		"writer":  {Ending: "plain-pass", Plain: true, Change: writing},
-		"healthy": {Ending: "plain-pass", Plain: true},
+		"candidate": {Ending: "pass", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)},
+		"writer":    {Ending: "plain-pass", Plain: true, Change: asAuditor},
+		"healthy":   {Ending: "plain-pass", Plain: true},
 	})
-	createAccount(t, house.Client(t), "auditor")
-	house.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
+	createAccount(t, testCluster.Client(t), "auditor")
+	testCluster.Kubectl(t, "create", "rolebinding", "auditor", "-n", "kube-public", "--clusterrole=edit", "--serviceaccount="+zooNamespace+":auditor")
 	cleanUp(t, "delete", "rolebinding", "auditor", "-n", "kube-public")
-	decided := byName(reported(t, 0, "--to", to))
+	findings := byName(runPreflight(t, 0, "--to", to))
 	for name, want := range map[string]string{
-		"ReadOnlyAccess-" + zooNamespace + ".captive": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/captive; the roles of the release allow it to get, list configmaps",
-		"ReadOnlyAccess-" + zooNamespace + ".default": "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",
-		"ReadOnlyAccess-" + zooNamespace + ".auditor": "is a temporary copy of ServiceAccount " + zooNamespace + "/auditor with its read access, without Secrets of any name",
-		"ReadOnlyAccess-" + zooNamespace:              "have no write access (",
+		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/candidate; the roles of the release allow it to get, list configmaps",
+		"ReadOnlyAccess-" + zooNamespace + ".default":   "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",
+		"ReadOnlyAccess-" + zooNamespace + ".auditor":   "is a temporary copy of ServiceAccount " + zooNamespace + "/auditor with its read access, without Secrets of any name",
+		"ReadOnlyAccess-" + zooNamespace:                "have no write access (",
 	} {
-		f := decided[name]
+		f := findings[name]
 		if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" || !strings.Contains(f.Message, want) || f.Blocks {
-			t.Errorf("%s is %+v; want a pass that contains %q", name, f, want)
+			t.Errorf("%s: %+v; want a pass that contains %q", name, f, want)
 		}
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
 func createAccount(t *testing.T, api kubernetes.Interface, name string) {

@@ -17,9 +17,9 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// BenchmarkVerdict compares a preflight of N checks with kubectl create and
-// kubectl wait of the same Jobs, in turn, so that both meet the same machine.
-// The ratio is the median of the pairs; less than 1 is faster than kubectl.
+// BenchmarkVerdict compares a preflight of N checks with kubectl create and kubectl wait
+// of the same Jobs. Both run alternately, so that the load of the machine affects both.
+// The ratio is the median of the pairs; preflight is faster than kubectl if it is below 1.
 func BenchmarkVerdict(b *testing.B) {
 	const pairs = 5
 	for _, n := range []int{1, 20} {
@@ -30,21 +30,21 @@ func BenchmarkVerdict(b *testing.B) {
 			}
 			publish(b, animals)
 			file := writeJobs(b, animals)
-			preflightVerdict(b) // pulls the image, and warms what is cold
+			preflightVerdict(b) // pulls the image and fills caches
 			kubectlWait(b, file, n)
-			var ratios, ours, theirs, after []float64
+			var ratios, preflight, kubectl, after []float64
 			for b.Loop() {
 				for range pairs {
 					verdict, late := preflightVerdict(b)
 					wait := kubectlWait(b, file, n)
 					ratios = append(ratios, verdict.Seconds()/wait.Seconds())
-					ours, theirs = append(ours, verdict.Seconds()), append(theirs, wait.Seconds())
+					preflight, kubectl = append(preflight, verdict.Seconds()), append(kubectl, wait.Seconds())
 					after = append(after, late.Seconds())
 				}
 			}
 			b.ReportMetric(median(ratios), "verdict/kubectl")
-			b.ReportMetric(median(ours), "s-verdict")
-			b.ReportMetric(median(theirs), "s-kubectl")
+			b.ReportMetric(median(preflight), "s-verdict")
+			b.ReportMetric(median(kubectl), "s-kubectl")
 			b.ReportMetric(median(after), "s-after-last-container")
 		})
 	}
@@ -55,8 +55,8 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// preflightVerdict returns how long it took from the start of the program to
-// its verdict, and from the end of the last check to that.
+// preflightVerdict returns the time from the start of the program to its verdict, and
+// from the end of the last check to the verdict.
 func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	b.Helper()
 	command := preflightCommand(b, "run", "--to", to, "-o", "json")
@@ -70,8 +70,8 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 	if err := command.Start(); err != nil {
 		b.Fatal(err)
 	}
-	var decided report.Report
-	if err := json.NewDecoder(stdout).Decode(&decided); err != nil {
+	var result report.Report
+	if err := json.NewDecoder(stdout).Decode(&result); err != nil {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
 	at := time.Now()
@@ -79,22 +79,22 @@ func preflightVerdict(b *testing.B) (verdict, late time.Duration) {
 		b.Fatalf("%v\n%s", err, stderr.String())
 	}
 	var last time.Time
-	for _, f := range decided.Findings {
+	for _, f := range result.Findings {
 		ended, err := time.Parse(time.RFC3339Nano, f.Evidence["ended"])
 		if err == nil && ended.After(last) {
 			last = ended
 		}
 	}
 	if last.IsZero() {
-		b.Fatal("no check says when it ended")
+		b.Fatal("no check reports when it ended")
 	}
 	return at.Sub(start), at.Sub(last)
 }
 
-// writeJobs writes the Jobs as they would be applied without preflight.
+// writeJobs writes the Jobs for kubectl to a file, and returns its path.
 func writeJobs(b *testing.B, animals map[string]animal) string {
 	b.Helper()
-	image := house.Image(b, "zoo", "test/e2e/zoo")
+	image := testCluster.Image(b, "zoo", "test/e2e/zoo")
 	var documents []string
 	for _, name := range slices.Sorted(maps.Keys(animals)) {
 		job := animals[name].Job(name)
@@ -113,17 +113,17 @@ func writeJobs(b *testing.B, animals map[string]animal) string {
 	return file
 }
 
-// kubectlWait returns how long it took kubectl to create the Jobs and to see
-// all of them complete. They are deleted again off the clock.
+// kubectlWait returns the time in which kubectl creates the Jobs and waits until all are
+// complete. The deletion of the Jobs is not measured.
 func kubectlWait(b *testing.B, file string, n int) time.Duration {
 	b.Helper()
 	start := time.Now()
-	house.Kubectl(b, "create", "-f", file)
-	out := house.Kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
+	testCluster.Kubectl(b, "create", "-f", file)
+	out := testCluster.Kubectl(b, "wait", "-n", zooNamespace, "job", "-l", "bench=kubectl", "--for=condition=complete", "--timeout=5m")
 	took := time.Since(start)
 	if got := strings.Count(out, "condition met"); got != n {
 		b.Fatalf("kubectl waited for %d Jobs, want %d:\n%s", got, n, out)
 	}
-	house.Kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
+	testCluster.Kubectl(b, "delete", "-f", file, "--cascade=foreground", "--wait")
 	return took
 }

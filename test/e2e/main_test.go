@@ -1,5 +1,5 @@
-// Package e2e_test holds the product against a real cluster with real pods, a
-// real registry and real signatures.
+// Package e2e_test answers: does oc-preflight work on a real cluster, with real pods, a
+// real registry and real signatures?
 package e2e_test
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// local is the cluster that the tests of this package share, monitoring is the
-// URL of its Prometheus.
+// local is the cluster that the tests of this package share; monitoring is the URL of
+// its Prometheus.
 var (
 	local      *cluster.Cluster
 	monitoring string
@@ -25,7 +25,7 @@ const root = "../.."
 
 func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) {
-		local, house = c, zoo.At(c)
+		local, testCluster = c, zoo.At(c)
 		files, err := os.MkdirTemp(c.Dir, "prometheus-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -10,39 +10,40 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// preflightCommand is oc-preflight on the cluster of the tests. What runs a
-// preflight gets the URL of the monitoring, and runs the checks that passed again.
+// preflightCommand returns a command that runs oc-preflight on the cluster of the tests.
+// The command "run" gets the URL of the monitoring, and reuses no results.
 func preflightCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	if args[0] == "run" {
 		args = append([]string{"run", "--rerun", "--prometheus", monitoring}, args[1:]...)
 	}
-	return house.Command(tb, args...)
+	return testCluster.Command(tb, args...)
 }
 
-// call runs oc-preflight to its end.
-func call(tb testing.TB, args ...string) zoo.Ended {
+// call runs oc-preflight and returns its result.
+func call(tb testing.TB, args ...string) zoo.Result {
 	tb.Helper()
-	return zoo.End(tb, preflightCommand(tb, args...))
+	return zoo.Run(tb, preflightCommand(tb, args...))
 }
 
-// reported runs a preflight and reads its report.
-func reported(tb testing.TB, code int, args ...string) report.Report {
+// runPreflight runs a preflight, which must end with this exit code, and returns its report.
+func runPreflight(tb testing.TB, code int, args ...string) report.Report {
 	tb.Helper()
 	got := call(tb, append([]string{"run", "-o", "json"}, args...)...)
 	if got.Code != code {
 		tb.Fatalf("run %v: exit code %d, want %d\n%s%s", args, got.Code, code, got.Stderr, got.Stdout)
 	}
-	var decided report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil {
+	var result report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
 		tb.Fatalf("run %v: %v\n%s", args, err, got.Stdout)
 	}
-	return decided
+	return result
 }
 
-func byName(decided report.Report) map[string]finding.Finding {
+// byName returns the findings of a report by name.
+func byName(result report.Report) map[string]finding.Finding {
 	findings := map[string]finding.Finding{}
-	for _, f := range decided.Findings {
+	for _, f := range result.Findings {
 		findings[f.Name] = f
 	}
 	return findings

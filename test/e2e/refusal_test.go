@@ -12,19 +12,20 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-func TestReleasesThatAreNotTrusted(t *testing.T) {
+func TestUntrustedReleases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		spoil  func(*world)
+		// change invalidates the signature of the release.
+		change func(*world)
 		want   string
 	}{
 		"Unsigned": {
-			reason: "it has no signature", want: "NoSignature",
-			spoil: func(w *world) { w.State.Signatures = nil },
+			reason: "without a signature", want: "NoSignature",
+			change: func(w *world) { w.State.Signatures = nil },
 		},
 		"OtherKey": {
-			reason: "it is signed by a key that the cluster does not trust", want: "UnknownKey",
-			spoil: func(w *world) {
+			reason: "signed by a key that the cluster does not trust", want: "UnknownKey",
+			change: func(w *world) {
 				signatures := w.State.Signatures
 				w.Sign(t)
 				w.State.Signatures = signatures
@@ -33,45 +34,45 @@ func TestReleasesThatAreNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-			tc.spoil(w)
-			forget(t)
+			tc.change(w)
+			deleteSignatures(t)
 			w.Apply(t)
 
-			decided := reported(t, 3, "--to", to)
-			signature := byName(decided)["ReleaseSignature"]
+			result := runPreflight(t, 3, "--to", to)
+			signature := byName(result)["ReleaseSignature"]
 			if signature.Outcome != preflight.Fail || signature.Reason != tc.want {
 				t.Errorf("%s: %s (%s), want Fail (%s)", tc.reason, signature.Outcome, signature.Reason, tc.want)
 			}
-			if decided.Verdict.Decision != verdict.Blocked || decided.Target.Verified {
-				t.Errorf("%s: %s, verified %t; want Blocked, false", tc.reason, decided.Verdict.Decision, decided.Target.Verified)
+			if result.Verdict.Decision != verdict.Blocked || result.Target.Verified {
+				t.Errorf("%s: %s, verified %t; want Blocked, false", tc.reason, result.Verdict.Decision, result.Target.Verified)
 			}
-			if decided.CVO.Accepts == nil || *decided.CVO.Accepts || decided.CVO.Reason != "RetrievePayload" {
-				t.Errorf("%s: cvo %+v, want that it refuses at RetrievePayload", tc.reason, decided.CVO)
+			if result.CVO.Accepts == nil || *result.CVO.Accepts || result.CVO.Reason != "RetrievePayload" {
+				t.Errorf("%s: cvo %+v, want a rejection with RetrievePayload", tc.reason, result.CVO)
 			}
-			for _, f := range decided.Findings {
+			for _, f := range result.Findings {
 				if f.Source == finding.SourceJob {
-					t.Errorf("%s: %s was launched", tc.reason, f.Name)
+					t.Errorf("%s: the check %s ran", tc.reason, f.Name)
 				}
 			}
 
-			forced := reported(t, 0, "--to", to, "--force")
+			forced := runPreflight(t, 0, "--to", to, "--force")
 			if !forced.Verdict.Forced || forced.Target.Verified {
 				t.Errorf("%s: forced %t, verified %t; want true, false", tc.reason, forced.Verdict.Forced, forced.Target.Verified)
 			}
-			animal := byName(forced)["Zoo.Animal"]
+			check := byName(forced)["Zoo.Animal"]
 			signature = byName(forced)["ReleaseSignature"]
-			if animal.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
-				t.Errorf("%s: forced run has %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, animal, signature)
+			if check.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
+				t.Errorf("%s: forced run: %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, check, signature)
 			}
-			house.ExpectNothingLeft(t)
+			testCluster.ExpectNothingLeft(t)
 		})
 	}
 }
 
-// forget removes the signatures that the cluster keeps.
-func forget(t *testing.T) {
+// deleteSignatures deletes the signatures in the cluster.
+func deleteSignatures(t *testing.T) {
 	t.Helper()
-	err := house.Client(t).CoreV1().ConfigMaps("openshift-config-managed").DeleteCollection(t.Context(), metav1.DeleteOptions{},
+	err := testCluster.Client(t).CoreV1().ConfigMaps("openshift-config-managed").DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "release.openshift.io/verification-signatures"})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +81,8 @@ func forget(t *testing.T) {
 
 func TestBadInputCreatesNothing(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
-	house.Kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
-	house.Kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
+	testCluster.Kubectl(t, "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
+	testCluster.Kubectl(t, "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -90,15 +91,15 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		want   []string
 	}{
 		"Tag": {
-			reason: "a tag is not what was verified",
+			reason: "a signature does not cover a tag",
 			args:   []string{"--to-image", local.Registry + "/openshift/release:" + to}, code: 2, want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
-			reason: "a pull spec that is none",
+			reason: "an invalid pull spec",
 			args:   []string{"--to-image", "Not A Pull Spec" + digest}, code: 2, want: []string{"Not A Pull Spec"},
 		},
 		"ShortDigest": {
-			reason: "a digest that is none",
+			reason: "an invalid digest",
 			args:   []string{"--to-image", "quay.io/release@sha256:abc"}, code: 2, want: []string{"sha256:abc"},
 		},
 		"UnknownVersion": {
@@ -106,7 +107,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			args:   []string{"--to", "4.99.0"}, code: 2, want: []string{"4.99.0", to},
 		},
 		"UnknownCheck": {
-			reason: "a selector that selects nothing is a slip of the pen",
+			reason: "a selector that selects no check is probably a typo",
 			args:   []string{"--to", to, "--only", "Zoo.Unicorn"}, code: 2, want: []string{"Zoo.Unicorn", "Zoo.Healthy"},
 		},
 		"Registry": {
@@ -114,11 +115,11 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			args:   []string{"--to-image", "127.0.0.1:1/release" + digest, "--force"}, code: 1, want: []string{"127.0.0.1:1"},
 		},
 		"NoSuchImage": {
-			reason: "an image that is not there",
+			reason: "an image that does not exist",
 			args:   []string{"--to-image", local.Registry + "/openshift/release" + digest, "--force"}, code: 1, want: []string{"openshift/release"},
 		},
 		"Permissions": {
-			reason: "all permissions that are missing are named at once",
+			reason: "one error names all missing permissions",
 			args:   []string{"--to", to, "--as", "stranger"}, code: 1,
 			want: []string{
 				"get clusterversions.config.openshift.io", "release-verification in namespace openshift-config-managed",
@@ -126,7 +127,7 @@ func TestBadInputCreatesNothing(t *testing.T) {
 			},
 		},
 		"PermissionToRun": {
-			reason: "a user with read access may not run Jobs",
+			reason: "a user with read access cannot run Jobs",
 			args:   []string{"--to", to, "--as", "reader"}, code: 1,
 			want: []string{
 				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
@@ -144,15 +145,15 @@ func TestBadInputCreatesNothing(t *testing.T) {
 				t.Errorf("%s: exit code %d, want %d\n%s", tc.reason, got.Code, tc.code, got.Stderr)
 			}
 			if got.Stdout != "" {
-				t.Errorf("%s: there is a report, though there is no verdict:\n%s", tc.reason, got.Stdout)
+				t.Errorf("%s: a report without a verdict:\n%s", tc.reason, got.Stdout)
 			}
-			complaint := errorLine(got.Stderr)
+			message := errorLine(got.Stderr)
 			for _, want := range tc.want {
-				if !strings.Contains(complaint, want) {
-					t.Errorf("%s: %q does not say %q", tc.reason, complaint, want)
+				if !strings.Contains(message, want) {
+					t.Errorf("%s: error %q does not contain %q", tc.reason, message, want)
 				}
 			}
-			house.ExpectNothingLeft(t)
+			testCluster.ExpectNothingLeft(t)
 		})
 	}
 	t.Run("NoClusterVersion", func(t *testing.T) {
@@ -165,12 +166,12 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		}
 		got := call(t, "run", "--to", to)
 		if got.Code != 1 || !strings.Contains(errorLine(got.Stderr), `no ClusterVersion "version"`) {
-			t.Errorf("exit code %d, %q; want 1, and that there is no ClusterVersion", got.Code, got.Stderr)
+			t.Errorf("exit code %d, %q; want 1 and the missing ClusterVersion", got.Code, got.Stderr)
 		}
 	})
 }
 
-// errorLine is the one line in which the program says why there is no verdict.
+// errorLine returns the line of stderr with the error; empty if there is none.
 func errorLine(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "error: ") {

@@ -6,12 +6,12 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// What the tests of this package ask about.
+// Short names for the releases of the zoo.
 const (
 	to           = zoo.To
 	zooNamespace = zoo.Namespace
 	zooImage     = zoo.Source
-	ghostImage   = zoo.Ghost
+	missingImage = zoo.MissingImage
 )
 
 type (
@@ -19,12 +19,12 @@ type (
 	world  = zoo.World
 )
 
-// house makes the releases.
-var house *zoo.Zoo
+// testCluster builds the releases and runs programs on the cluster.
+var testCluster *zoo.Zoo
 
-// publish builds and signs a release with one Job for each animal, and makes
-// the cluster offer it.
+// publish builds and signs a release with one Job for each animal, and makes the cluster
+// offer it.
 func publish(tb testing.TB, animals map[string]animal) *world {
 	tb.Helper()
-	return house.Publish(tb, animals)
+	return testCluster.Publish(tb, animals)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The scripts show what an administrator types and reads. They share a cluster
-// with one release, whose check fails, and one gate that is shut.
+// The scripts show the commands of an administrator and their output. They share a
+// cluster with one release, whose check fails, and one gate that is closed.
 func TestScripts(t *testing.T) {
 	w := publish(t, map[string]animal{"ill": {Ending: "fail"}})
 	w.State.Gates = map[string]string{"ack-5.1-zoo": "Feed all animals, see https://example.com/feeding."}
@@ -18,7 +18,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata", RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PATH", filepath.Dir(house.Program(t))+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Setenv("PATH", filepath.Dir(testCluster.Program(t))+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("KUBECONFIG", local.Kubeconfig)
 			env.Setenv("RELEASE", w.PullSpec)
 			env.Setenv("PROMETHEUS", monitoring)

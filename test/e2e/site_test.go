@@ -18,13 +18,13 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// siteDirectory is a directory with checks of the site, by name.
+// siteDirectory returns a new directory with the manifests of these checks, by name.
 func siteDirectory(t *testing.T, animals map[string]animal) string {
 	t.Helper()
 	directory := t.TempDir()
 	for name, animal := range animals {
 		if animal.Image == "" {
-			animal.Image = house.Image(t, "zoo", "test/e2e/zoo")
+			animal.Image = testCluster.Image(t, "zoo", "test/e2e/zoo")
 		}
 		text, err := yaml.Marshal(animal.Job(name))
 		if err != nil {
@@ -44,6 +44,7 @@ func TestSiteChecks(t *testing.T) {
 		animals map[string]animal
 		code    int
 		want    map[string]preflight.Outcome
+		// decides are the checks that determine the verdict.
 		decides []string
 	}{
 		"Pass": {
@@ -56,7 +57,7 @@ func TestSiteChecks(t *testing.T) {
 			decides: []string{"Site.Animal"},
 		},
 		"Writes": {
-			reason: "its account only reads, and a check without its data is inconclusive", animals: map[string]animal{"backup": {Ending: "write"}}, code: 4,
+			reason: "its account has no write access, so the check is inconclusive", animals: map[string]animal{"backup": {Ending: "write"}}, code: 4,
 			want:    map[string]preflight.Outcome{"Zoo.Animal": preflight.Pass, "Site.Animal": preflight.Unknown, "ReadOnlyGuard": preflight.Pass},
 			decides: []string{"Site.Animal"},
 		},
@@ -66,32 +67,32 @@ func TestSiteChecks(t *testing.T) {
 			decides: []string{"Site.Healthy"},
 		},
 		"Tag": {
-			reason: "an image by tag is not run", animals: map[string]animal{"backup": {Ending: "pass", Image: local.Registry + "/openshift/zoo:latest"}}, code: 4,
+			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Ending: "pass", Image: local.Registry + "/openshift/zoo:latest"}}, code: 4,
 			want:    map[string]preflight.Outcome{"Zoo.Animal": preflight.Pass, "Site.Backup": preflight.Unknown},
 			decides: []string{"Site.Backup"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided := reported(t, tc.code, "--to", to, "--checks", siteDirectory(t, tc.animals))
+			result := runPreflight(t, tc.code, "--to", to, "--checks", siteDirectory(t, tc.animals))
 			for name, want := range tc.want {
-				if got := byName(decided)[name]; got.Outcome != want {
+				if got := byName(result)[name]; got.Outcome != want {
 					t.Errorf("%s: %s is %s (%s) %s, want %s", tc.reason, name, got.Outcome, got.Reason, got.Message, want)
 				}
 			}
-			if got := slices.Concat(decided.Verdict.Blocking, decided.Verdict.Undecided); !slices.Equal(got, tc.decides) {
-				t.Errorf("%s: %q decide, want %q", tc.reason, got, tc.decides)
+			if got := slices.Concat(result.Verdict.Blocking, result.Verdict.Undecided); !slices.Equal(got, tc.decides) {
+				t.Errorf("%s: the verdict is determined by %q, want %q", tc.reason, got, tc.decides)
 			}
-			if got := decided.Actions; len(tc.decides) > 0 && !strings.Contains(got[0].Command, " --checks ") {
+			if got := result.Actions; len(tc.decides) > 0 && !strings.Contains(got[0].Command, " --checks ") {
 				t.Errorf("%s: %q would run the preflight without the checks of the site", tc.reason, got[0].Command)
 			}
-			house.ExpectNothingLeft(t)
+			testCluster.ExpectNothingLeft(t)
 		})
 	}
 }
 
-// A run that is left is continued with the checks of the site, without their directory.
+// A detached run continues with the checks of the site, although their directory is gone.
 // Its results are reused for the same checks only.
-func TestSiteChecksAreKept(t *testing.T) {
+func TestSiteChecksOfDetachedRun(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	directory := siteDirectory(t, map[string]animal{"unhurried": {Ending: "slow"}})
 	command := preflightCommand(t, "run", "--to", to, "--checks", directory, "--on-interrupt", "detach", "-o", "json")
@@ -114,23 +115,23 @@ func TestSiteChecksAreKept(t *testing.T) {
 	for lines.Scan() {
 		t.Log(lines.Text())
 	}
-	_ = command.Wait() // the report has its phase
-	var left report.Report
-	if err := json.Unmarshal(stdout.Bytes(), &left); err != nil || left.Run.Phase != report.PhaseInterrupted {
-		t.Fatalf("%v, phase %s", err, left.Run.Phase)
+	_ = command.Wait() // the phase in the report is compared
+	var detached report.Report
+	if err := json.Unmarshal(stdout.Bytes(), &detached); err != nil || detached.Run.Phase != report.PhaseInterrupted {
+		t.Fatalf("%v, phase %s", err, detached.Run.Phase)
 	}
 
 	moved := filepath.Join(t.TempDir(), "moved")
 	if err := os.Rename(directory, moved); err != nil {
 		t.Fatal(err)
 	}
-	got := call(t, "attach", left.Run.ID, "--prometheus", monitoring, "-o", "json")
-	var decided report.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil || got.Code != 0 {
+	got := call(t, "attach", detached.Run.ID, "--prometheus", monitoring, "-o", "json")
+	var result report.Report
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil || got.Code != 0 {
 		t.Fatalf("%v, exit code %d\n%s", err, got.Code, got.Stderr)
 	}
-	if f := byName(decided)["Site.Animal"]; decided.Run.ID != left.Run.ID || f.Outcome != preflight.Pass || decided.Verdict.Decision != verdict.Ready {
-		t.Errorf("the run continued as %s with %+v: %+v", decided.Run.ID, f, decided.Verdict)
+	if f := byName(result)["Site.Animal"]; result.Run.ID != detached.Run.ID || f.Outcome != preflight.Pass || result.Verdict.Decision != verdict.Ready {
+		t.Errorf("the run continued as %s with %+v: %+v", result.Run.ID, f, result.Verdict)
 	}
 
 	for name, tc := range map[string]struct {
@@ -142,19 +143,19 @@ func TestSiteChecksAreKept(t *testing.T) {
 		"Other":   {reason: "other checks are another run", args: []string{"--checks", siteDirectory(t, map[string]animal{"other": {Ending: "pass"}})}},
 		"Without": {reason: "a run without them is another run", args: nil},
 	} {
-		got := zoo.End(t, house.Command(t, append([]string{"run", "--to", to, "--prometheus", monitoring, "-o", "json"}, tc.args...)...))
+		got := zoo.Run(t, testCluster.Command(t, append([]string{"run", "--to", to, "--prometheus", monitoring, "-o", "json"}, tc.args...)...))
 		var again report.Report
 		if err := json.Unmarshal([]byte(got.Stdout), &again); err != nil || got.Code != 0 {
 			t.Fatalf("%s: %v, exit code %d\n%s", name, err, got.Code, got.Stderr)
 		}
-		if (again.Run.ChecksFrom == left.Run.ID) != tc.reused {
-			t.Errorf("%s: the results are of run %q, reused %t wanted", tc.reason, again.Run.ChecksFrom, tc.reused)
+		if (again.Run.ChecksFrom == detached.Run.ID) != tc.reused {
+			t.Errorf("%s: the results are of run %q, want reused %t", tc.reason, again.Run.ChecksFrom, tc.reused)
 		}
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// The commands that read a release take the checks of the site, too.
+// The commands that read a release accept --checks, too.
 func TestSiteChecksOfOtherCommands(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	directory := siteDirectory(t, map[string]animal{"backup": {Ending: "pass", Namespace: "openshift-quota"}})
@@ -167,18 +168,18 @@ func TestSiteChecksOfOtherCommands(t *testing.T) {
 		t.Errorf("auth: exit code %d, no role in the namespace of the check\n%s%s", roles.Code, roles.Stdout, roles.Stderr)
 	}
 	for name, tc := range map[string]struct {
-		reason   string
-		args     []string
-		complain string
+		reason string
+		args   []string
+		want   string
 	}{
-		"Tag":     {reason: "an image by tag", args: []string{"run", "--to", to, "--checks", local.Registry + "/openshift/zoo:latest"}, complain: "not a pull spec by digest"},
-		"Missing": {reason: "no such directory", args: []string{"run", "--to", to, "--checks", "./missing"}, complain: "./missing"},
-		"Empty":   {reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()}, complain: "no file is a manifest"},
-		"Auth":    {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, complain: "--checks requires --to"},
+		"Tag":     {reason: "an image with a tag", args: []string{"run", "--to", to, "--checks", local.Registry + "/openshift/zoo:latest"}, want: "not a pull spec by digest"},
+		"Missing": {reason: "no such directory", args: []string{"run", "--to", to, "--checks", "./missing"}, want: "./missing"},
+		"Empty":   {reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()}, want: "no file is a manifest"},
+		"Auth":    {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, want: "--checks requires --to"},
 	} {
-		if got := call(t, tc.args...); got.Code != 2 || !strings.Contains(errorLine(got.Stderr), tc.complain) {
-			t.Errorf("%s (%s): exit code %d, %q; want 2 and %q", name, tc.reason, got.Code, got.Stderr, tc.complain)
+		if got := call(t, tc.args...); got.Code != 2 || !strings.Contains(errorLine(got.Stderr), tc.want) {
+			t.Errorf("%s (%s): exit code %d, %q; want 2 and %q", name, tc.reason, got.Code, got.Stderr, tc.want)
 		}
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }

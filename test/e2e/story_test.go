@@ -16,14 +16,14 @@ import (
 	"github.com/openshift/update-preflight/test/story"
 )
 
-// The story of `make demo`: one fails, one warns, one passes, an ack is
-// missing; then the remedies, and it is Ready.
+// The story of `make demo`: one check fails, one warns, one passes, and an acknowledgement
+// is missing. After the remedies, the update is Ready.
 func TestStory(t *testing.T) {
 	directory := t.TempDir()
 	if _, err := story.Prepare(t.Context(), local, root, directory, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	before := reported(t, 3, "--to-latest")
+	before := runPreflight(t, 3, "--to-latest")
 	const gate = "AdminAck-" + story.Gate
 	want := map[string]preflight.Outcome{
 		"ReleaseSignature": preflight.Pass,
@@ -32,7 +32,7 @@ func TestStory(t *testing.T) {
 		"Alerts":           preflight.Pass,
 		"Images":           preflight.Pass,
 		"ReadOnlyAccess-openshift-cloud-credential-operator.cloud-credential-preflight": preflight.Pass,
-		"ReadOnlyAccess-openshift-ingress-operator.ingress-preflight":                   preflight.Warn, // it reads Secrets of any name
+		"ReadOnlyAccess-openshift-ingress-operator.ingress-preflight":                   preflight.Warn, // its role reads all Secrets
 		"ReadOnlyAccess-openshift-machine-config-operator.machine-config-preflight":     preflight.Pass,
 		gate: preflight.Fail,
 		"CloudCredentialOperator.CloudPermissions":        preflight.Pass,
@@ -48,12 +48,12 @@ func TestStory(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, outcomes); diff != "" {
-		t.Errorf("outcomes of the checks of the story, and of what is not well: -want +got:\n%s", diff)
+		t.Errorf("outcomes of the story, and of all other warnings and failures: -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{gate, "ClusterIngressOperator.DefaultCertificate"}, before.Verdict.Blocking); diff != "" {
 		t.Errorf("blocking: -want +got:\n%s", diff)
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 
 	remedies, err := story.Remedies(directory)
 	if err != nil {
@@ -62,21 +62,21 @@ func TestStory(t *testing.T) {
 	for _, remedy := range remedies {
 		follow(t, remedy)
 	}
-	after := reported(t, 0, "--to-latest")
+	after := runPreflight(t, 0, "--to-latest")
 	if after.Verdict.Decision != verdict.Ready || len(after.Verdict.Blocking) > 0 {
 		t.Errorf("after the remedies: %+v", after.Verdict)
 	}
 	if bypass := byName(after)[gate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {
-		t.Errorf("the acknowledged gate is not marked as such: %+v", byName(after)[gate])
+		t.Errorf("the acknowledged gate is not marked as acknowledged: %+v", byName(after)[gate])
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// follow types what a remedy says.
+// follow runs the command of a remedy.
 func follow(t *testing.T, remedy story.Remedy) {
 	t.Helper()
 	if remedy.Command[0] == "kubectl" {
-		house.Kubectl(t, remedy.Command[1:]...)
+		testCluster.Kubectl(t, remedy.Command[1:]...)
 		return
 	}
 	if got := call(t, remedy.Command[1:]...); got.Code != 0 {
@@ -84,17 +84,16 @@ func follow(t *testing.T, remedy story.Remedy) {
 	}
 }
 
-// The shape of the report is what scripts depend on. Fields may be added here,
-// and never go.
-func TestReportHasItsShape(t *testing.T) {
+// Scripts depend on the fields of the report: fields may be added, but not removed.
+func TestReportFields(t *testing.T) {
 	publish(t, map[string]animal{"ill": {Ending: "fail"}})
 	got := call(t, "run", "--to", to, "-o", "json")
-	var decided map[string]any
-	if err := json.Unmarshal([]byte(got.Stdout), &decided); err != nil {
+	var result map[string]any
+	if err := json.Unmarshal([]byte(got.Stdout), &result); err != nil {
 		t.Fatal(err)
 	}
-	delete(decided, "duration") // optional: only a cluster with MachineConfigPools has it
-	shape := map[string][]string{
+	delete(result, "duration") // only with MachineConfigPools
+	sections := map[string][]string{
 		"":         {"actions", "apiVersion", "cluster", "created", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
 		"run":      {"completionTime", "id", "phase", "startTime", "toolVersion"},
 		"cluster":  {"id", "image", "kubernetes", "version"},
@@ -103,30 +102,30 @@ func TestReportHasItsShape(t *testing.T) {
 		"expected": {"checks", "reported"},
 		"cvo":      {"accepts", "message", "reason"},
 	}
-	for section, want := range shape {
-		fields := decided
+	for section, want := range sections {
+		fields := result
 		if section != "" {
-			fields, _ = decided[section].(map[string]any)
+			fields, _ = result[section].(map[string]any)
 		}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(fields))); diff != "" {
 			t.Errorf("fields of %q: -want +got:\n%s", section, diff)
 		}
 	}
-	findings, _ := decided["findings"].([]any)
+	findings, _ := result["findings"].([]any)
 	first, _ := findings[0].(map[string]any)
 	want := []string{"blocks", "effect", "job", "message", "name", "outcome", "reason", "remediation", "source"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(first))); diff != "" {
 		t.Errorf("fields of a finding: -want +got:\n%s", diff)
 	}
 	job, _ := first["job"].(map[string]any)
-	delete(job, "waits") // optional: only a Job that had to wait has it
+	delete(job, "waits") // only for a Job that had to wait
 	want = []string{"attempts", "completionTime", "exitCode", "name", "namespace", "node", "startTime"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(job))); diff != "" {
 		t.Errorf("fields of its job: -want +got:\n%s", diff)
 	}
 }
 
-// The demo itself is what a newcomer runs first.
+// The demo is the first command of a newcomer.
 func TestDemo(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./test/story/demo")
 	demo.Dir = root

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is something that goes wrong with requests on their way to next.
+// Fault returns a handler that disturbs the requests to next, or the responses to them.
 type Fault func(next http.Handler) http.Handler
 
-// Slow has every answer begin later.
+// Slow delays each request by a duration.
 func Slow(by time.Duration) Fault {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,8 +31,8 @@ func Slow(by time.Duration) Fault {
 	}
 }
 
-// Busy answers every n-th request, the first one included, with 429 and the wish to be asked again in a
-// second, as an API server does that has too much to do.
+// Busy rejects every n-th request, the first one included, with 429 and "Retry-After: 1",
+// as an overloaded API server does.
 func Busy(n int) Fault {
 	return everyNth(n, func(w http.ResponseWriter) {
 		status := apierrors.NewTooManyRequests("too many requests, please try again later", 1).Status()
@@ -41,20 +41,20 @@ func Busy(n int) Fault {
 	})
 }
 
-// Unavailable answers every n-th request, the first one included, with 503 and no advice, as what stands
-// before an API server does while that restarts.
+// Unavailable rejects every n-th request, the first one included, with 503 and without
+// Retry-After, as a load balancer does while its API server restarts.
 func Unavailable(n int) Fault {
 	return everyNth(n, func(w http.ResponseWriter) {
 		refuse(w, apierrors.NewServiceUnavailable("the server is currently unable to handle the request").Status())
 	})
 }
 
-func everyNth(n int, answer func(http.ResponseWriter)) Fault {
+func everyNth(n int, reject func(http.ResponseWriter)) Fault {
 	return func(next http.Handler) http.Handler {
 		var count atomic.Int64
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if (count.Add(1)-1)%int64(n) == 0 {
-				answer(w)
+				reject(w)
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -62,19 +62,19 @@ func everyNth(n int, answer func(http.ResponseWriter)) Fault {
 	}
 }
 
-// Moment is when something happens to a write.
+// Moment is the time of a fault relative to the execution of a write.
 type Moment string
 
 // The moments of a write.
 const (
-	// Before: the API server never hears of it.
+	// Before: the API server does not receive the write.
 	Before Moment = "before"
-	// After: the API server has done it, and the client never hears of that.
+	// After: the API server has executed the write; the client receives no response.
 	After Moment = "after"
 )
 
-// Clock has the clock of the API server differ by a duration, as the client sees it: the
-// clock of the client differs by its opposite. Only the headers of responses change.
+// Clock shifts the Date header of responses: to the client, its own clock differs from
+// that of the API server by the opposite of the duration.
 func Clock(by time.Duration) Fault {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,9 +98,9 @@ func (c clockWriter) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (c clockWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// AtWrite calls hook at a moment of a write, which is named as in [Request], and
-// then breaks the client's connection. A hook that kills the client makes this
-// the moment of its death, however many others of its requests are in progress.
+// AtWrite calls hook before or after a write, which is named as in [Request], and
+// then breaks the client's connection. A hook that kills the client does so at exactly
+// this write, whatever other requests are in progress.
 func AtWrite(write string, moment Moment, hook func()) Fault {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,12 +117,12 @@ func AtWrite(write string, moment Moment, hook func()) Fault {
 	}
 }
 
-// lose breaks the connection that a request came on, without an answer.
+// lose breaks the connection of a request, without a response.
 func lose() { panic(http.ErrAbortHandler) }
 
-// Lossy loses each write once, before it arrives or after it was done; the
-// connection breaks. The next one of its kind and place passes. What the API
-// server refuses is not lost on the way back.
+// Lossy breaks the connection of each write once, before the API server receives it or
+// after it has executed it. The next write of the same method and path passes. Error
+// responses of the API server are not lost.
 func Lossy(moment Moment) Fault {
 	return func(next http.Handler) http.Handler {
 		l := &lossy{next: next}
@@ -133,7 +133,7 @@ func Lossy(moment Moment) Fault {
 			case moment == Before:
 				l.loseRequest(w, r)
 			default:
-				l.loseAnswer(w, r)
+				l.loseResponse(w, r)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func Lossy(moment Moment) Fault {
 
 type lossy struct {
 	next http.Handler
-	lost sync.Map // by method and path, while the next one is to pass
+	lost sync.Map // method and path of each write whose repetition passes
 }
 
 func (l *lossy) loseRequest(w http.ResponseWriter, r *http.Request) {
@@ -153,30 +153,30 @@ func (l *lossy) loseRequest(w http.ResponseWriter, r *http.Request) {
 	l.next.ServeHTTP(w, r)
 }
 
-func (l *lossy) loseAnswer(w http.ResponseWriter, r *http.Request) {
+func (l *lossy) loseResponse(w http.ResponseWriter, r *http.Request) {
 	key := r.Method + " " + r.URL.Path
-	answer := httptest.NewRecorder()
-	l.next.ServeHTTP(answer, r)
-	if answer.Code < http.StatusBadRequest {
+	response := httptest.NewRecorder()
+	l.next.ServeHTTP(response, r)
+	if response.Code < http.StatusBadRequest {
 		if _, passes := l.lost.LoadAndDelete(key); !passes {
 			l.lost.Store(key, true)
 			lose()
 		}
 	}
-	pass(answer, w)
+	forward(response, w)
 }
 
-// pass hands on an answer that was kept.
-func pass(answer *httptest.ResponseRecorder, w http.ResponseWriter) {
-	maps.Copy(w.Header(), answer.Header())
-	w.WriteHeader(answer.Code)
-	_, _ = answer.Body.WriteTo(w) // a client that has gone does not hear it
+// forward writes a recorded response.
+func forward(response *httptest.ResponseRecorder, w http.ResponseWriter) {
+	maps.Copy(w.Header(), response.Header())
+	w.WriteHeader(response.Code)
+	_, _ = response.Body.WriteTo(w) // the client may have closed the connection
 }
 
-// refuse answers as an API server does.
+// refuse responds with a Status, as an API server does.
 func refuse(w http.ResponseWriter, status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status) // a client that has gone does not hear it
+	_ = json.NewEncoder(w).Encode(status) // the client may have closed the connection
 }

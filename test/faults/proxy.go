@@ -1,10 +1,8 @@
-// Package faults answers: what can go wrong between a runner and its API
-// server?
+// Package faults answers: which faults can occur between a run and its API server?
 //
-// A [Proxy] stands between the two. It passes on everything, watches included,
-// keeps account of what was asked, and lets a test cut what is connected. A
-// [Fault] is what goes wrong by itself: answers that are late, refused or lost,
-// and the moments at which a runner can be killed, which are its writes.
+// A [Proxy] between the two forwards all requests, watches included, records them, and
+// lets a test cut connections. A [Fault] applies to requests by itself: it delays,
+// rejects or loses them, or calls a hook, which may kill the run, before or after a write.
 package faults
 
 import (
@@ -25,26 +23,25 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy is an API server on the loopback interface, without TLS, to which
-// everyUser is the user of the configuration of Start.
+// Proxy forwards requests to an API server. It listens on the loopback interface, without
+// TLS, and replaces the credentials of each client with those of the configuration of Start.
 type Proxy struct {
-	// URL is where it listens.
+	// URL is the address of the proxy.
 	URL string
 
 	server *httptest.Server
 
 	mutex    sync.Mutex
 	requests []Request
-	// writes counts those of each kind.
+	// writes counts the writes by method and resource.
 	writes map[string]int
-	// watches are those in progress, expired the paths of those that may not be
-	// taken up again where they were.
+	// watches are in progress; expired has the paths whose next resumption is rejected.
 	watches map[*watch]bool
 	expired map[string]bool
 }
 
-// Start puts a proxy in front of an API server. Of the faults the first is the
-// nearest to the client. The proxy works until Close.
+// Start starts a proxy in front of an API server. The first fault is the nearest to the
+// client. The caller must call Close.
 func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -58,22 +55,22 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: upstream.Scheme, Host: upstream.Host}) },
 		Transport:     transport,
-		FlushInterval: -1,                         // an event of a watch is for now
-		ErrorLog:      log.New(io.Discard, "", 0), // that a server ends in the middle is what this is for
-		// A server that is not there does not answer.
+		FlushInterval: -1,                         // events of watches are forwarded at once
+		ErrorLog:      log.New(io.Discard, "", 0), // broken connections are expected
+		// An unreachable server sends no response.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	for _, fault := range slices.Backward(faults) {
 		handler = fault(handler)
 	}
-	p.server = httptest.NewServer(p.account(p.follow(handler)))
+	p.server = httptest.NewServer(p.recordRequests(p.trackWatches(handler)))
 	p.URL = p.server.URL
 	return p, nil
 }
 
-// Behind puts a proxy in front of an API server until the end of the test, and returns the
-// path of its kubeconfig.
-func Behind(tb testing.TB, config *rest.Config, faults ...Fault) (proxy *Proxy, kubeconfig string) {
+// StartForTest starts a proxy in front of an API server, closes it at the end of the test,
+// and returns the path of its kubeconfig.
+func StartForTest(tb testing.TB, config *rest.Config, faults ...Fault) (proxy *Proxy, kubeconfig string) {
 	tb.Helper()
 	proxy, err := Start(config, faults...)
 	if err != nil {
@@ -87,13 +84,13 @@ func Behind(tb testing.TB, config *rest.Config, faults ...Fault) (proxy *Proxy, 
 	return proxy, kubeconfig
 }
 
-// Close ends the proxy and everything that goes through it.
+// Close ends the proxy and the requests in progress.
 func (p *Proxy) Close() {
 	p.CutConnections()
 	p.server.Close()
 }
 
-// Kubeconfig writes a kubeconfig of the proxy.
+// Kubeconfig writes a kubeconfig for the proxy.
 func (p *Proxy) Kubeconfig(path string) error {
 	const name = "faults"
 	return clientcmd.WriteToFile(clientcmdapi.Config{
@@ -103,6 +100,6 @@ func (p *Proxy) Kubeconfig(path string) error {
 	}, path)
 }
 
-// CutConnections breaks all connections with the requests in progress on them, as a
-// load balancer does that is restarted. New ones are taken.
+// CutConnections breaks all connections and the requests in progress on them, as the
+// restart of a load balancer does. New connections are accepted.
 func (p *Proxy) CutConnections() { p.server.CloseClientConnections() }

@@ -33,10 +33,10 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) { local = c }, cluster.ControlPlaneOnly())
 }
 
-// start puts a proxy before the control plane.
-func start(t *testing.T, wrong ...faults.Fault) *faults.Proxy {
+// start starts a proxy in front of the control plane.
+func start(t *testing.T, injected ...faults.Fault) *faults.Proxy {
 	t.Helper()
-	p, err := faults.Start(local.Config, wrong...)
+	p, err := faults.Start(local.Config, injected...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func start(t *testing.T, wrong ...faults.Fault) *faults.Proxy {
 	return p
 }
 
-// through is a client of a proxy, by its kubeconfig.
+// through returns a client with the kubeconfig of a proxy.
 func through(t *testing.T, p *faults.Proxy) kubernetes.Interface {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -66,7 +66,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// direct is a client of the API server itself, for the default namespace.
+// direct returns a client without a proxy, for the default namespace.
 func direct(t *testing.T) corev1client.ConfigMapInterface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(local.Config)
@@ -76,7 +76,7 @@ func direct(t *testing.T) corev1client.ConfigMapInterface {
 	return client.CoreV1().ConfigMaps("default")
 }
 
-// remove is for ConfigMaps that a test has made, or may have.
+// remove deletes a ConfigMap if it exists.
 func remove(t *testing.T, name string) {
 	t.Helper()
 	err := direct(t).Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{})
@@ -94,7 +94,7 @@ func exists(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// TestWritesAreCounted holds what counts as one.
+// TestWritesAreCounted verifies which requests count as writes.
 func TestWritesAreCounted(t *testing.T) {
 	p := start(t)
 	client := through(t, p)
@@ -112,7 +112,7 @@ func TestWritesAreCounted(t *testing.T) {
 			},
 		},
 		"2 review": {
-			reason: "a review is a question, though it is a POST",
+			reason: "a review is a POST that changes no object",
 			do: func() error {
 				_, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}},
@@ -128,7 +128,7 @@ func TestWritesAreCounted(t *testing.T) {
 			},
 		},
 		"4 get": {
-			reason: "reading is no write",
+			reason: "a read is not a write",
 			do: func() error {
 				_, err := maps.Get(t.Context(), "counted", metav1.GetOptions{})
 				return err
@@ -168,66 +168,66 @@ func TestWritesAreCounted(t *testing.T) {
 		`DELETE /api/v1/namespaces/default/configmaps/counted "DELETE configmaps 1"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("everything that was asked must be known, in order: -want, +got:\n%s", diff)
+		t.Errorf("all requests must be recorded, in order: -want, +got:\n%s", diff)
 	}
 }
 
-// TestAtWrite holds that a write which is lost before it arrives is not done,
-// that one whose answer is lost is, and that the client cannot distinguish the two.
+// TestAtWrite verifies that a write lost before it arrives is not executed, that a write
+// whose response is lost is executed, and that the client receives an error in both cases.
 func TestAtWrite(t *testing.T) {
-	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
+	for moment, executed := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
 		t.Run(string(moment), func(t *testing.T) {
 			lost, kept := "lost-"+string(moment), "kept-"+string(moment)
 			t.Cleanup(func() { remove(t, lost); remove(t, kept) })
-			there := make(chan bool, 1)
-			p := start(t, faults.AtWrite("POST configmaps 2", moment, func() { there <- exists(t, lost) }))
+			existed := make(chan bool, 1)
+			p := start(t, faults.AtWrite("POST configmaps 2", moment, func() { existed <- exists(t, lost) }))
 			maps := through(t, p).CoreV1().ConfigMaps("default")
 			if _, err := maps.Create(t.Context(), configMap(kept), metav1.CreateOptions{}); err != nil {
-				t.Fatalf("only the second write is lost: %v", err)
+				t.Fatalf("only the second write may fail: %v", err)
 			}
 			if _, err := maps.Create(t.Context(), configMap(lost), metav1.CreateOptions{}); err == nil {
-				t.Error("the second write must have no answer, and has one")
+				t.Error("the second write must fail, and succeeded")
 			}
-			if then, now := <-there, exists(t, lost); then != done || now != done {
-				t.Errorf("done when the hook was called: %t, and in the end: %t; want %t", then, now, done)
+			if then, now := <-existed, exists(t, lost); then != executed || now != executed {
+				t.Errorf("executed when the hook was called: %t, at the end: %t; want %t", then, now, executed)
 			}
 			if err := maps.Delete(t.Context(), kept, metav1.DeleteOptions{}); err != nil {
-				t.Errorf("writes after it must arrive: %v", err)
+				t.Errorf("the next write must succeed: %v", err)
 			}
 		})
 	}
 }
 
-// TestLossy holds that each write has to be made twice, and whether the first
-// time counted.
+// TestLossy verifies that a write fails once and then passes, and whether the API server
+// executed the first one.
 func TestLossy(t *testing.T) {
-	for moment, done := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
+	for moment, executed := range map[faults.Moment]bool{faults.Before: false, faults.After: true} {
 		t.Run(string(moment), func(t *testing.T) {
 			name := "lossy-" + string(moment)
 			t.Cleanup(func() { remove(t, name) })
 			maps := through(t, start(t, faults.Lossy(moment))).CoreV1().ConfigMaps("default")
 			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); err == nil {
-				t.Error("the first write must have no answer, and has one")
+				t.Error("the first write must fail, and succeeded")
 			}
-			if got := exists(t, name); got != done {
-				t.Errorf("done: %t, want %t", got, done)
+			if got := exists(t, name); got != executed {
+				t.Errorf("the first write was executed: %t, want %t", got, executed)
 			}
-			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) != done {
-				t.Errorf("the second must be answered, and was with: %v", err)
+			if _, err := maps.Create(t.Context(), configMap(name), metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) != executed {
+				t.Errorf("the second write failed with AlreadyExists: %t, want %t: %v", !executed, executed, err)
 			}
 		})
 	}
 }
 
-// TestRefusals holds what a client sees of a server that has no time.
-func TestRefusals(t *testing.T) {
+// TestRejections verifies the responses of an overloaded and of an unavailable server.
+func TestRejections(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, retryAfter string
 		fault              faults.Fault
 		code               int
 	}{
-		"Busy":        {reason: "429 says when to come back", fault: faults.Busy(3), code: http.StatusTooManyRequests, retryAfter: "1"},
-		"Unavailable": {reason: "503 does not", fault: faults.Unavailable(3), code: http.StatusServiceUnavailable},
+		"Busy":        {reason: "429 has Retry-After", fault: faults.Busy(3), code: http.StatusTooManyRequests, retryAfter: "1"},
+		"Unavailable": {reason: "503 has no Retry-After", fault: faults.Unavailable(3), code: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, tc.fault)
@@ -240,46 +240,46 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff([]int{tc.code, 200, 200, tc.code, 200, 200}, got); diff != "" {
-				t.Errorf("every third is refused, from the first one on: -want, +got:\n%s", diff)
+				t.Errorf("every third request must be rejected, beginning with the first: -want, +got:\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestSlow holds that a response is late, and that the proxy does not wait for a client
-// that has gone.
+// TestSlow verifies that a response is late, and that the delay ends when the client
+// closes its connection.
 func TestSlow(t *testing.T) {
-	const late = 50 * time.Millisecond
+	const delay = 50 * time.Millisecond
 	begun := time.Now()
-	get(t, start(t, faults.Slow(late)).URL+"/version")
-	if took := time.Since(begun); took < late {
-		t.Errorf("the answer came after %s, want at least %s", took, late)
+	get(t, start(t, faults.Slow(delay)).URL+"/version")
+	if took := time.Since(begun); took < delay {
+		t.Errorf("the response took %s, want at least %s", took, delay)
 	}
 	p := start(t, faults.Slow(time.Hour))
-	ctx, cancel := context.WithTimeout(t.Context(), late)
+	ctx, cancel := context.WithTimeout(t.Context(), delay)
 	defer cancel()
 	_, err := through(t, p).CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{})
 	if err == nil {
-		t.Error("an answer that is an hour late was there")
+		t.Errorf("a request with a delay of an hour succeeded within %s", delay)
 	}
 }
 
-// TestWatches holds that watches go through as things happen, and what a client
-// goes through that follows something while they are cut, expire, or all
-// connections break: it begins again, and misses nothing.
+// TestWatches verifies that events of watches are forwarded at once, and that an informer
+// resumes and misses no object after its watches are cut or expire, or all connections
+// break.
 func TestWatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		wrong   func(*faults.Proxy)
-		refused bool
+		disturb func(*faults.Proxy)
+		expires bool
 	}{
-		"Cut":         {reason: "a watch is taken up where it was", wrong: (*faults.Proxy).CutWatches},
-		"Connections": {reason: "so is one whose connection broke", wrong: (*faults.Proxy).CutConnections},
-		"Expired":     {reason: "one that is too old begins anew", wrong: (*faults.Proxy).ExpireWatches, refused: true},
+		"Cut":         {reason: "a watch is resumed", disturb: (*faults.Proxy).CutWatches},
+		"Connections": {reason: "a watch whose connection broke is resumed", disturb: (*faults.Proxy).CutConnections},
+		"Expired":     {reason: "a watch that is too old is not resumed", disturb: (*faults.Proxy).ExpireWatches, expires: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
-			seen, refused := follow(t, p)
+			await, expirations := startInformer(t, p)
 			maps := through(t, start(t)).CoreV1().ConfigMaps("default")
 			for _, step := range []string{"before", "after"} {
 				object := strings.ToLower(name) + "-" + step
@@ -287,21 +287,22 @@ func TestWatches(t *testing.T) {
 				if _, err := maps.Create(t.Context(), configMap(object), metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				seen(object)
+				await(object)
 				if step == "before" {
-					tc.wrong(p)
+					tc.disturb(p)
 				}
 			}
-			if got := refused() > 0; got != tc.refused {
-				t.Errorf("%s: the version is rejected as too old: %t, want %t", tc.reason, got, tc.refused)
+			if got := expirations() > 0; got != tc.expires {
+				t.Errorf("%s: its resource version was rejected as too old: %t, want %t", tc.reason, got, tc.expires)
 			}
 		})
 	}
 }
 
-// follow has an informer follow the ConfigMaps through a proxy. seen returns
-// once it knows that one; refused counts how often its version was too old.
-func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func() int) {
+// startInformer starts an informer of ConfigMaps through a proxy. await returns once the
+// informer has received that ConfigMap; expirations returns how often its resource version
+// was rejected as too old.
+func startInformer(t *testing.T, p *faults.Proxy) (await func(name string), expirations func() int) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(through(t, p), 0, informers.WithNamespace("default"))
 	informer := factory.Core().V1().ConfigMaps().Informer()
@@ -333,7 +334,7 @@ func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func
 						return
 					}
 				case <-time.After(time.Minute):
-					t.Fatalf("%s was never seen", name)
+					t.Fatalf("the informer did not receive ConfigMap %s within a minute", name)
 				}
 			}
 		}, func() int {
@@ -343,7 +344,7 @@ func follow(t *testing.T, p *faults.Proxy) (seen func(name string), refused func
 		}
 }
 
-// TestClosedProxy holds that no request is in progress after the end.
+// TestClosedProxy verifies that Close ends the requests in progress and accepts no others.
 func TestClosedProxy(t *testing.T) {
 	p := start(t)
 	events, err := through(t, p).CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
@@ -355,7 +356,7 @@ func TestClosedProxy(t *testing.T) {
 		continue // until it is closed
 	}
 	if _, err := through(t, p).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err == nil {
-		t.Error("a closed proxy answered")
+		t.Error("a closed proxy served a request")
 	}
 }
 
@@ -378,7 +379,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// The time of the API server is in its responses.
+// TestClock verifies the Date header of responses.
 func TestClock(t *testing.T) {
 	p := start(t, faults.Clock(4*time.Hour))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/version", http.NoBody)

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// Request is what a client asked for.
+// Request is a request that the proxy received.
 type Request struct {
-	// Method and Path are those of HTTP; Path has no query.
+	// Method is the HTTP method, and Path the path of the URL, without the query.
 	Method, Path string
 	// Watch is true for a watch.
 	Watch bool
-	// Write names what changes the cluster, by what is done to which resource and
-	// for how many-th time: "POST jobs 2". It is empty for everything else, to
-	// which dry runs and the reviews of permissions and tokens belong.
+	// Write is the name of a request that changes the cluster: method, resource and
+	// count, as in "POST jobs 2". It is empty for all other requests, which include dry
+	// runs and reviews of permissions and tokens.
 	Write string
 }
 
-// Requests are those that came so far, in their order.
+// Requests returns the requests so far, in order.
 func (p *Proxy) Requests() []Request {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return slices.Clone(p.requests)
 }
 
-// Writes are the names of those that are writes, in their order.
+// Writes returns the names of the writes so far, in order.
 func (p *Proxy) Writes() []string {
 	var writes []string
 	for _, request := range p.Requests() {
@@ -40,37 +40,36 @@ func (p *Proxy) Writes() []string {
 
 type requestKey struct{}
 
-// requestOf is what account knows about a request.
+// requestOf returns the entry that recordRequests made for r.
 func requestOf(r *http.Request) Request {
-	known, _ := r.Context().Value(requestKey{}).(Request)
-	return known
+	recorded, _ := r.Context().Value(requestKey{}).(Request)
+	return recorded
 }
 
-// account takes note of each request, before anything goes wrong with it.
-func (p *Proxy) account(next http.Handler) http.Handler {
+// recordRequests records each request before a fault applies to it.
+func (p *Proxy) recordRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		known := p.note(r)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, known)))
+		recorded := p.record(r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, recorded)))
 	})
 }
 
-func (p *Proxy) note(r *http.Request) Request {
+func (p *Proxy) record(r *http.Request) Request {
 	query := r.URL.Query()
-	known := Request{Method: r.Method, Path: r.URL.Path, Watch: query.Get("watch") == "true" || query.Get("watch") == "1"}
+	recorded := Request{Method: r.Method, Path: r.URL.Path, Watch: query.Get("watch") == "true" || query.Get("watch") == "1"}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if changes(r) {
+	if isWrite(r) {
 		kind := r.Method + " " + resourceOf(r.URL.Path)
 		p.writes[kind]++
-		known.Write = fmt.Sprintf("%s %d", kind, p.writes[kind])
+		recorded.Write = fmt.Sprintf("%s %d", kind, p.writes[kind])
 	}
-	p.requests = append(p.requests, known)
-	return known
+	p.requests = append(p.requests, recorded)
+	return recorded
 }
 
-// resourceOf is the resource in a path of the Kubernetes API, with a subresource
-// where there is one: /api/v1/namespaces/default/pods/web/eviction is
-// pods/eviction.
+// resourceOf returns the resource in a path of the Kubernetes API, with its subresource
+// if any: pods/eviction for /api/v1/namespaces/default/pods/web/eviction.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "api" {
@@ -91,8 +90,8 @@ func resourceOf(path string) string {
 	}
 }
 
-// changes is true for requests after which something in the cluster differs.
-func changes(r *http.Request) bool {
+// isWrite reports whether a request can change an object in the cluster.
+func isWrite(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	default:

@@ -7,14 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// watch is one that is in progress.
+// watch is a watch in progress.
 type watch struct {
 	path string
 	cut  context.CancelFunc
 }
 
-// CutWatches breaks all watches in progress, in the middle of what they
-// say.
+// CutWatches breaks all watches in progress, without a final event.
 func (p *Proxy) CutWatches() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -23,9 +22,8 @@ func (p *Proxy) CutWatches() {
 	}
 }
 
-// ExpireWatches breaks all watches in progress, and once refuses to take
-// each of them up again where it was: the resource version is too old, as it is
-// when etcd was compacted meanwhile.
+// ExpireWatches breaks all watches in progress, and rejects the next resumption of each:
+// its resource version is too old, as after a compaction of etcd.
 func (p *Proxy) ExpireWatches() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -35,8 +33,8 @@ func (p *Proxy) ExpireWatches() {
 	}
 }
 
-// follow makes watches breakable.
-func (p *Proxy) follow(next http.Handler) http.Handler {
+// trackWatches keeps the watches in progress, so that they can be cut.
+func (p *Proxy) trackWatches(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !requestOf(r).Watch {
 			next.ServeHTTP(w, r)
@@ -48,13 +46,13 @@ func (p *Proxy) follow(next http.Handler) http.Handler {
 		}
 		ctx, cut := context.WithCancel(r.Context())
 		defer cut()
-		defer p.begin(&watch{path: r.URL.Path, cut: cut})()
+		defer p.track(&watch{path: r.URL.Path, cut: cut})()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// begin keeps a watch, and returns what to call when it has ended.
-func (p *Proxy) begin(begun *watch) (ended func()) {
+// track adds a watch in progress, and returns the function that removes it.
+func (p *Proxy) track(begun *watch) (remove func()) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.watches[begun] = true
@@ -65,7 +63,7 @@ func (p *Proxy) begin(begun *watch) (ended func()) {
 	}
 }
 
-// tooOld is true, once, for a watch that continues an expired one.
+// tooOld reports, once for each expired path, whether a watch resumes an expired one.
 func (p *Proxy) tooOld(r *http.Request) bool {
 	version := r.URL.Query().Get("resourceVersion")
 	p.mutex.Lock()

@@ -14,18 +14,19 @@ import (
 type change struct {
 	// fault is true for a change that the API server does not accept in full.
 	fault bool
-	// before and after are the schemas of the object, below "properties".
+	// before and after are parts of the schema of the object, in the present definition and
+	// in that of the target.
 	before, after schemas
 	// spec and status are those of the object.
 	spec, status string
-	// present and target change the two definitions.
+	// present and target modify the two definitions.
 	present, target func(*apiextensionsv1.CustomResourceDefinition)
 	// stored are further versions in status.storedVersions.
 	stored []string
 }
 
-// schemas are parts of the schema of an object, as YAML: spec and status are whole
-// schemas, root are further fields of the root.
+// schemas are parts of the schema of an object, as YAML: spec and status are complete
+// schemas, root has further fields of the root.
 type schemas struct{ spec, status, root string }
 
 const (
@@ -33,9 +34,10 @@ const (
 	anyStatus = "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {note: {type: string}}}"
 )
 
-// keyword is one rule for a field, and a value that violates it and one that does not.
+// keyword is a rule that the target adds to a field, with an invalid and a valid value.
 type keyword struct{ before, after, bad, good string }
 
+// keywords returns all keywords, by name.
 func keywords() map[string]keyword {
 	return map[string]keyword{
 		"type":             {"{x-kubernetes-preserve-unknown-fields: true}", "{type: integer}", "text", "3"},
@@ -66,7 +68,7 @@ func keywords() map[string]keyword {
 	}
 }
 
-// changes are all changes, by name.
+// changes returns all changes, by name.
 func changes() map[string]change {
 	all := map[string]change{}
 	for name, k := range keywords() {
@@ -84,12 +86,12 @@ func changes() map[string]change {
 		}
 	}
 	maps.Copy(all, objectChanges())
-	maps.Copy(all, definitionFaults())
+	maps.Copy(all, rejectedDefinitions())
 	maps.Copy(all, cleanChanges())
 	return all
 }
 
-// objectChanges are faults of rules that cover more than one field.
+// objectChanges returns changes by rules for more than one field that the object violates.
 func objectChanges() map[string]change {
 	return map[string]change{
 		"root requires a field":       {fault: true, after: schemas{root: "{data: {type: string}}", spec: anySpec}, target: rootRequires("data")},
@@ -110,6 +112,7 @@ func objectChanges() map[string]change {
 	}
 }
 
+// rootRequires returns a modification that makes a field of the root required.
 func rootRequires(field string) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
@@ -117,22 +120,23 @@ func rootRequires(field string) func(*apiextensionsv1.CustomResourceDefinition) 
 	}
 }
 
+// rootRule returns a modification that adds an expression to the root.
 func rootRule(rule string) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = apiextensionsv1.ValidationRules{{Rule: rule}}
 	}
 }
 
-// schemaOf changes the schema of the spec in the target.
+// schemaOf returns a change to an invalid schema of the spec.
 func schemaOf(schema string) change { return change{fault: true, after: schemas{spec: schema}} }
 
-// specOf changes the spec of the target.
+// specOf returns a change to an invalid spec of the definition.
 func specOf(apply func(*apiextensionsv1.CustomResourceDefinitionSpec)) change {
 	return change{fault: true, target: func(crd *apiextensionsv1.CustomResourceDefinition) { apply(&crd.Spec) }}
 }
 
-// further adds a version that is not stored.
-func further(name string, served bool) func(*apiextensionsv1.CustomResourceDefinition) {
+// withVersion returns a modification that adds a version that is not stored.
+func withVersion(name string, served bool) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		version := *crd.Spec.Versions[0].DeepCopy()
 		version.Name, version.Served, version.Storage = name, served, false
@@ -140,14 +144,14 @@ func further(name string, served bool) func(*apiextensionsv1.CustomResourceDefin
 	}
 }
 
-// definitionFaults are definitions that the API server rejects.
-func definitionFaults() map[string]change {
+// rejectedDefinitions returns changes to definitions that the API server rejects.
+func rejectedDefinitions() map[string]change {
 	type spec = apiextensionsv1.CustomResourceDefinitionSpec
 	return map[string]change{
-		"stored version missing": {fault: true, present: further("v1alpha1", true), stored: []string{"v1alpha1"}},
+		"stored version missing": {fault: true, present: withVersion("v1alpha1", true), stored: []string{"v1alpha1"}},
 		"two stored versions missing": {fault: true, present: func(crd *apiextensionsv1.CustomResourceDefinition) {
-			further("v1alpha1", true)(crd)
-			further("v1beta1", false)(crd)
+			withVersion("v1alpha1", true)(crd)
+			withVersion("v1beta1", false)(crd)
 		}, stored: []string{"v1alpha1", "v1beta1"}},
 		"stored version renamed": specOf(func(s *spec) { s.Versions[0].Name = "v2" }),
 		"scope":                  specOf(func(s *spec) { s.Scope = apiextensionsv1.ClusterScoped }),
@@ -157,12 +161,12 @@ func definitionFaults() map[string]change {
 		"preserveUnknownFields":  specOf(func(s *spec) { s.PreserveUnknownFields = true }),
 		"no storage version":     specOf(func(s *spec) { s.Versions[0].Storage = false }),
 		"two storage versions": {fault: true, target: func(crd *apiextensionsv1.CustomResourceDefinition) {
-			further("v2", true)(crd)
+			withVersion("v2", true)(crd)
 			crd.Spec.Versions[1].Storage = true
 		}},
-		"duplicate version": {fault: true, target: further("v1", true)},
+		"duplicate version": {fault: true, target: withVersion("v1", true)},
 		"no schema":         specOf(func(s *spec) { s.Versions[0].Schema = nil }),
-		"version name":      {fault: true, target: further("V2", true)},
+		"version name":      {fault: true, target: withVersion("V2", true)},
 		"short name":        specOf(func(s *spec) { s.Names.ShortNames = []string{"A B"} }),
 		"webhook without configuration": specOf(func(s *spec) {
 			s.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
@@ -182,7 +186,7 @@ func definitionFaults() map[string]change {
 	}
 }
 
-// cleanChanges are accepted in full.
+// cleanChanges returns changes that the API server accepts in full.
 func cleanChanges() map[string]change {
 	return map[string]change{
 		"new field":                {spec: "{a: 1}", after: schemas{spec: "{type: object, properties: {a: {type: integer}, b: {type: string}}}"}},
@@ -190,11 +194,11 @@ func cleanChanges() map[string]change {
 		"null of a required field": {spec: "{a: null}", after: schemas{spec: "{type: object, properties: {a: {type: string}}}"}},
 		"field removed":            {spec: "{a: 1}", after: schemas{spec: "{type: object}"}},
 		"relaxed":                  {spec: "{a: 1}", before: schemas{spec: "{type: object, properties: {a: {type: integer, minimum: 1}}}"}, after: schemas{spec: "{type: object, properties: {a: {type: integer}}}"}},
-		"new version":              {target: further("v2", true)},
-		"unstored version removed": {present: further("v1alpha1", true)},
-		"stored version unserved":  {present: further("v1alpha1", true), stored: []string{"v1alpha1"}, target: further("v1alpha1", false)},
+		"new version":              {target: withVersion("v2", true)},
+		"unstored version removed": {present: withVersion("v1alpha1", true)},
+		"stored version unserved":  {present: withVersion("v1alpha1", true), stored: []string{"v1alpha1"}, target: withVersion("v1alpha1", false)},
 		"new storage version": {target: func(crd *apiextensionsv1.CustomResourceDefinition) {
-			further("v2", true)(crd)
+			withVersion("v2", true)(crd)
 			crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = false, true
 		}},
 		"short name added": {target: func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -207,7 +211,7 @@ func cleanChanges() map[string]change {
 	}
 }
 
-// definitions are the present one and that of the target, for the object "it".
+// definitions returns the present definition and that of the target.
 func (c change) definitions(t *testing.T, plural string) (present, target *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	present, target = c.before.definition(t, plural, ""), c.after.definition(t, plural, "marker: {type: string, default: target}")
@@ -220,6 +224,7 @@ func (c change) definitions(t *testing.T, plural string) (present, target *apiex
 	return present, target
 }
 
+// definition returns a definition with these parts, and the marker as a field of the root.
 func (s schemas) definition(t *testing.T, plural, marker string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	root := strings.TrimSuffix(strings.TrimPrefix(s.root, "{"), "}")
@@ -240,6 +245,7 @@ spec: {group: foresee.example.com, scope: Namespaced, names: {plural: %[1]s, kin
 	return crd
 }
 
+// or returns text, or other if it is empty.
 func or(text, other string) string {
 	if text == "" {
 		return other

@@ -29,23 +29,23 @@ import (
 
 // The results of a change.
 const (
-	rejected  = "definition rejected"
-	refused   = "write rejected"
-	tolerated = "tolerated"
-	accepted  = "accepted"
+	definitionRejected = "definition rejected"
+	writeRejected      = "write rejected"
+	tolerated          = "tolerated"
+	accepted           = "accepted"
 )
 
-// trial is one change, what was predicted and what happened.
+// trial is one change, its predicted and its real result.
 type trial struct {
-	name                string
-	change              change
-	predicted, happened string
-	details             string
+	name              string
+	change            change
+	predicted, actual string
+	details           string
 }
 
-// TestPredictions compares predictions with what the API server does: it applies the
-// target's definition, writes the stored object unchanged, with another label and with
-// another status, and creates it anew.
+// TestPredictions compares predictions with the responses of the API server. For each change
+// it applies the definition of the target, updates the stored object unchanged, with another
+// label and with another status, and creates it again.
 func TestPredictions(t *testing.T) {
 	all := changes()
 	trials := make([]*trial, 0, len(all))
@@ -69,41 +69,42 @@ func TestPredictions(t *testing.T) {
 	compare(t, trials)
 }
 
-// compare prints the table, and fails for a clean change with a finding, for a false
-// Fail, and below 99 % of correct predictions.
+// compare prints the table. It fails the test for a change with an unexpected result, for a
+// false Fail, and below 99 % of correct predictions.
 func compare(t *testing.T, trials []*trial) {
 	t.Helper()
 	var table strings.Builder
 	counts, faults, correct := map[string]int{}, 0, 0
 	for _, each := range trials {
-		counts[fmt.Sprintf("%-20s %-20s", each.predicted, each.happened)]++
+		counts[fmt.Sprintf("%-20s %-20s", each.predicted, each.actual)]++
 		if each.change.fault {
 			faults++
 		}
-		if each.predicted == each.happened {
+		if each.predicted == each.actual {
 			correct++
 		} else {
-			fmt.Fprintf(&table, "not predicted: %s: %s, happened: %s: %s\n", each.name, each.predicted, each.happened, each.details)
+			fmt.Fprintf(&table, "not predicted: %s: %s, actual: %s: %s\n", each.name, each.predicted, each.actual, each.details)
 		}
-		if fails(each.predicted) && !fails(each.happened) {
+		if fails(each.predicted) && !fails(each.actual) {
 			t.Errorf("%s: a false Fail: %s", each.name, each.details)
 		}
-		if each.change.fault == (each.happened == accepted) {
-			t.Errorf("%s: the API server's result is %q: %s", each.name, each.happened, each.details)
+		if each.change.fault == (each.actual == accepted) {
+			t.Errorf("%s: the result of the API server is %q: %s", each.name, each.actual, each.details)
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&table, "%s %d\n", row, counts[row])
 	}
-	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "predicted", "happened", table.String())
+	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "predicted", "actual", table.String())
 	if faults < 40 || len(trials)-faults < 40 || correct*100 < len(trials)*99 {
 		t.Errorf("%d of %d changes predicted, %d of them faults; want 99 %% of at least 40 faults and 40 clean changes", correct, len(trials), faults)
 	}
 }
 
-func fails(result string) bool { return result == rejected || result == refused }
+// fails reports whether a result is a rejection.
+func fails(result string) bool { return result == definitionRejected || result == writeRejected }
 
-// run predicts one change, then makes it.
+// run predicts the result of one change, then applies the change.
 func (r *trial) run(ctx context.Context, present, target *apiextensionsv1.CustomResourceDefinition) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -124,11 +125,11 @@ func (r *trial) run(ctx context.Context, present, target *apiextensionsv1.Custom
 	for _, f := range findings {
 		r.details += " " + f.Name + ": " + f.Message
 	}
-	r.happened, err = r.happen(ctx, target, objects)
+	r.actual, err = r.apply(ctx, target, objects)
 	return err
 }
 
-// predictionOf is the worst result that the findings predict.
+// predictionOf returns the worst result that the findings predict.
 func predictionOf(findings []finding.Finding) string {
 	result := accepted
 	for _, f := range findings {
@@ -136,9 +137,9 @@ func predictionOf(findings []finding.Finding) string {
 		case f.Outcome == preflight.Unknown:
 			return "inconclusive"
 		case f.Outcome == preflight.Fail && f.Name != "CRDSchema":
-			return rejected
+			return definitionRejected
 		case f.Outcome == preflight.Fail:
-			result = refused
+			result = writeRejected
 		case f.Name == "CRDSchema" && result == accepted:
 			result = tolerated
 		}
@@ -172,8 +173,8 @@ func (r *trial) prepare(ctx context.Context, present *apiextensionsv1.CustomReso
 	return err
 }
 
-// happen makes the change, and returns its result.
-func (r *trial) happen(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
+// apply applies the change, and returns its result.
+func (r *trial) apply(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
 	err := eventually(ctx, func() error {
 		read, err := definitions().Get(ctx, target.Name, metav1.GetOptions{})
 		if err != nil {
@@ -184,8 +185,8 @@ func (r *trial) happen(ctx context.Context, target *apiextensionsv1.CustomResour
 		return err
 	})
 	if rejects(err) {
-		r.details += "; happened: " + err.Error()
-		return rejected, nil
+		r.details += "; actual: " + err.Error()
+		return definitionRejected, nil
 	}
 	if err != nil {
 		return "", err
@@ -196,17 +197,17 @@ func (r *trial) happen(ctx context.Context, target *apiextensionsv1.CustomResour
 			return "", err
 		}
 		if err := write(ctx, objects, stored); rejects(err) {
-			r.details += "; happened: " + err.Error()
-			return refused, nil
+			r.details += "; actual: " + err.Error()
+			return writeRejected, nil
 		} else if err != nil {
 			return "", err
 		}
 	}
-	return r.createAnew(ctx, target, objects)
+	return r.recreate(ctx, target, objects)
 }
 
-// served returns the object once the API server serves the target's schema, whose
-// default marks it.
+// served returns the object once the API server serves it with the schema of the target,
+// which has a default for the field "marker".
 func (r *trial) served(ctx context.Context, objects dynamic.ResourceInterface) (*unstructured.Unstructured, error) {
 	var stored *unstructured.Unstructured
 	err := eventually(ctx, func() (err error) {
@@ -219,18 +220,20 @@ func (r *trial) served(ctx context.Context, objects dynamic.ResourceInterface) (
 	return stored, err
 }
 
+// unchanged updates the object as stored.
 func unchanged(ctx context.Context, objects dynamic.ResourceInterface, stored *unstructured.Unstructured) error {
 	_, err := objects.Update(ctx, stored, metav1.UpdateOptions{})
 	return err
 }
 
+// relabeled updates the object with another label.
 func relabeled(ctx context.Context, objects dynamic.ResourceInterface, stored *unstructured.Unstructured) error {
 	stored.SetLabels(map[string]string{"another": "label"})
 	_, err := objects.Update(ctx, stored, metav1.UpdateOptions{})
 	return err
 }
 
-// restated changes the status, of an object that has one.
+// restated changes the status if the object has one.
 func restated(ctx context.Context, objects dynamic.ResourceInterface, stored *unstructured.Unstructured) error {
 	status, ok := stored.Object["status"].(map[string]any)
 	if !ok {
@@ -241,8 +244,8 @@ func restated(ctx context.Context, objects dynamic.ResourceInterface, stored *un
 	return err
 }
 
-// createAnew distinguishes an object that is only tolerated: it cannot be created.
-func (r *trial) createAnew(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
+// recreate creates the object again. An object that is only tolerated cannot be created.
+func (r *trial) recreate(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
 	if err := objects.Delete(ctx, "it", metav1.DeleteOptions{}); err != nil {
 		return "", err
 	}
@@ -261,7 +264,7 @@ func (r *trial) createAnew(ctx context.Context, target *apiextensionsv1.CustomRe
 	return accepted, nil
 }
 
-// object is the object of the change.
+// object returns the object of the change.
 func (r *trial) object(crd *apiextensionsv1.CustomResourceDefinition, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	text := fmt.Sprintf("{apiVersion: %s/v1, kind: %s, metadata: {name: %s}, spec: %s}", crd.Spec.Group, crd.Spec.Names.Kind, name, or(r.change.spec, "{}"))
@@ -278,10 +281,12 @@ func (r *trial) object(crd *apiextensionsv1.CustomResourceDefinition, name strin
 	return object
 }
 
+// definitions returns the client of CustomResourceDefinitions.
 func definitions() dynamic.ResourceInterface {
 	return server.Dynamic.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 }
 
+// asUnstructured converts a definition without its status.
 func asUnstructured(crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
@@ -291,14 +296,15 @@ func asUnstructured(crd *apiextensionsv1.CustomResourceDefinition) *unstructured
 	return &unstructured.Unstructured{Object: object}
 }
 
-// rejects is true for an error of the validation.
+// rejects reports whether an error is a rejection by the validation.
 func rejects(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) }
 
-// eventually repeats what the API server does not serve yet, or what conflicts.
-func eventually(ctx context.Context, try func() error) error {
+// eventually retries a request while the API server does not serve the resource, or reports a
+// conflict.
+func eventually(ctx context.Context, request func() error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
-		last = try()
+		last = request()
 		if apierrors.IsNotFound(last) || apierrors.IsConflict(last) {
 			return false, nil
 		}

@@ -1,5 +1,5 @@
-// Package foresee_test answers: does what the preflight predicts of
-// CustomResourceDefinitions happen on a real API server?
+// Package foresee_test answers: are the predictions of the preflight about
+// CustomResourceDefinitions correct on a real API server?
 package foresee_test
 
 import (
@@ -9,7 +9,7 @@ import (
 	testcluster "github.com/openshift/update-preflight/test/cluster"
 )
 
-// server reaches the API server that the tests of this package share.
+// server is a connection to the API server that the tests of this package share.
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// Program is the path of the controller in its image, in that of the Dockerfile, too.
+// Program is the path of the controller in its image, which is also that of the Dockerfile.
 const Program = "/usr/bin/preflight-controller"
 
 // PushImage compiles the controller statically, and pushes it to a registry, host:port, as

@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/update-preflight/test/installation"
 )
 
-// The image of the tests has the program where the Dockerfile has it.
-func TestImageIsThatOfTheDockerfile(t *testing.T) {
+// The image of the tests has the program at the path of the Dockerfile.
+func TestImageMatchesDockerfile(t *testing.T) {
 	text, err := os.ReadFile(root + "/Dockerfile")
 	if err != nil {
 		t.Fatal(err)

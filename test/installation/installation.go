@@ -1,8 +1,8 @@
 // Package installation answers: how is the controller of manifests/ installed on a local
 // cluster?
 //
-// As an administrator does: with a kustomization of manifests/kubernetes that names the
-// image and the switches. The image is built and pushed without a container engine.
+// It is installed as by an administrator, with a kustomization of manifests/kubernetes that
+// sets the image and the switches. The image is built and pushed without a container engine.
 package installation
 
 import (
@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// imageName is the image that the manifests name.
+	// imageName is the name of the image in the manifests.
 	imageName = "quay.io/openshift/origin-update-preflight"
-	// pollInterval is the time between two readings of the records.
+	// pollInterval is the time between two lists of the records.
 	pollInterval = 200 * time.Millisecond
 )
 
-// ConnectRegistry has pods read the images of the local registry, which a release names by
-// an address that only this machine reaches: through a mirror.
+// ConnectRegistry configures a mirror of the local registry that pods can reach. A release
+// refers to its images by an address that only this machine can reach.
 func ConnectRegistry(ctx context.Context, c *cluster.Cluster) error {
 	exposed, err := c.Expose(ctx, c.Registry)
 	if err != nil {
@@ -82,7 +82,8 @@ func (o Overlay) Write(root, directory string) error {
 	return os.WriteFile(filepath.Join(directory, "kustomization.yaml"), text, 0o600)
 }
 
-// relative is the path of target from directory, since a kustomization takes no other.
+// relative returns the path of target relative to directory. A kustomization accepts no
+// absolute paths.
 func relative(directory, target string) (string, error) {
 	from, err := filepath.Abs(directory)
 	if err != nil {
@@ -95,7 +96,7 @@ func relative(directory, target string) (string, error) {
 	return filepath.Rel(from, to)
 }
 
-// patch adds the arguments.
+// patch returns the patch that adds the arguments to the Deployment.
 func (o Overlay) patch() map[string]any {
 	var operations strings.Builder
 	for _, arg := range o.Args {
@@ -104,8 +105,8 @@ func (o Overlay) patch() map[string]any {
 	return map[string]any{"target": map[string]string{"kind": "Deployment", "name": "update-preflight"}, "patch": operations.String()}
 }
 
-// AwaitRun returns the newest run of a version by a requester once it is complete. Without
-// one, it returns the error of ctx.
+// AwaitRun waits for a complete run of a version by a requester, and returns the newest one.
+// If there is none before ctx ends, it returns the error of ctx.
 func AwaitRun(ctx context.Context, c *cluster.Cluster, version string, requester record.Requester) (record.Record, error) {
 	client, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {

@@ -24,13 +24,13 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// patience is more than any step of a test takes.
-const patience = 3 * time.Minute
+// timeout is the time limit of a test.
+const timeout = 3 * time.Minute
 
-// The API server accepts every object, restricted pod security admits the pod, and the one
-// command of the uninstallation leaves nothing, of the switches either.
+// The API server accepts every object, restricted pod security admits the pod, and one
+// command uninstalls everything, including the objects of the switches.
 func TestInstallAndUninstall(t *testing.T) {
-	house.Offer(t, map[string]string{}) // the namespaces of OpenShift
+	testCluster.Offer(t, map[string]string{}) // the namespaces of OpenShift
 	for name, tc := range map[string]struct {
 		reason, directory, uninstall string
 		switches                     []*guard.Switch
@@ -44,17 +44,17 @@ func TestInstallAndUninstall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := inventory(t)
-			applied := house.Kubectl(t, "apply", "-k", filepath.Join(root, tc.directory))
+			applied := testCluster.Kubectl(t, "apply", "-k", filepath.Join(root, tc.directory))
 			if strings.Contains(applied, "Warning") {
 				t.Errorf("%s: the API server warns:\n%s", tc.reason, applied)
 			}
-			house.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=60s")
+			testCluster.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=60s")
 			for _, each := range tc.switches {
 				if err := each.Apply(t.Context(), guard.State{}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			house.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))
+			testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))
 			if diff := cmp.Diff(before, inventory(t)); diff != "" {
 				t.Errorf("%s: objects (-before, +after):\n%s", tc.reason, diff)
 			}
@@ -62,7 +62,7 @@ func TestInstallAndUninstall(t *testing.T) {
 	}
 }
 
-// switches are all switches, that of the alerts first.
+// switches returns all switches, that of the alerts first.
 func switches(t *testing.T) []*guard.Switch {
 	t.Helper()
 	client, err := dynamic.NewForConfig(local.Config)
@@ -76,7 +76,7 @@ func switches(t *testing.T) []*guard.Switch {
 	return []*guard.Switch{guard.Alert(client), guard.ClusterOperator(client, "0.0.1", time.Now), admission}
 }
 
-// inventory names all objects of the cluster but those that come and go by themselves.
+// inventory returns the names of all objects of the cluster, except for short-lived ones.
 func inventory(t *testing.T) []string {
 	t.Helper()
 	found, err := discovery.NewDiscoveryClientForConfigOrDie(local.Config).ServerPreferredResources()
@@ -84,7 +84,7 @@ func inventory(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	config := rest.CopyConfig(local.Config)
-	config.WarningHandlerWithContext = rest.NoWarnings{} // about Endpoints
+	config.WarningHandlerWithContext = rest.NoWarnings{} // of the deprecated API Endpoints
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +96,8 @@ func inventory(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		for _, resource := range list.APIResources {
-			passing := slices.Contains([]string{"events", "leases", "componentstatuses"}, resource.Name)
-			if passing || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
+			shortLived := slices.Contains([]string{"events", "leases", "componentstatuses"}, resource.Name)
+			if shortLived || !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") {
 				continue
 			}
 			objects, err := client.Resource(group.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
@@ -113,20 +113,20 @@ func inventory(t *testing.T) []string {
 	return all
 }
 
-// The controller runs a release ahead in its pod, with its ServiceAccount and no other
-// permission. After the uninstallation its records remain, and the further commands of the
+// The controller in its pod checks an offered release, with only the permissions of its
+// ServiceAccount. After the uninstallation its records remain; the further commands of the
 // README delete them.
 func TestControllerInPod(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	image, err := house.Push(ctx, zoo.To, map[string]zoo.Animal{"pass": {Ending: "pass"}})
+	image, err := testCluster.Push(ctx, zoo.To, map[string]zoo.Animal{"pass": {Ending: "pass"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := installation.ConnectRegistry(ctx, local); err != nil {
 		t.Fatal(err)
 	}
-	controller, err := installation.PushImage(ctx, &house.Binaries, local.Registry)
+	controller, err := installation.PushImage(ctx, &testCluster.Binaries, local.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,12 +135,12 @@ func TestControllerInPod(t *testing.T) {
 	if err := overlay.Write(root, directory); err != nil {
 		t.Fatal(err)
 	}
-	house.Offer(t, map[string]string{zoo.To: image}, zoo.Namespace)
+	testCluster.Offer(t, map[string]string{zoo.To: image}, zoo.Namespace)
 	before := inventory(t)
-	house.Kubectl(t, "apply", "-k", directory)
-	house.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=2m")
+	testCluster.Kubectl(t, "apply", "-k", directory)
+	testCluster.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=2m")
 	run, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead)
-	log := house.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
+	log := testCluster.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, log)
 	}
@@ -150,19 +150,19 @@ func TestControllerInPod(t *testing.T) {
 	if strings.Contains(log, "forbidden") || strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log of the controller has errors:\n%s", log)
 	}
-	house.ExpectNothingLeft(t)
-	house.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, "manifests/kubernetes/uninstall.yaml"))
+	testCluster.ExpectNothingLeft(t)
+	testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, "manifests/kubernetes/uninstall.yaml"))
 	if _, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead); err != nil {
-		t.Errorf("the record is deleted with the controller: %v", err)
+		t.Errorf("the record after the uninstallation: %v", err)
 	}
-	house.Kubectl(t, "delete", "configmaps,leases", "-n", record.Namespace, "-l", record.Label)
-	house.Kubectl(t, "delete", "secret", "-n", record.Namespace, record.KeySecret)
+	testCluster.Kubectl(t, "delete", "configmaps,leases", "-n", record.Namespace, "-l", record.Label)
+	testCluster.Kubectl(t, "delete", "secret", "-n", record.Namespace, record.KeySecret)
 	if diff := cmp.Diff(before, inventory(t)); diff != "" {
 		t.Errorf("objects (-before, +after):\n%s", diff)
 	}
 }
 
-// The demo is what an administrator tries first.
+// The demo is the first command of an administrator.
 func TestControllerDemo(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./test/story/controller-demo")
 	demo.Dir, demo.Env = root, os.Environ()

@@ -21,24 +21,24 @@ const (
 	namespace = "openshift-update-preflight"
 )
 
-// house makes the releases for the cluster of the tests, and monitoring is the URL of its
+// testCluster builds the releases for the cluster of the tests; monitoring is the URL of its
 // Prometheus for pods.
 var (
-	local      *cluster.Cluster
-	house      *zoo.Zoo
-	monitoring string
+	local       *cluster.Cluster
+	testCluster *zoo.Zoo
+	monitoring  string
 )
 
 func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) {
-		local, house = c, zoo.At(c)
+		local, testCluster = c, zoo.At(c)
 		if err := prepare(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}, cluster.CRDs("testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"))
 }
 
-// prepare starts a Prometheus, and creates what every OpenShift cluster has.
+// prepare starts a Prometheus, and creates a PriorityClass that every OpenShift cluster has.
 func prepare(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(local.Config)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // needs are the permissions of the program: those of the controller and of every switch, and
-// those to hold the Lease of the leader and to report who does as Events.
+// those to hold the Lease of the leader and to report the leader in Events.
 func needs() access.Needs {
 	lease := access.Request{Group: "coordination.k8s.io", Resource: "leases", Namespace: namespace}
 	named := lease

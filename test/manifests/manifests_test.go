@@ -135,7 +135,7 @@ func TestSwitchesCompose(t *testing.T) {
 		want         []string
 	}{
 		"OpenShift":       {reason: "all switches are off by default", base: ".", want: []string{certificate, clients}},
-		"Kubernetes":      {reason: "the certificate is signed by itself", base: "kubernetes", want: []string{}},
+		"Kubernetes":      {reason: "the certificate is self-signed", base: "kubernetes", want: []string{}},
 		"Alert":           {reason: "a switch is an argument", base: ".", switches: []string{"alert"}, want: []string{certificate, clients, "--signal=alert"}},
 		"ClusterOperator": {reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"}, want: []string{certificate, clients, "--signal=clusterOperator"}},
 		"Warn":            {reason: "the policy warns by default", base: ".", switches: []string{"admission"}, want: []string{certificate, clients, "--signal=admission=Warn"}},

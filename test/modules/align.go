@@ -12,7 +12,7 @@ import (
 type Misaligned struct {
 	// Dir is the module with the lower version.
 	Dir string
-	// Path and Version are what it has to require instead.
+	// Path and Version are the requirement that it must have instead.
 	Path, Version string
 }
 

@@ -8,7 +8,7 @@ import (
 // toolsDir has the module that pins programs.
 const toolsDir = "test/tools"
 
-// Check returns what keeps the modules of the repository in root from being
+// Check returns what prevents the modules of the repository in root from being
 // published together, one violation per entry:
 //
 //   - a module that is neither in go.work nor test/tools,

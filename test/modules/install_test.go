@@ -29,7 +29,7 @@ func newUser(t *testing.T, proxy string) user {
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + home,
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + ",file://" + filepath.ToSlash(goEnv(t, "GOMODCACHE")) + "/cache/download",
-		"GOSUMDB=off", // nothing but the network has it
+		"GOSUMDB=off", // it is only on the network
 		"GOENV=off",
 		"GOTOOLCHAIN=local",
 		"GOMODCACHE=" + filepath.Join(home, "mod"),
@@ -78,8 +78,8 @@ func publishAll(t *testing.T) (proxy, version string, published []modules.Module
 	return proxy, version, published
 }
 
-// TestPublishedModulesInstall does what a user does once the modules are
-// tagged, with the working tree in place of the tags.
+// TestPublishedModulesInstall installs the modules as a user does once they are tagged,
+// from the working tree instead of the tags.
 func TestPublishedModulesInstall(t *testing.T) {
 	proxy, version, published := publishAll(t)
 	t.Run("the command is installed by name", func(t *testing.T) {

@@ -151,6 +151,6 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("the modules require each other with %s, want v0.2.0", got)
 	}
 	if _, err := modules.Prepare(dir, "1.2"); err == nil || !strings.Contains(err.Error(), `"1.2"`) {
-		t.Errorf("want an error that names the version which is none, got %v", err)
+		t.Errorf("want an error that names the invalid version, got %v", err)
 	}
 }

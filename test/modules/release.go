@@ -10,7 +10,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Prepare makes the published modules require each other with that version,
+// Prepare sets that version in the requirements of the published modules on each other,
 // also in go.work, and returns the tags that publish it: one per module, all on
 // the commit that has this change. The version is a canonical semantic
 // version with a leading "v".

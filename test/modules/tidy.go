@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Tidy returns what "go mod tidy" would make of go.mod and go.sum of the
+// Tidy returns the changes of "go mod tidy" to go.mod and go.sum of the
 // module: the new content by file name, only of files that would change.
 // Siblings, which may not be published yet, are taken from the working tree.
 func (m Module) Tidy(ctx context.Context, root string, published []Module) (map[string][]byte, error) {
@@ -31,7 +31,7 @@ func (m Module) change(ctx context.Context, root string, published []Module, arg
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	dir := filepath.Join(root, filepath.FromSlash(m.Dir))
-	if err := m.stage(scratch, root, published); err != nil {
+	if err := m.copyWithReplacements(scratch, root, published); err != nil {
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
@@ -40,15 +40,15 @@ func (m Module) change(ctx context.Context, root string, published []Module, arg
 	if output, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go %s in %s: %w: %s", strings.Join(args, " "), m.Dir, err, output)
 	}
-	if err := m.unstage(scratch, published); err != nil {
+	if err := m.removeReplacements(scratch, published); err != nil {
 		return nil, err
 	}
 	return differing(scratch, dir)
 }
 
-// stage writes copies of go.mod, with a replacement for each sibling, and of
+// copyWithReplacements writes copies of go.mod, with a replacement for each sibling, and of
 // go.sum to scratch.
-func (m Module) stage(scratch, root string, published []Module) error {
+func (m Module) copyWithReplacements(scratch, root string, published []Module) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (m Module) stage(scratch, root string, published []Module) error {
 	return os.WriteFile(filepath.Join(scratch, "go.sum"), sums, 0o600)
 }
 
-// unstage removes the replacements that stage has added.
-func (m Module) unstage(scratch string, published []Module) error {
+// removeReplacements removes the replacements that copyWithReplacements has added.
+func (m Module) removeReplacements(scratch string, published []Module) error {
 	tidied, err := parse(scratch, ".")
 	if err != nil {
 		return err

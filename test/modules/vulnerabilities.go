@@ -27,9 +27,9 @@ var ErrUnreachable = errors.New("the vulnerability database cannot be reached")
 
 // CheckVulnerabilities runs govulncheck on the published modules of the
 // repository in root. The database is a URL, of scheme file for a copy
-// (https://go.dev/doc/security/vuln/database). What govulncheck prints goes to
-// out. The error is ErrUnreachable only if the database does not answer at all;
-// findings, and every other failure, are other errors.
+// (https://go.dev/doc/security/vuln/database). The output of govulncheck is written to
+// out. The error is ErrUnreachable only if the database sends no response; findings and
+// other failures are other errors.
 func CheckVulnerabilities(ctx context.Context, root, database string, out io.Writer) error {
 	if err := reach(ctx, database); err != nil {
 		return err

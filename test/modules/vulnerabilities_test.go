@@ -60,13 +60,13 @@ func TestCheckVulnerabilities(t *testing.T) {
 			reason: "a database that cannot be reached is distinguished", database: closed.URL, unreachable: true, want: "connection refused",
 		},
 		"Broken": {
-			reason: "a database that answers with an error is a failure", database: broken.URL, want: "404 Not Found",
+			reason: "an error response of the database is a failure", database: broken.URL, want: "404 Not Found",
 		},
 		"Missing": {
 			reason: "a copy that does not exist is a failure", database: fileURL(filepath.Join(t.TempDir(), "missing")), want: "govulncheck in .",
 		},
 		"NoURL": {
-			reason: "a database that is no URL is a failure", database: "vuln.go.dev", want: `"vuln.go.dev"`,
+			reason: "an invalid URL is a failure", database: "vuln.go.dev", want: `"vuln.go.dev"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestCheckVulnerabilities(t *testing.T) {
 				t.Errorf("%s: unreachable is %t, want %t: %v", tc.reason, got, tc.unreachable, err)
 			}
 			if !strings.Contains(printed.String(), tc.prints) {
-				t.Errorf("%s: want %q printed, got\n%s", tc.reason, tc.prints, printed.String())
+				t.Errorf("%s: want the output %q, got\n%s", tc.reason, tc.prints, printed.String())
 			}
 		})
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// The risks of the enhancement accepted-risks. Of these, the administrator
-// accepts all but the last.
+// The risks of the enhancement accepted-risks. The administrator accepts all but the last.
 const (
 	dualStack  = "DualStackNeedsController"
 	bootImages = "OldBootImagesPodmanMissingAuthFlag"
@@ -27,14 +26,14 @@ const (
 	acceptable = dualStack + "," + bootImages + "," + leaked
 )
 
-// measured are the series that the queries of these risks ask for.
-func measured() []prometheus.Rule {
+// riskMetrics returns the series in the queries of these risks.
+func riskMetrics() []prometheus.Rule {
 	return []prometheus.Rule{
 		{Record: "old_boot_images", Expr: "vector(1)"}, {Record: "kernel_high_load", Expr: "vector(1)"}, {Record: "leaked_machine_configs", Expr: "vector(0)"},
 	}
 }
 
-// riskNamed is one of these risks as the update service has it.
+// riskNamed returns one of these risks as in the update graph.
 func riskNamed(name string) configv1.ConditionalUpdateRisk {
 	query := func(promql string) []configv1.ClusterCondition {
 		return []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: promql}}}
@@ -59,9 +58,8 @@ func riskNamed(name string) configv1.ConditionalUpdateRisk {
 	}[name]
 }
 
-// conditional is an update with these risks, which are not evaluated
-// anything yet.
-func conditional(version, image string, risks ...string) configv1.ConditionalUpdate {
+// conditionalUpdate returns an update with these risks, which CVO has not evaluated yet.
+func conditionalUpdate(version, image string, risks ...string) configv1.ConditionalUpdate {
 	update := configv1.ConditionalUpdate{
 		Release: configv1.Release{Version: version, Image: image, URL: configv1.URL("https://access.redhat.com/errata/" + version)},
 		Conditions: []metav1.Condition{{
@@ -75,53 +73,53 @@ func conditional(version, image string, risks ...string) configv1.ConditionalUpd
 	return update
 }
 
-// storied is the cluster of the enhancement: 4.18.15, three conditional updates
-// and one that is plainly available, all of them real releases.
-func storied(t *testing.T, stage *stage) *scene {
+// newRiskEnvironment returns the cluster of the enhancement, at 4.18.15 with three conditional
+// updates to signed releases.
+func newRiskEnvironment(t *testing.T, shared *sharedCluster) *environment {
 	t.Helper()
-	s := on(t, stage, measured()...)
-	images := s.publish("4.18.16", "4.18.17", "4.19.1")
-	s.state.Conditional = []configv1.ConditionalUpdate{
-		conditional("4.18.16", images["4.18.16"], dualStack, bootImages, highLoad),
-		conditional("4.18.17", images["4.18.17"], bootImages),
-		conditional("4.19.1", images["4.19.1"], leaked),
+	e := newEnvironment(t, shared, riskMetrics()...)
+	images := e.publish("4.18.16", "4.18.17", "4.19.1")
+	e.state.Conditional = []configv1.ConditionalUpdate{
+		conditionalUpdate("4.18.16", images["4.18.16"], dualStack, bootImages, highLoad),
+		conditionalUpdate("4.18.17", images["4.18.17"], bootImages),
+		conditionalUpdate("4.19.1", images["4.19.1"], leaked),
 	}
-	return s
+	return e
 }
 
-// evaluated adds what CVO makes of the risks where the feature set has accepted
-// risks: each is published once, with whether it applies.
-func (s *scene) evaluated() {
+// evaluateRisks adds the evaluation of the risks by CVO in a feature set with accepted risks.
+// The status has each risk once, with a condition that states whether it applies.
+func (e *environment) evaluateRisks() {
 	applies := func(status metav1.ConditionStatus, reason string) []metav1.Condition {
 		return []metav1.Condition{{Type: "Applies", Status: status, Reason: reason, LastTransitionTime: metav1.Now()}}
 	}
 	for _, name := range []string{dualStack, bootImages, highLoad} {
 		risk := riskNamed(name)
 		risk.Conditions = applies(metav1.ConditionTrue, "Match")
-		s.state.Risks = append(s.state.Risks, risk)
+		e.state.Risks = append(e.state.Risks, risk)
 	}
 	risk := riskNamed(leaked)
 	risk.Conditions = applies(metav1.ConditionFalse, "NotMatch")
-	s.state.Risks = append(s.state.Risks, risk)
-	for i := range s.state.Conditional {
-		update := &s.state.Conditional[i]
+	e.state.Risks = append(e.state.Risks, risk)
+	for i := range e.state.Conditional {
+		update := &e.state.Conditional[i]
 		for _, risk := range update.Risks {
 			update.RiskNames = append(update.RiskNames, risk.Name)
 		}
 		update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionFalse, "ExposedToRisks"
 		if update.Release.Version == "4.19.1" {
 			update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionTrue, "NotExposedToRisks"
-			s.state.Available = map[string]string{"4.19.1": update.Release.Image}
+			e.state.Available = map[string]string{"4.19.1": update.Release.Image}
 		}
 	}
 }
 
-// accepted are the risks that the cluster has in its ClusterVersion.
-func (s *scene) accepted() []string {
-	s.t.Helper()
-	version, err := configclient.NewForConfigOrDie(s.config).ConfigV1().ClusterVersions().Get(s.t.Context(), "version", metav1.GetOptions{})
+// accepted returns the accepted risks in ClusterVersion.
+func (e *environment) accepted() []string {
+	e.t.Helper()
+	version, err := configclient.NewForConfigOrDie(e.config).ConfigV1().ClusterVersions().Get(e.t.Context(), "version", metav1.GetOptions{})
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	var names []string
 	if version.Spec.DesiredUpdate != nil {
@@ -132,123 +130,125 @@ func (s *scene) accepted() []string {
 	return names
 }
 
-// catchUp has the cluster's status follow its spec, as CVO does: an update is
-// available once all of its risks that apply are accepted.
-func (s *scene) catchUp() {
-	s.t.Helper()
-	s.accept(s.accepted()...)
-	s.apply()
+// reconcile updates the status by the spec as CVO does: an update is available once all of its
+// risks that apply are accepted.
+func (e *environment) reconcile() {
+	e.t.Helper()
+	e.accept(e.accepted()...)
+	e.apply()
 }
 
-func (s *scene) accept(risks ...string) {
-	s.state.Desired = nil
+// accept sets the accepted risks in the state, and their effect on the updates.
+func (e *environment) accept(risks ...string) {
+	e.state.Desired = nil
 	for _, name := range risks {
-		if s.state.Desired == nil {
-			s.state.Desired = &configv1.Update{}
+		if e.state.Desired == nil {
+			e.state.Desired = &configv1.Update{}
 		}
-		s.state.Desired.AcceptRisks = append(s.state.Desired.AcceptRisks, configv1.AcceptRisk{Name: name})
+		e.state.Desired.AcceptRisks = append(e.state.Desired.AcceptRisks, configv1.AcceptRisk{Name: name})
 	}
-	for i := range s.state.Conditional {
-		update := &s.state.Conditional[i]
+	for i := range e.state.Conditional {
+		update := &e.state.Conditional[i]
 		open := func(name string) bool { return name != leaked && !slices.Contains(risks, name) }
 		recommended := &update.Conditions[0]
 		if recommended.Status == metav1.ConditionFalse && !slices.ContainsFunc(update.RiskNames, open) {
 			recommended.Status, recommended.Reason = metav1.ConditionTrue, "AllExposedRisksAccepted"
-			s.state.Available[update.Release.Version] = update.Release.Image
+			e.state.Available[update.Release.Version] = update.Release.Image
 		}
 	}
 }
 
-// Workflow 2 of the enhancement: the risks are accepted once, in ClusterVersion,
-// for whatever update comes.
+// Workflow 2 of the enhancement: the risks are accepted once, in ClusterVersion, for all
+// updates.
 func TestThreeRisksAreAcceptedInClusterVersion(t *testing.T) {
 	t.Parallel()
-	s := storied(t, &techPreview)
-	s.evaluated()
-	s.apply()
-	s.run(blocked, "--to", "4.18.16").because(names{blocking: []string{dualStack, bootImages, highLoad}})
+	e := newRiskEnvironment(t, &techPreview)
+	e.evaluateRisks()
+	e.apply()
+	e.run(blocked, "--to", "4.18.16").expectCauses(causes{blocking: []string{dualStack, bootImages, highLoad}})
 
-	s.call(ready, "accept", acceptable)
-	s.catchUp()
-	s.run(blocked, "--to", "4.18.16").
-		because(names{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
-		finds(highLoad, preflight.Fail, "RiskApplies", "4.18.16", "high load from I/O wait", "--accept "+highLoad, "COS-2705").
-		cvoRefuses("InvalidClusterVersion", "when image is empty the update must be an available update")
-	s.run(ready, "--to", "4.18.17").
-		because(names{accepted: []string{bootImages}}).
-		finds("ReleaseSignature", preflight.Pass, "Verified").
-		finds("AcceptanceUnused", preflight.Warn, "Unused", dualStack+" (spec.desiredUpdate.acceptRisks)", leaked).
-		cvoTakes()
-	s.run(ready, "--to", "4.19.1").because(names{}).finds(leaked, preflight.Pass, "RiskDoesNotApply")
-	// Workflow 1: more is accepted for this update alone.
-	s.run(ready, "--to", "4.18.16", "--accept", highLoad).
-		because(names{accepted: []string{dualStack, bootImages, highLoad}}).
-		cvoTakes()
+	e.call(ready, "accept", acceptable)
+	e.reconcile()
+	e.run(blocked, "--to", "4.18.16").
+		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
+		expectFinding(highLoad, preflight.Fail, "RiskApplies", "4.18.16", "high load from I/O wait", "--accept "+highLoad, "COS-2705").
+		expectCVORejects("InvalidClusterVersion", "when image is empty the update must be an available update")
+	e.run(ready, "--to", "4.18.17").
+		expectCauses(causes{accepted: []string{bootImages}}).
+		expectFinding("ReleaseSignature", preflight.Pass, "Verified").
+		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", dualStack+" (spec.desiredUpdate.acceptRisks)", leaked).
+		expectCVOAccepts()
+	e.run(ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
+	// Workflow 1: a further risk is accepted for this update only.
+	e.run(ready, "--to", "4.18.16", "--accept", highLoad).
+		expectCauses(causes{accepted: []string{dualStack, bootImages, highLoad}}).
+		expectCVOAccepts()
 }
 
-func TestAcceptKeepsWhatItSays(t *testing.T) {
+func TestAcceptWritesClusterVersion(t *testing.T) {
 	t.Parallel()
-	s := storied(t, &techPreview)
-	s.evaluated()
-	s.apply()
+	e := newRiskEnvironment(t, &techPreview)
+	e.evaluateRisks()
+	e.apply()
 	for _, step := range []struct {
 		reason string
 		args   []string
 		code   int
 		want   []string
-		says   string
+		output string
 	}{
-		{reason: "they are appended", args: []string{dualStack + "," + leaked}, want: []string{dualStack, leaked}, says: "now accepts"},
-		{reason: "what is there stays", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, says: "now accepts"},
-		{reason: "a second time changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, says: "ClusterVersion is unchanged"},
-		{reason: "a dash takes one back", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad}, says: "now accepts"},
-		{reason: "to take back what is not there is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, says: "ClusterVersion is unchanged"},
-		{reason: "the API would not take the name", args: []string{"no_risk"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: `illegal risk "no_risk"`},
-		{reason: "both cannot be", args: []string{dualStack + "," + dualStack + "-"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: dualStack},
-		{reason: "no risk is not none", args: nil, code: badInput, want: []string{dualStack, bootImages, highLoad}, says: "no risks given"},
-		{reason: "these and no others", args: []string{"RiskA,RiskB", "--replace"}, want: []string{"RiskA", "RiskB"}, says: "now accepts these risks: RiskA, RiskB"},
-		{reason: "none is none", args: []string{"--clear"}, want: nil, says: "now accepts these risks: none"},
+		{reason: "risks are added", args: []string{dualStack + "," + leaked}, want: []string{dualStack, leaked}, output: "now accepts"},
+		{reason: "existing risks remain", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, output: "now accepts"},
+		{reason: "an accepted risk changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, output: "ClusterVersion is unchanged"},
+		{reason: "a trailing dash removes a risk", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad}, output: "now accepts"},
+		{reason: "removing an absent risk is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, output: "ClusterVersion is unchanged"},
+		{reason: "the API would reject the name", args: []string{"no_risk"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: `illegal risk "no_risk"`},
+		{reason: "a risk cannot be both added and removed", args: []string{dualStack + "," + dualStack + "-"}, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: dualStack},
+		{reason: "no argument is an error", args: nil, code: badInput, want: []string{dualStack, bootImages, highLoad}, output: "no risks given"},
+		{reason: "--replace removes all others", args: []string{"RiskA,RiskB", "--replace"}, want: []string{"RiskA", "RiskB"}, output: "now accepts these risks: RiskA, RiskB"},
+		{reason: "--clear removes all", args: []string{"--clear"}, want: nil, output: "now accepts these risks: none"},
 	} {
-		got := s.call(step.code, append([]string{"accept"}, step.args...)...)
-		if !strings.Contains(got.stdout+got.stderr, step.says) {
-			t.Errorf("accept %q (%s) does not say %q: %s%s", step.args, step.reason, step.says, got.stdout, got.stderr)
+		got := e.call(step.code, append([]string{"accept"}, step.args...)...)
+		if !strings.Contains(got.stdout+got.stderr, step.output) {
+			t.Errorf("accept %q (%s): no %q in the output: %s%s", step.args, step.reason, step.output, got.stdout, got.stderr)
 		}
-		if diff := cmp.Diff(step.want, s.accepted()); diff != "" {
+		if diff := cmp.Diff(step.want, e.accepted()); diff != "" {
 			t.Errorf("accept %q (%s): -want +got:\n%s", step.args, step.reason, diff)
 		}
 	}
 }
 
-// Most clusters have no such field: the API server drops it without a word.
-func TestWhereClusterVersionKeepsNoRisks(t *testing.T) {
+// In most clusters ClusterVersion has no field for accepted risks, which the API server drops
+// silently.
+func TestClusterVersionWithoutAcceptRisks(t *testing.T) {
 	t.Parallel()
-	s := storied(t, &byDefault)
-	s.apply()
-	got := s.call(failed, "accept", acceptable)
+	e := newRiskEnvironment(t, &byDefault)
+	e.apply()
+	got := e.call(failed, "accept", acceptable)
 	for _, words := range []string{"ClusterUpdateAcceptRisks is off", "nothing was changed", "--accept RISK,... or --accept-file FILE"} {
 		if !strings.Contains(got.stderr, words) {
-			t.Errorf("accept does not say %q: %s", words, got.stderr)
+			t.Errorf("the output of accept does not contain %q: %s", words, got.stderr)
 		}
 	}
-	if names := s.accepted(); len(names) > 0 {
+	if names := e.accepted(); len(names) > 0 {
 		t.Errorf("the cluster accepts %q", names)
 	}
-	s.call(ready, "accept", "--clear")
+	e.call(ready, "accept", "--clear")
 
-	s.run(blocked, "--to", "4.18.16", "--accept", acceptable).
-		because(names{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
-		cvoRefuses("InvalidClusterVersion", "accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks")
-	// CVO takes no conditional update by its version alone, but by its image.
-	s.run(ready, "--to", "4.18.17", "--accept", acceptable).
-		because(names{accepted: []string{bootImages}}).
-		cvoRefuses("InvalidClusterVersion", "by version and image only")
-	s.run(ready, "--to-image", s.state.Conditional[1].Release.Image, "--accept", bootImages).
-		because(names{accepted: []string{bootImages}}).
-		cvoTakes()
-	s.run(ready, "--to", "4.19.1").because(names{}).finds(leaked, preflight.Pass, "RiskDoesNotApply")
+	e.run(blocked, "--to", "4.18.16", "--accept", acceptable).
+		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
+		expectCVORejects("InvalidClusterVersion", "accepted risks make no difference without the feature gate ClusterUpdateAcceptRisks")
+	// CVO accepts a conditional update by its image, but not by its version only.
+	e.run(ready, "--to", "4.18.17", "--accept", acceptable).
+		expectCauses(causes{accepted: []string{bootImages}}).
+		expectCVORejects("InvalidClusterVersion", "by version and image only")
+	e.run(ready, "--to-image", e.state.Conditional[1].Release.Image, "--accept", bootImages).
+		expectCauses(causes{accepted: []string{bootImages}}).
+		expectCVOAccepts()
+	e.run(ready, "--to", "4.19.1").expectCauses(causes{}).expectFinding(leaked, preflight.Pass, "RiskDoesNotApply")
 }
 
-// fleet is an acceptance file that a fleet keeps in git.
+// fleet is an acceptance file of a fleet, as in git.
 const fleet = `apiVersion: preflight.openshift.io/v1alpha1
 kind: AcceptedRisks
 risks:
@@ -260,66 +260,67 @@ risks:
 
 func TestRisksAreAcceptedByAFile(t *testing.T) {
 	t.Parallel()
-	s := storied(t, &byDefault)
-	s.apply()
-	file := s.file("accepted-risks.yaml", fleet)
-	s.explain(blocked, "4.18.16", "--accept-file", file).
-		because(names{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
-		finds("AcceptanceExpired", preflight.Warn, "Expired", highLoad, "entry 4", "bob@example.com", "2026-01-31").
-		finds("AcceptanceUnused", preflight.Warn, "Unused", leaked, "entry 3")
-	s.explain(ready, "4.18.17", "--accept-file", file).because(names{accepted: []string{bootImages}})
-	// A risk that has no definition in the cluster any more, or never had one.
-	s.explain(ready, "4.18.17", "--accept-file", file, "--accept", "OldBootImages").
-		finds("AcceptanceUnused", preflight.Warn, "Unused", "OldBootImages (--accept)")
+	e := newRiskEnvironment(t, &byDefault)
+	e.apply()
+	file := e.file("accepted-risks.yaml", fleet)
+	e.evaluate(blocked, "4.18.16", "--accept-file", file).
+		expectCauses(causes{blocking: []string{highLoad}, accepted: []string{dualStack, bootImages}}).
+		expectFinding("AcceptanceExpired", preflight.Warn, "Expired", highLoad, "entry 4", "bob@example.com", "2026-01-31").
+		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", leaked, "entry 3")
+	e.evaluate(ready, "4.18.17", "--accept-file", file).expectCauses(causes{accepted: []string{bootImages}})
+	// A risk without a definition in the cluster.
+	e.evaluate(ready, "4.18.17", "--accept-file", file, "--accept", "OldBootImages").
+		expectFinding("AcceptanceUnused", preflight.Warn, "Unused", "OldBootImages (--accept)")
 }
 
-func (s *scene) file(name, content string) string {
-	s.t.Helper()
-	path := filepath.Join(s.t.TempDir(), name)
+// file writes a file, and returns its path.
+func (e *environment) file(name, content string) string {
+	e.t.Helper()
+	path := filepath.Join(e.t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	return path
 }
 
-// Since 4.23 CVO has its gates among the risks, so that they look as if they
-// could be accepted. But its precondition does not ask who accepted what.
+// Since 4.23, CVO lists its gates among the risks. They can be accepted like risks, but the
+// preconditions of CVO ignore the acceptance.
 func TestAcceptingDoesNotOpenGates(t *testing.T) {
 	t.Parallel()
 	const etcd, ack = "ClusterOperatorUpgradeable-etcd", "AdminAck-ack-4.18-boot-images"
-	s := storied(t, &techPreview)
-	s.evaluated()
-	s.state.Operators = append(s.state.Operators[1:], operator("etcd", configv1.ClusterOperatorStatusCondition{
+	e := newRiskEnvironment(t, &techPreview)
+	e.evaluateRisks()
+	e.state.Operators = append(e.state.Operators[1:], operator("etcd", configv1.ClusterOperatorStatusCondition{
 		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NoQuorum", Message: "a member is missing",
 	}))
-	s.state.Gates = map[string]string{"ack-4.18-boot-images": "Read https://docs.example.com/boot-images first."}
-	s.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
+	e.state.Gates = map[string]string{"ack-4.18-boot-images": "Read https://docs.example.com/boot-images first."}
+	e.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "MultipleReasons",
 		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* a member is missing\n* Read https://docs.example.com/boot-images first.",
 	}}
-	update := &s.state.Conditional[2]
-	s.state.Available = map[string]string{}
+	update := &e.state.Conditional[2]
+	e.state.Available = map[string]string{}
 	for _, name := range []string{etcd, ack} {
 		risk := riskNamed(dualStack)
 		risk.Name = name
 		risk.Conditions = []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: "Match", LastTransitionTime: metav1.Now()}}
-		s.state.Risks = append(s.state.Risks, risk)
+		e.state.Risks = append(e.state.Risks, risk)
 		risk.Conditions = nil
 		update.Risks, update.RiskNames = append(update.Risks, risk), append(update.RiskNames, name)
 	}
 	update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionFalse, "ExposedToRisks"
-	s.apply()
-	s.call(ready, "accept", etcd+","+ack)
-	s.catchUp()
-	s.run(blocked, "--to", "4.19.1").
-		because(names{blocking: []string{ack, etcd, "ClusterVersionUpgradeable"}}).
-		finds(etcd, preflight.Fail, "NoQuorum", "a member is missing", "--force").
-		finds(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
-		finds("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
-		cvoRefuses("PreconditionChecks", "a member is missing")
-	// Patch updates do not ask for any of it.
-	s.run(ready, "--to", "4.18.17", "--accept", bootImages).because(names{accepted: []string{bootImages}}).lacks(etcd)
-	if decided := s.run(ready, "--to", "4.19.1", "--force"); !decided.verdict.Forced {
-		t.Error("the verdict does not say that it is forced")
+	e.apply()
+	e.call(ready, "accept", etcd+","+ack)
+	e.reconcile()
+	e.run(blocked, "--to", "4.19.1").
+		expectCauses(causes{blocking: []string{ack, etcd, "ClusterVersionUpgradeable"}}).
+		expectFinding(etcd, preflight.Fail, "NoQuorum", "a member is missing", "--force").
+		expectFinding(ack, preflight.Fail, "AdminAckRequired", "https://docs.example.com/boot-images", "oc preflight ack ack-4.18-boot-images").
+		expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable").
+		expectCVORejects("PreconditionChecks", "a member is missing")
+	// The gates do not apply to patch updates.
+	e.run(ready, "--to", "4.18.17", "--accept", bootImages).expectCauses(causes{accepted: []string{bootImages}}).expectNoFinding(etcd)
+	if result := e.run(ready, "--to", "4.19.1", "--force"); !result.verdict.Forced {
+		t.Error("the verdict is not marked as forced")
 	}
 }

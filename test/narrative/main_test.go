@@ -1,8 +1,7 @@
 // Package narrative_test answers: does the product report what the enhancements
-// require? Their stories are run with the program on real API servers with the CRDs
-// of two feature sets, with real releases in a real registry, real signatures
-// and a real Prometheus. No node is needed: what a release's own checks find is
-// the matter of test/e2e.
+// require? The tests run the program on real API servers with the CRDs of two feature
+// sets, with real releases in a real registry, real signatures and a real Prometheus.
+// There are no nodes: test/e2e runs the checks of releases.
 //
 //   - accepted-risks: acceptedrisks_test.go, targets_test.go, monitoring_test.go
 //   - upgrades-blocking-on-ack: adminack_test.go
@@ -12,22 +11,20 @@
 package narrative_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
+	"context"
 	"sync"
 	"testing"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
 // root is the root of the repository.
 const root = "../.."
 
-// The clusters that the tests take in turns: one has the CRDs that most have,
-// the other those of the feature set in which ClusterVersion keeps accepted
-// risks.
-var byDefault, techPreview stage
+// The clusters that the tests share: byDefault has the CRDs of the default feature set,
+// techPreview those of the feature set in which ClusterVersion has accepted risks.
+var byDefault, techPreview sharedCluster
 
 func TestMain(m *testing.M) {
 	optional := cluster.CRDs(
@@ -39,22 +36,13 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// stage is a cluster on which one story is run at a time.
-type stage struct {
+// sharedCluster is a cluster that one test at a time uses.
+type sharedCluster struct {
 	cluster *cluster.Cluster
-	turn    sync.Mutex
+	mutex   sync.Mutex
 }
 
-func (s *stage) set(c *cluster.Cluster) { s.cluster = c }
+func (s *sharedCluster) set(c *cluster.Cluster) { s.cluster = c }
 
-// program is oc-preflight, built once, as a user would build it.
-var program = sync.OnceValues(func() (string, error) {
-	path, err := filepath.Abs(filepath.Join(byDefault.cluster.Dir, "bin", "oc-preflight"))
-	if err != nil {
-		return "", err
-	}
-	build := exec.Command("go", "build", "-o", path, "./cmd/oc-preflight")
-	build.Dir, build.Stderr = root, os.Stderr
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return path, build.Run()
-})
+// program is the path of oc-preflight, compiled at the first call.
+var program = sync.OnceValues(func() (string, error) { return build.Compile(context.Background(), "cmd/oc-preflight") })

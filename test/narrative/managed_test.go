@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// upgradeConfig is that of the managed-upgrade-operator.
+// upgradeConfig returns the UpgradeConfig of the managed-upgrade-operator for a time.
 func upgradeConfig(at time.Time) string {
 	return strings.ReplaceAll(`
 apiVersion: upgrade.managed.openshift.io/v1alpha1
@@ -32,47 +32,47 @@ spec:
 `, "TIME", at.UTC().Format(time.RFC3339))
 }
 
-// patchable is a cluster that may go to 4.18.16.
-func patchable(t *testing.T, stage *stage, rules ...prometheus.Rule) *scene {
+// newPatchEnvironment returns a cluster with an available update to 4.18.16.
+func newPatchEnvironment(t *testing.T, shared *sharedCluster, rules ...prometheus.Rule) *environment {
 	t.Helper()
-	s := on(t, stage, rules...)
-	s.state.Available = map[string]string{"4.18.16": digested("1")}
-	s.apply()
-	return s
+	e := newEnvironment(t, shared, rules...)
+	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1")}
+	e.apply()
+	return e
 }
 
-// The document has upgradeAt at 12:00, and asks at 11:50, at 12:15 and at 12:32.
-// Now is when this test runs, so upgradeAt is as long before or after it.
+// The document has upgradeAt at 12:00, and checks at 11:50, at 12:15 and at 12:32. The test
+// sets upgradeAt relative to the present time instead.
 func TestTheUpgradeWindow(t *testing.T) {
 	t.Parallel()
-	s := patchable(t, &byDefault)
-	s.hold(upgradeConfig(time.Now()))
-	for _, story := range []struct {
+	e := newPatchEnvironment(t, &byDefault)
+	e.create(upgradeConfig(time.Now()))
+	for _, tc := range []struct {
 		clock   string
 		since   time.Duration
 		outcome preflight.Outcome
 		reason  string
-		says    string
+		message string
 	}{
 		{"11:50, not yet 12:00", -10 * time.Minute, preflight.Warn, "BeforeWindow", "opens in"},
 		{"12:15, within the window", 15 * time.Minute, preflight.Pass, "InWindow", "is open for"},
 		{"12:32, 30 minutes have passed", 32 * time.Minute, preflight.Warn, "AfterWindow", "closed"},
 	} {
-		s.change(upgradeConfig(time.Now().Add(-story.since)))
-		// It is information: when to update is not whether it is safe to.
-		s.explain(ready, "4.18.16").because(names{}).finds("UpgradeWindow", story.outcome, story.reason, story.says)
+		e.replace(upgradeConfig(time.Now().Add(-tc.since)))
+		// The window is information only: it does not affect the verdict.
+		e.evaluate(ready, "4.18.16").expectCauses(causes{}).expectFinding("UpgradeWindow", tc.outcome, tc.reason, tc.message)
 		if t.Failed() {
-			t.Fatal(story.clock)
+			t.Fatal(tc.clock)
 		}
 	}
 }
 
-// firing are alerts as a cluster has them.
-func firing() []prometheus.Rule {
+// firingAlerts returns rules for alerts that fire, and for one that is pending.
+func firingAlerts() []prometheus.Rule {
 	alert := func(name, severity, namespace string) prometheus.Rule {
 		return prometheus.Rule{
 			Alert: name, Expr: "vector(1)", Labels: map[string]string{"severity": severity, "namespace": namespace},
-			Annotations: map[string]string{"summary": name + " says so", "runbook_url": "https://runbooks.example.com/" + name},
+			Annotations: map[string]string{"summary": name + " fires", "runbook_url": "https://runbooks.example.com/" + name},
 		}
 	}
 	return []prometheus.Rule{
@@ -85,52 +85,52 @@ func firing() []prometheus.Rule {
 
 func TestCriticalAlerts(t *testing.T) {
 	t.Parallel()
-	s := patchable(t, &techPreview, firing()...)
-	s.explain(blocked, "4.18.16").
-		because(names{blocking: []string{"ClusterOperatorDown", "LogStoreDown"}}).
-		finds("ClusterOperatorDown", preflight.Fail, "AlertFiring", "critical alert ClusterOperatorDown firing", "ClusterOperatorDown says so", "https://runbooks.example.com/ClusterOperatorDown").
-		lacks("CPUThrottlingHigh").lacks("NotYet")
-	s.explain(blocked, "4.18.16", "--ignore-namespace", "openshift-logging").
-		because(names{blocking: []string{"ClusterOperatorDown"}}).
-		finds("LogStoreDown", preflight.Warn, "Ignored", "openshift-logging")
-	s.explain(ready, "4.18.16", "--ignore-namespace", "openshift-logging", "--ignore-alert", "ClusterOperatorDown").
-		because(names{}).
-		finds("ClusterOperatorDown", preflight.Warn, "Ignored", "ClusterOperatorDown")
-	s.explain(ready, "4.18.16", "--accept", "ClusterOperatorDown,LogStoreDown").
-		because(names{accepted: []string{"ClusterOperatorDown", "LogStoreDown"}})
+	e := newPatchEnvironment(t, &techPreview, firingAlerts()...)
+	e.evaluate(blocked, "4.18.16").
+		expectCauses(causes{blocking: []string{"ClusterOperatorDown", "LogStoreDown"}}).
+		expectFinding("ClusterOperatorDown", preflight.Fail, "AlertFiring", "critical alert ClusterOperatorDown firing", "ClusterOperatorDown fires", "https://runbooks.example.com/ClusterOperatorDown").
+		expectNoFinding("CPUThrottlingHigh").expectNoFinding("NotYet")
+	e.evaluate(blocked, "4.18.16", "--ignore-namespace", "openshift-logging").
+		expectCauses(causes{blocking: []string{"ClusterOperatorDown"}}).
+		expectFinding("LogStoreDown", preflight.Warn, "Ignored", "openshift-logging")
+	e.evaluate(ready, "4.18.16", "--ignore-namespace", "openshift-logging", "--ignore-alert", "ClusterOperatorDown").
+		expectCauses(causes{}).
+		expectFinding("ClusterOperatorDown", preflight.Warn, "Ignored", "ClusterOperatorDown")
+	e.evaluate(ready, "4.18.16", "--accept", "ClusterOperatorDown,LogStoreDown").
+		expectCauses(causes{accepted: []string{"ClusterOperatorDown", "LogStoreDown"}})
 }
 
-// What the managed-upgrade-operator looks at before it starts: operators, nodes,
-// what cannot be drained, and what the cluster depends on.
+// The managed-upgrade-operator checks operators, nodes, disruption budgets and external
+// dependencies before it starts an update.
 func TestHealthBeforeAnUpdate(t *testing.T) {
 	t.Parallel()
-	s := patchable(t, &byDefault)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	e := newPatchEnvironment(t, &byDefault)
+	stopped := httptest.NewServer(http.NotFoundHandler())
+	stopped.Close()
 	dns := operator("dns")
 	for i := range dns.Status.Conditions {
 		if dns.Status.Conditions[i].Type == configv1.OperatorDegraded {
-			dns.Status.Conditions[i].Status, dns.Status.Conditions[i].Message = configv1.ConditionTrue, "no upstream answers"
+			dns.Status.Conditions[i].Status, dns.Status.Conditions[i].Message = configv1.ConditionTrue, "no upstream responds"
 		}
 	}
-	s.state.Operators = append(s.state.Operators, dns)
-	s.apply()
+	e.state.Operators = append(e.state.Operators, dns)
+	e.apply()
 	worker := node("worker-0", "worker", "v1.31.9")
-	s.change(worker + "spec: {unschedulable: true}\n")
-	s.hold(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
-	s.hold(billingPod, billingBudget)
-	s.await("a budget that allows nothing", func() bool { return s.budgetStatus().CurrentHealthy == 1 })
-	host := "ExternalDependency-" + strings.ReplaceAll(strings.TrimPrefix(gone.URL, "http://"), ":", "-")
-	causes := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
-	s.explain(blocked, "4.18.16", "--dependency", gone.URL).
-		because(names{blocking: causes}).
-		finds("ClusterOperatorDegraded-dns", preflight.Fail, "AsExpected", "no upstream answers", "oc describe clusteroperator dns").
-		finds("NodesCordoned", preflight.Fail, "Cordoned", "worker-0").
-		finds("NodesMemoryPressure", preflight.Fail, "MemoryPressure", "worker-1")
-	s.explain(ready, "4.18.16", "--dependency", gone.URL, "--accept", strings.Join(causes, ",")).because(names{accepted: causes})
+	e.replace(worker + "spec: {unschedulable: true}\n")
+	e.create(strings.NewReplacer("worker-0", "worker-1", `MemoryPressure, status: "False"`, `MemoryPressure, status: "True"`).Replace(worker))
+	e.create(billingPod, billingBudget)
+	e.await("a budget that allows no disruption", func() bool { return e.budgetStatus().CurrentHealthy == 1 })
+	host := "ExternalDependency-" + strings.ReplaceAll(strings.TrimPrefix(stopped.URL, "http://"), ":", "-")
+	blocking := []string{"ClusterOperatorDegraded-dns", host, "NodesCordoned", "NodesMemoryPressure", "PodDisruptionBudget-default.billing"}
+	e.evaluate(blocked, "4.18.16", "--dependency", stopped.URL).
+		expectCauses(causes{blocking: blocking}).
+		expectFinding("ClusterOperatorDegraded-dns", preflight.Fail, "AsExpected", "no upstream responds", "oc describe clusteroperator dns").
+		expectFinding("NodesCordoned", preflight.Fail, "Cordoned", "worker-0").
+		expectFinding("NodesMemoryPressure", preflight.Fail, "MemoryPressure", "worker-1")
+	e.evaluate(ready, "4.18.16", "--dependency", stopped.URL, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
 }
 
-// A budget that its only pod can never leave.
+// A budget that allows no eviction of its only pod.
 const (
 	billingPod = `
 apiVersion: v1
@@ -149,20 +149,21 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: billing}}}
 `
 )
 
-func (s *scene) budgetStatus() policyv1.PodDisruptionBudgetStatus {
-	s.t.Helper()
-	budget, err := kubernetes.NewForConfigOrDie(s.config).PolicyV1().PodDisruptionBudgets("default").Get(s.t.Context(), "billing", metav1.GetOptions{})
+// budgetStatus returns the status of the budget.
+func (e *environment) budgetStatus() policyv1.PodDisruptionBudgetStatus {
+	e.t.Helper()
+	budget, err := kubernetes.NewForConfigOrDie(e.config).PolicyV1().PodDisruptionBudgets("default").Get(e.t.Context(), "billing", metav1.GetOptions{})
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	return budget.Status
 }
 
-// await asks until it is so.
-func (s *scene) await(what string, is func() bool) {
-	s.t.Helper()
-	err := wait.PollUntilContextTimeout(s.t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
+// await returns when the condition, which what describes, is true.
+func (e *environment) await(what string, condition func() bool) {
+	e.t.Helper()
+	err := wait.PollUntilContextTimeout(e.t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
-		s.t.Fatalf("%s: %v", what, err)
+		e.t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -20,81 +20,82 @@ const (
 	since423 = "RiskNameNotCompatibleWithReasonProperty"
 )
 
-// signals are those that the preflight has raised, and whether the storage operator
+// signals are the raised signals of the preflight; storage is true if the storage operator
 // blocks minor updates.
 type signals struct{ alert, operator, risk, storage bool }
 
-// Blocked, fixed, Ready, while the preflight's own signals are raised by the first
-// verdict and end only after the last one: each of them alone, and all.
+// The own signals of the preflight, each alone and all together, do not affect its verdicts:
+// Blocked, and Ready after the fix, while the signals of the first verdict are still raised.
 func TestOwnSignalsAreNoInputs(t *testing.T) {
 	t.Parallel()
-	for name, story := range map[string]struct {
+	for name, tc := range map[string]struct {
 		reason string
 		raised signals
 	}{
 		"None":     {reason: "without a switch", raised: signals{}},
-		"Alert":    {reason: "the alert, and the risk that CVO makes of it", raised: signals{alert: true}},
-		"Operator": {reason: "the ClusterOperator, the risk that CVO makes of it, and Upgradeable=False", raised: signals{operator: true}},
+		"Alert":    {reason: "the alert, and the risk that CVO derives from it", raised: signals{alert: true}},
+		"Operator": {reason: "the ClusterOperator, the risk that CVO derives from it, and Upgradeable=False", raised: signals{operator: true}},
 		"Risk":     {reason: "the risk of the source that CVO links", raised: signals{risk: true}},
 		"All":      {reason: "all signals together", raised: signals{alert: true, operator: true, risk: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := storied(t, &techPreview)
-			s.evaluated()
-			well := s.state
-			s.signal(well, signals{storage: true})
-			first := s.explain(blocked, "4.19.1").finds(storage, preflight.Fail, "VSphereTooOld")
+			e := newRiskEnvironment(t, &techPreview)
+			e.evaluateRisks()
+			healthy := e.state
+			e.applySignals(healthy, signals{storage: true})
+			first := e.evaluate(blocked, "4.19.1").expectFinding(storage, preflight.Fail, "VSphereTooOld")
 			if !slices.Contains(first.verdict.Blocking, storage) {
-				t.Errorf("%s: the first verdict: %+v", story.reason, first.verdict)
+				t.Errorf("%s: the first verdict: %+v", tc.reason, first.verdict)
 			}
 
-			raised := story.raised
+			raised := tc.raised
 			raised.storage = true
-			s.signal(well, raised)
-			second := s.explain(blocked, "4.19.1").because(names{blocking: []string{storage, "ClusterVersionUpgradeable"}})
-			second.areSkipped(story.raised)
+			e.applySignals(healthy, raised)
+			second := e.evaluate(blocked, "4.19.1").expectCauses(causes{blocking: []string{storage, "ClusterVersionUpgradeable"}})
+			second.expectSkipped(tc.raised)
 
-			s.signal(well, story.raised)
-			third := s.run(ready, "--to-image", s.state.Conditional[2].Release.Image).because(names{})
-			third.areSkipped(story.raised)
-			if story.raised.operator {
-				third.finds("ClusterVersionUpgradeable", preflight.Skipped, "OwnSignal").
-					cvoRefuses("PreconditionChecks", ownsignal.Message("4.19.1 is Blocked."))
+			e.applySignals(healthy, tc.raised)
+			third := e.run(ready, "--to-image", e.state.Conditional[2].Release.Image).expectCauses(causes{})
+			third.expectSkipped(tc.raised)
+			if tc.raised.operator {
+				third.expectFinding("ClusterVersionUpgradeable", preflight.Skipped, "OwnSignal").
+					expectCVORejects("PreconditionChecks", ownsignal.Message("4.19.1 is Blocked."))
 			}
 
-			s.signal(well, signals{})
-			s.explain(ready, "4.19.1").because(names{}).lacks(ownsignal.OperatorRisk)
+			e.applySignals(healthy, signals{})
+			e.evaluate(ready, "4.19.1").expectCauses(causes{}).expectNoFinding(ownsignal.OperatorRisk)
 			if t.Failed() {
-				t.Fatal(story.reason)
+				t.Fatal(tc.reason)
 			}
 		})
 	}
 }
 
-// An alert of another namespace blocks in spite of its name, and so does the risk that
-// CVO makes of both.
+// An alert with the same name in another namespace blocks, and so does the risk that CVO derives
+// from both alerts.
 func TestSignalsOfOthersCount(t *testing.T) {
 	t.Parallel()
-	s := storied(t, &techPreview)
-	s.evaluated()
-	s.signal(s.state, signals{alert: true, operator: true})
-	s.monitoring = prometheus.Run(t, append(measured(), ownRule(ownsignal.Namespace), ownRule("shop"))...).URL
-	s.explain(blocked, "4.19.1").because(names{blocking: []string{ownAlert}}).
-		finds(ownAlert, preflight.Fail, "AlertFiring").
-		finds(ownAlert, preflight.Skipped, "OwnSignal")
+	e := newRiskEnvironment(t, &techPreview)
+	e.evaluateRisks()
+	e.applySignals(e.state, signals{alert: true, operator: true})
+	e.monitoring = prometheus.Run(t, append(riskMetrics(), ownRule(ownsignal.Namespace), ownRule("shop"))...).URL
+	e.evaluate(blocked, "4.19.1").expectCauses(causes{blocking: []string{ownAlert}}).
+		expectFinding(ownAlert, preflight.Fail, "AlertFiring").
+		expectFinding(ownAlert, preflight.Skipped, "OwnSignal")
 }
 
-// areSkipped expects that each signal is reported, and does not count.
-func (o decided) areSkipped(raised signals) {
-	o.t.Helper()
-	for name, is := range map[string]bool{ownAlert: raised.alert, ownsignal.OperatorRisk: raised.operator, ownRisk: raised.risk} {
-		if is {
-			o.finds(name, preflight.Skipped, "OwnSignal")
+// expectSkipped expects a skipped finding of each raised signal.
+func (r updateReport) expectSkipped(raised signals) {
+	r.t.Helper()
+	for name, expected := range map[string]bool{ownAlert: raised.alert, ownsignal.OperatorRisk: raised.operator, ownRisk: raised.risk} {
+		if expected {
+			r.expectFinding(name, preflight.Skipped, "OwnSignal")
 		}
 	}
 }
 
+// ownRule returns the rule of an alert with the name of the own alert, in a namespace.
 func ownRule(namespace string) prometheus.Rule {
 	return prometheus.Rule{
 		Alert: ownAlert, Expr: "vector(1)",
@@ -102,51 +103,51 @@ func ownRule(namespace string) prometheus.Rule {
 	}
 }
 
-// signal has the cluster show the signals, and what CVO makes of them.
-func (s *scene) signal(well openshift.State, raised signals) {
-	s.t.Helper()
-	s.state = well
-	s.state.Operators, s.state.Conditional, s.state.Risks = slices.Clone(well.Operators), slices.Clone(well.Conditional), slices.Clone(well.Risks)
-	rules := measured()
+// applySignals adds the signals, and what CVO derives from them, to a healthy state, and applies
+// it.
+func (e *environment) applySignals(healthy openshift.State, raised signals) {
+	e.t.Helper()
+	e.state = healthy
+	e.state.Operators, e.state.Conditional, e.state.Risks = slices.Clone(healthy.Operators), slices.Clone(healthy.Conditional), slices.Clone(healthy.Risks)
+	rules := riskMetrics()
 	var causes []string
 	if raised.alert {
 		rules = append(rules, ownRule(ownsignal.Namespace))
-		s.publishRisk(ownAlert, "Alert:firing")
+		e.publishRisk(ownAlert, "Alert:firing")
 	}
 	if raised.operator {
 		message := ownsignal.Message("4.19.1 is Blocked.")
 		causes = append(causes, message)
-		s.close("update-preflight", ownsignal.NotReady, message)
-		s.publishRisk(ownsignal.OperatorRisk, "MatchesRule")
+		e.addBlockingOperator("update-preflight", ownsignal.NotReady, message)
+		e.publishRisk(ownsignal.OperatorRisk, "MatchesRule")
 	}
 	if raised.risk {
-		s.publishRisk(ownRisk, "PreflightBlocked")
+		e.publishRisk(ownRisk, "PreflightBlocked")
 	}
 	if raised.storage {
 		causes = append(causes, "vSphere 7 is not supported by 4.19")
-		s.close("storage", "VSphereTooOld", "vSphere 7 is not supported by 4.19")
-		s.publishRisk(storage, "MatchesRule")
+		e.addBlockingOperator("storage", "VSphereTooOld", "vSphere 7 is not supported by 4.19")
+		e.publishRisk(storage, "MatchesRule")
 	}
-	s.state.Conditions = upgradeable(causes)
-	s.monitoring = prometheus.Run(s.t, rules...).URL
-	s.apply()
+	e.state.Conditions = upgradeable(causes)
+	e.monitoring = prometheus.Run(e.t, rules...).URL
+	e.apply()
 }
 
-// close adds an operator that reports Upgradeable=False.
-func (s *scene) close(name, reason, message string) {
-	s.state.Operators = append(s.state.Operators, operator(name, configv1.ClusterOperatorStatusCondition{
+// addBlockingOperator adds an operator that reports Upgradeable=False.
+func (e *environment) addBlockingOperator(name, reason, message string) {
+	e.state.Operators = append(e.state.Operators, operator(name, configv1.ClusterOperatorStatusCondition{
 		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: reason, Message: message,
 	}))
 }
 
-// publishRisk adds a risk that CVO itself makes to 4.19.1, which is then no longer
-// recommended.
-func (s *scene) publishRisk(name, reason string) {
+// publishRisk adds a risk of CVO to 4.19.1, which is then not recommended.
+func (e *environment) publishRisk(name, reason string) {
 	risk := configv1.ConditionalUpdateRisk{
 		Name: name, URL: "https://example.com/" + name, Message: name + ".", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 	}
-	for i := range s.state.Conditional {
-		update := &s.state.Conditional[i]
+	for i := range e.state.Conditional {
+		update := &e.state.Conditional[i]
 		if update.Release.Version != "4.19.1" {
 			continue
 		}
@@ -154,12 +155,12 @@ func (s *scene) publishRisk(name, reason string) {
 		update.Conditions = slices.Clone(update.Conditions)
 		update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionFalse, "ExposedToRisks"
 	}
-	s.state.Available = map[string]string{}
+	e.state.Available = map[string]string{}
 	risk.Conditions = []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: name, LastTransitionTime: metav1.Now()}}
-	s.state.Risks = append(s.state.Risks, risk)
+	e.state.Risks = append(e.state.Risks, risk)
 }
 
-// upgradeable is the condition of ClusterVersion that the CVO of 4.23 has for these
+// upgradeable returns the condition of ClusterVersion that the CVO of 4.23 sets for these
 // causes.
 func upgradeable(causes []string) []configv1.ClusterOperatorStatusCondition {
 	condition := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: since423}

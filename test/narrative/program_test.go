@@ -27,129 +27,129 @@ const (
 	undecided = 4
 )
 
-// ended is what a program left.
-type ended struct {
+// programResult is the exit code and the output of a program.
+type programResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// command is oc-preflight on the cluster of the scene.
-func (s *scene) command(args ...string) *exec.Cmd {
-	s.t.Helper()
+// command returns a command that runs oc-preflight on the cluster.
+func (e *environment) command(args ...string) *exec.Cmd {
+	e.t.Helper()
 	path, err := program()
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	command := exec.CommandContext(s.t.Context(), path, args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
+	command := exec.CommandContext(e.t.Context(), path, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig)
 	return command
 }
 
-// call runs oc-preflight to its end, and expects that exit code.
-func (s *scene) call(code int, args ...string) ended {
-	s.t.Helper()
-	got := s.end(args...)
+// call runs oc-preflight, which must end with this exit code.
+func (e *environment) call(code int, args ...string) programResult {
+	e.t.Helper()
+	got := e.execute(args...)
 	if got.code != code {
-		s.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.code, code, got.stderr, got.stdout)
+		e.t.Fatalf("%s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got.code, code, got.stderr, got.stdout)
 	}
 	return got
 }
 
-// end runs oc-preflight to its end.
-func (s *scene) end(args ...string) ended {
-	s.t.Helper()
-	command := s.command(args...)
+// execute runs oc-preflight, which may end with any exit code.
+func (e *environment) execute(args ...string) programResult {
+	e.t.Helper()
+	command := e.command(args...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	return ended{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	return programResult{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// run runs a whole preflight, and reads its report.
-func (s *scene) run(code int, args ...string) decided {
-	s.t.Helper()
-	var made report.Report
-	got := s.read(&made, append([]string{"run"}, args...))
-	said := decided{t: s.t, verdict: made.Verdict, cvo: made.CVO, findings: made.Findings}
-	return said.ended(code, got, args)
+// run runs a preflight, and returns its report.
+func (e *environment) run(code int, args ...string) updateReport {
+	e.t.Helper()
+	var parsed report.Report
+	got := e.read(&parsed, append([]string{"run"}, args...))
+	result := updateReport{t: e.t, verdict: parsed.Verdict, cvo: parsed.CVO, findings: parsed.Findings}
+	return result.expectExitCode(code, got, args)
 }
 
-// explain asks for one target only, without reading its release.
-func (s *scene) explain(code int, to string, args ...string) decided {
-	s.t.Helper()
-	var made report.Targets
-	got := s.read(&made, append([]string{"targets", "--to", to}, args...))
-	if len(made.Targets) != 1 {
-		s.t.Fatalf("%d targets, want one: %+v", len(made.Targets), made.Targets)
+// evaluate runs "targets" for one target, which does not read its release.
+func (e *environment) evaluate(code int, to string, args ...string) updateReport {
+	e.t.Helper()
+	var parsed report.Targets
+	got := e.read(&parsed, append([]string{"targets", "--to", to}, args...))
+	if len(parsed.Targets) != 1 {
+		e.t.Fatalf("%d targets, want 1: %+v", len(parsed.Targets), parsed.Targets)
 	}
-	said := decided{t: s.t, verdict: made.Targets[0].Verdict, cvo: made.Targets[0].CVO}
-	for _, f := range made.Findings {
-		said.findings = append(said.findings, f.Finding)
+	result := updateReport{t: e.t, verdict: parsed.Targets[0].Verdict, cvo: parsed.Targets[0].CVO}
+	for _, f := range parsed.Findings {
+		result.findings = append(result.findings, f.Finding)
 	}
-	return said.ended(code, got, append(args, "--to", to))
+	return result.expectExitCode(code, got, append(args, "--to", to))
 }
 
-// read runs oc-preflight, and reads what it writes.
-func (s *scene) read(into any, args []string) ended {
-	s.t.Helper()
-	if s.monitoring != "" {
-		args = append(args, "--prometheus", s.monitoring)
+// read runs oc-preflight with JSON output, and decodes it.
+func (e *environment) read(into any, args []string) programResult {
+	e.t.Helper()
+	if e.monitoring != "" {
+		args = append(args, "--prometheus", e.monitoring)
 	}
-	got := s.end(append(args, "-o", "json")...)
+	got := e.execute(append(args, "-o", "json")...)
 	for line := range strings.Lines(got.stdout) {
 		if strings.Contains(line, `"reason": "MultipleReasons"`) {
-			s.t.Errorf("%s says MultipleReasons, and not which: %s", strings.Join(args, " "), line)
+			e.t.Errorf("%s reports MultipleReasons in place of the reasons: %s", strings.Join(args, " "), line)
 		}
 	}
 	if err := json.Unmarshal([]byte(got.stdout), into); err != nil {
-		s.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, got.stdout, got.stderr)
+		e.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, got.stdout, got.stderr)
 	}
 	return got
 }
 
-// decided is the report of the program on one update.
-type decided struct {
+// updateReport is the result of the program for one update.
+type updateReport struct {
 	t        testing.TB
 	verdict  verdict.Verdict
 	cvo      report.CVO
 	findings []finding.Finding
 }
 
-// ended expects that exit code.
-func (o decided) ended(code int, got ended, args []string) decided {
-	o.t.Helper()
+// expectExitCode expects this exit code.
+func (r updateReport) expectExitCode(code int, got programResult, args []string) updateReport {
+	r.t.Helper()
 	if got.code != code {
-		o.t.Errorf("%s: exit code %d, want %d, because of\n%s\n%s", strings.Join(args, " "), got.code, code, o.open(), got.stderr)
+		r.t.Errorf("%s: exit code %d, want %d; open findings:\n%s\n%s", strings.Join(args, " "), got.code, code, r.openFindings(), got.stderr)
 	}
-	return o
+	return r
 }
 
-// names are the findings that made the verdict.
-type names struct{ blocking, undecided, accepted []string }
+// causes are the names of the findings that determine the verdict.
+type causes struct{ blocking, undecided, accepted []string }
 
-// because expects exactly these causes.
-func (o decided) because(want names) decided {
-	o.t.Helper()
-	got := names{o.verdict.Blocking, o.verdict.Undecided, o.verdict.Accepted}
+// expectCauses expects exactly these causes.
+func (r updateReport) expectCauses(want causes) updateReport {
+	r.t.Helper()
+	got := causes{r.verdict.Blocking, r.verdict.Undecided, r.verdict.Accepted}
 	for _, list := range []*[]string{&want.blocking, &want.undecided, &want.accepted} {
 		if *list == nil {
 			*list = []string{}
 		}
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(names{})); diff != "" {
-		o.t.Errorf("causes of %s (-want +got):\n%s%s", o.verdict.Decision, diff, o.open())
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(causes{})); diff != "" {
+		r.t.Errorf("causes of %s (-want +got):\n%s%s", r.verdict.Decision, diff, r.openFindings())
 	}
-	return o
+	return r
 }
 
-// open are the findings that count, for who looks into a failure.
-func (o decided) open() string {
+// openFindings returns the open findings, for a failure message.
+func (r updateReport) openFindings() string {
 	var lines []string
-	for _, f := range o.findings {
+	for _, f := range r.findings {
 		if f.Open() {
 			lines = append(lines, f.Name+" ("+f.Reason+"): "+f.Message)
 		}
@@ -157,11 +157,11 @@ func (o decided) open() string {
 	return strings.Join(lines, "\n")
 }
 
-// finds expects a finding of that name, outcome and reason whose texts have
-// these words in them.
-func (o decided) finds(name string, outcome preflight.Outcome, reason string, words ...string) decided {
-	o.t.Helper()
-	for _, f := range o.findings {
+// expectFinding expects a finding with this name, outcome and reason whose texts contain these
+// words.
+func (r updateReport) expectFinding(name string, outcome preflight.Outcome, reason string, words ...string) updateReport {
+	r.t.Helper()
+	for _, f := range r.findings {
 		if f.Name != name || f.Outcome != outcome || f.Reason != reason {
 			continue
 		}
@@ -171,43 +171,44 @@ func (o decided) finds(name string, outcome preflight.Outcome, reason string, wo
 		}
 		missing := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.Contains(text, word) })
 		if len(missing) > 0 {
-			o.t.Errorf("%s does not say %q:\n%s", name, missing, text)
+			r.t.Errorf("%s does not contain %q:\n%s", name, missing, text)
 		}
-		return o
+		return r
 	}
 	var have []string
-	for _, f := range o.findings {
+	for _, f := range r.findings {
 		have = append(have, f.Name+" "+string(f.Outcome)+" "+f.Reason)
 	}
-	o.t.Errorf("no finding %s %s %s among\n%s", name, outcome, reason, strings.Join(have, "\n"))
-	return o
+	r.t.Errorf("no finding %s %s %s among\n%s", name, outcome, reason, strings.Join(have, "\n"))
+	return r
 }
 
-// lacks expects no finding of that name.
-func (o decided) lacks(name string) decided {
-	o.t.Helper()
-	for _, f := range o.findings {
+// expectNoFinding expects that no finding has this name.
+func (r updateReport) expectNoFinding(name string) updateReport {
+	r.t.Helper()
+	for _, f := range r.findings {
 		if f.Name == name {
-			o.t.Errorf("%s is reported: %s (%s): %s", name, f.Outcome, f.Reason, f.Message)
+			r.t.Errorf("%s is reported: %s (%s): %s", name, f.Outcome, f.Reason, f.Message)
 		}
 	}
-	return o
+	return r
 }
 
-// cvoTakes expects that this cluster's CVO would accept the same request.
-func (o decided) cvoTakes() decided {
-	o.t.Helper()
-	if o.cvo.Accepts == nil || !*o.cvo.Accepts || o.cvo.Reason != "PayloadLoaded" {
-		o.t.Errorf("cvo: %s: %s; want that it takes the update", o.cvo.Reason, o.cvo.Message)
+// expectCVOAccepts expects that CVO would accept the update.
+func (r updateReport) expectCVOAccepts() updateReport {
+	r.t.Helper()
+	if r.cvo.Accepts == nil || !*r.cvo.Accepts || r.cvo.Reason != "PayloadLoaded" {
+		r.t.Errorf("cvo: %s: %s; want it accepted", r.cvo.Reason, r.cvo.Message)
 	}
-	return o
+	return r
 }
 
-// cvoRefuses expects that it would not, and why.
-func (o decided) cvoRefuses(reason, words string) decided {
-	o.t.Helper()
-	if o.cvo.Accepts == nil || *o.cvo.Accepts || o.cvo.Reason != reason || !strings.Contains(o.cvo.Message, words) {
-		o.t.Errorf("cvo: %s: %s; want that it refuses the update: %s: %s", o.cvo.Reason, o.cvo.Message, reason, words)
+// expectCVORejects expects that CVO would reject the update with this reason and a message that
+// contains these words.
+func (r updateReport) expectCVORejects(reason, words string) updateReport {
+	r.t.Helper()
+	if r.cvo.Accepts == nil || *r.cvo.Accepts || r.cvo.Reason != reason || !strings.Contains(r.cvo.Message, words) {
+		r.t.Errorf("cvo: %s: %s; want it rejected with %s: %s", r.cvo.Reason, r.cvo.Message, reason, words)
 	}
-	return o
+	return r
 }

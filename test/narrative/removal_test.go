@@ -9,8 +9,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// use is what the cluster counted of the requests of one client.
-func use(api, removedIn, user string) string {
+// requestCount returns the APIRequestCount of an API that one client has used.
+func requestCount(api, removedIn, user string) string {
 	return strings.NewReplacer("NAME", api, "RELEASE", removedIn, "USER", user).Replace(`
 apiVersion: apiserver.openshift.io/v1
 kind: APIRequestCount
@@ -28,30 +28,30 @@ status:
 `)
 }
 
-// Removals that are imminent block, those that are further away inform
+// The removal of an API by the target blocks, that by a later release is a warning
 // (eus-upgrades-mvp). OpenShift 4.19 has Kubernetes 1.32, 4.20 has 1.33.
-func TestAPIsThatAreRemoved(t *testing.T) {
+func TestRemovedAPIs(t *testing.T) {
 	t.Parallel()
-	s := on(t, &byDefault)
-	s.state.Available = map[string]string{"4.18.16": digested("1"), "4.19.1": digested("2")}
-	s.apply()
-	s.hold(
-		use("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.32", "system:serviceaccount:billing:reader"),
-		use("endpointslices.v1beta1.discovery.k8s.io", "1.33", "system:serviceaccount:billing:reader"),
-		use("horizontalpodautoscalers.v2beta2.autoscaling", "1.32", "system:serviceaccount:kube-system:generic-garbage-collector"),
+	e := newEnvironment(t, &byDefault)
+	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1"), "4.19.1": examplePullSpec("2")}
+	e.apply()
+	e.create(
+		requestCount("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.32", "system:serviceaccount:billing:reader"),
+		requestCount("endpointslices.v1beta1.discovery.k8s.io", "1.33", "system:serviceaccount:billing:reader"),
+		requestCount("horizontalpodautoscalers.v2beta2.autoscaling", "1.32", "system:serviceaccount:kube-system:generic-garbage-collector"),
 	)
 	const imminent, far = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "RemovedAPI-endpointslices.v1beta1.discovery.k8s.io"
-	s.explain(blocked, "4.19.1").
-		because(names{blocking: []string{imminent}}).
-		finds(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2", "42 requests").
-		finds(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
-		lacks("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
-	s.explain(ready, "4.18.16").because(names{})
+	e.evaluate(blocked, "4.19.1").
+		expectCauses(causes{blocking: []string{imminent}}).
+		expectFinding(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2", "42 requests").
+		expectFinding(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
+		expectNoFinding("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
+	e.evaluate(ready, "4.18.16").expectCauses(causes{})
 }
 
-// usedAt is what two API servers counted in a day: no request but those of one client in
-// one hour. An API server empties the hour after the present one in advance.
-func usedAt(used, now time.Time, user string) string {
+// hourlyRequestCount returns the counts of two API servers in a day, with requests of one
+// client in one hour only. API servers reset the hour after the present one in advance.
+func hourlyRequestCount(used, now time.Time, user string) string {
 	var hours strings.Builder
 	for hour := range 24 {
 		switch hour {
@@ -79,35 +79,35 @@ status:
 ` + hours.String()
 }
 
-// An administrator used a removed API once, five hours ago, and states when that ended. The
-// counts have the request for 24 hours; the hour that contains the stated time is use.
+// An administrator used a removed API once, five hours ago, and states when the use ended. The
+// counts contain the request for 24 hours; requests in the hour of the stated time count.
 func TestAPIsThatAreNoLongerUsed(t *testing.T) {
 	t.Parallel()
-	s := on(t, &byDefault)
-	s.state.Available = map[string]string{"4.19.1": digested("2")}
-	s.apply()
+	e := newEnvironment(t, &byDefault)
+	e.state.Available = map[string]string{"4.19.1": examplePullSpec("2")}
+	e.apply()
 	now := time.Now().UTC()
 	used := now.Add(-5 * time.Hour).Truncate(time.Hour)
-	s.hold(usedAt(used, now, "alice"))
+	e.create(hourlyRequestCount(used, now, "alice"))
 	const name = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
 	next := used.Add(24 * time.Hour).Format("2006-01-02 15:04 MST")
-	s.explain(blocked, "4.19.1").
-		because(names{blocking: []string{name}}).
-		finds(name, preflight.Fail, "RemovedAPIInUse", "without further use this passes from "+next, "alice")
-	s.explain(blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
-		finds(name, preflight.Fail, "RemovedAPIInUse", "requests are counted by the hour")
-	s.explain(ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
-		finds(name, preflight.Warn, "RemovedAPIFixStated", "before the stated time of the fix")
+	e.evaluate(blocked, "4.19.1").
+		expectCauses(causes{blocking: []string{name}}).
+		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "without further use this passes from "+next, "alice")
+	e.evaluate(blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
+		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "requests are counted by the hour")
+	e.evaluate(ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
+		expectFinding(name, preflight.Warn, "RemovedAPIFixStated", "before the stated time of the fix")
 	for since, want := range map[string]string{
 		"soon": `--since: "soon" is neither a time`, now.Add(time.Hour).Format(time.RFC3339): "is after the cluster's time",
 	} {
-		if got := s.call(badInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
+		if got := e.call(badInput, "targets", "--since", since); !strings.Contains(got.stderr, want) {
 			t.Errorf("--since %s: %s", since, got.stderr)
 		}
 	}
 }
 
-// installedOperator is an operator of OLM that supports OpenShift up to that minor version.
+// installedOperator returns an operator of OLM that supports OpenShift up to a minor version.
 func installedOperator(name, newest string) string {
 	return strings.NewReplacer("NAME", name, "MAX", newest).Replace(`
 apiVersion: operators.coreos.com/v1alpha1
@@ -120,18 +120,18 @@ spec: {displayName: An operator, install: {strategy: deployment}}
 `)
 }
 
-// An operator that supports no more than the present release keeps the cluster
-// from leaving it (eus-upgrades-mvp: "equal to the current cluster version").
-func TestOperatorsThatDoNotGoAlong(t *testing.T) {
+// An operator that supports only the present minor version blocks minor updates
+// (eus-upgrades-mvp: "equal to the current cluster version").
+func TestIncompatibleOperators(t *testing.T) {
 	t.Parallel()
-	s := on(t, &techPreview)
-	s.state.Available = map[string]string{"4.18.16": digested("1"), "4.19.1": digested("2")}
-	s.apply()
+	e := newEnvironment(t, &techPreview)
+	e.state.Available = map[string]string{"4.18.16": examplePullSpec("1"), "4.19.1": examplePullSpec("2")}
+	e.apply()
 	for version, name := range map[string]string{"4.18": "lags.v1", "4.19": "follows.v1"} {
-		s.hold(installedOperator(name, version))
+		e.create(installedOperator(name, version))
 	}
-	s.explain(blocked, "4.19.1").
-		because(names{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).
-		finds("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18", "oc -n billing get")
-	s.explain(ready, "4.18.16").because(names{})
+	e.evaluate(blocked, "4.19.1").
+		expectCauses(causes{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).
+		expectFinding("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18", "oc -n billing get")
+	e.evaluate(ready, "4.18.16").expectCauses(causes{})
 }

@@ -9,60 +9,60 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// On the way from 4.6 to 4.7 the cluster can be sent to another 4.7, but not on
-// to 4.8 before it has arrived: what keeps it from leaving 4.7, only the
-// operators of 4.7 know (eus-upgrades-mvp).
+// During an update from 4.6 to 4.7, another 4.7 can be selected, but 4.8 only after the update
+// is complete: only the operators of 4.7 report what blocks an update from it
+// (eus-upgrades-mvp).
 func TestRetargetDuringAnUpdate(t *testing.T) {
 	t.Parallel()
 	const updating = "ClusterVersionUpdating"
-	s := on(t, &byDefault)
-	images := s.publish("4.7.60", "4.8.57")
+	e := newEnvironment(t, &byDefault)
+	images := e.publish("4.7.60", "4.8.57")
 	began := metav1.Now()
-	s.state.Version, s.state.Channel, s.state.Available, s.state.Updating = "4.7.58", "eus-4.10", images, true
-	s.state.Past = []configv1.UpdateHistory{{
-		State: configv1.CompletedUpdate, Version: "4.6.62", Image: digested("6"), StartedTime: began, CompletionTime: &began, Verified: true,
+	e.state.Version, e.state.Channel, e.state.Available, e.state.Updating = "4.7.58", "eus-4.10", images, true
+	e.state.Past = []configv1.UpdateHistory{{
+		State: configv1.CompletedUpdate, Version: "4.6.62", Image: examplePullSpec("6"), StartedTime: began, CompletionTime: &began, Verified: true,
 	}}
-	s.change(node("control-plane-0", "master", "v1.19.16"))
-	s.change(node("worker-0", "worker", "v1.19.16"))
-	s.apply()
-	s.run(blocked, "--to", "4.8.57").
-		because(names{blocking: []string{updating}}).
-		finds(updating, preflight.Fail, "UpdateInProgress", "from 4.6.62 to 4.7.58 is in progress", "updates within 4.7 are not blocked")
-	s.run(ready, "--to", "4.7.60").
-		because(names{}).
-		finds(updating, preflight.Warn, "MinorVersionClusterUpdateInProgress", "would be retargeted to 4.7.60")
-	s.explain(blocked, "4.8.57", "--accept", updating).finds("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", updating)
+	e.replace(node("control-plane-0", "master", "v1.19.16"))
+	e.replace(node("worker-0", "worker", "v1.19.16"))
+	e.apply()
+	e.run(blocked, "--to", "4.8.57").
+		expectCauses(causes{blocking: []string{updating}}).
+		expectFinding(updating, preflight.Fail, "UpdateInProgress", "from 4.6.62 to 4.7.58 is in progress", "updates within 4.7 are not blocked")
+	e.run(ready, "--to", "4.7.60").
+		expectCauses(causes{}).
+		expectFinding(updating, preflight.Warn, "MinorVersionClusterUpdateInProgress", "would be retargeted to 4.7.60")
+	e.evaluate(blocked, "4.8.57", "--accept", updating).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", updating)
 
-	// 4.7 is there, and its nodes too: now 4.8 may follow.
-	s.state.Updating = false
-	s.change(node("control-plane-0", "master", "v1.20.15"))
-	s.change(node("worker-0", "worker", "v1.20.15"))
-	s.apply()
-	s.run(ready, "--to", "4.8.57").because(names{}).finds(updating, preflight.Pass, "NotUpdating")
+	// The update to 4.7 is complete, including the nodes: 4.8 can follow.
+	e.state.Updating = false
+	e.replace(node("control-plane-0", "master", "v1.20.15"))
+	e.replace(node("worker-0", "worker", "v1.20.15"))
+	e.apply()
+	e.run(ready, "--to", "4.8.57").expectCauses(causes{}).expectFinding(updating, preflight.Pass, "NotUpdating")
 
-	// But 4.9 has to wait for 4.8: no hop is left out.
-	s.state.Available["4.9.59"] = digested("9")
-	s.apply()
-	s.explain(blocked, "4.9.59").
-		finds("ClusterVersionGiantHop", preflight.Fail, "MultipleMinorVersionsUpdate", "4.9.59")
+	// 4.9 is blocked: no minor version can be skipped.
+	e.state.Available["4.9.59"] = examplePullSpec("9")
+	e.apply()
+	e.evaluate(blocked, "4.9.59").
+		expectFinding("ClusterVersionGiantHop", preflight.Fail, "MultipleMinorVersionsUpdate", "4.9.59")
 }
 
-// What this cluster's CVO does of the story, where its release is known: 4.18
-// takes another patch of the minor version that the update goes to.
-func TestWhatCVODoesDuringAnUpdate(t *testing.T) {
+// The CVO of 4.19 accepts another patch release of the minor version of the update in progress,
+// and rejects the next minor version.
+func TestCVODuringAnUpdate(t *testing.T) {
 	t.Parallel()
-	s := on(t, &techPreview)
+	e := newEnvironment(t, &techPreview)
 	began := metav1.Now()
-	s.state.Version, s.state.Updating = "4.19.3", true
-	s.state.Available = s.publish("4.19.4", "4.20.1")
-	s.state.Past = []configv1.UpdateHistory{{
-		State: configv1.CompletedUpdate, Version: "4.18.15", Image: digested("0"), StartedTime: began, CompletionTime: &began, Verified: true,
+	e.state.Version, e.state.Updating = "4.19.3", true
+	e.state.Available = e.publish("4.19.4", "4.20.1")
+	e.state.Past = []configv1.UpdateHistory{{
+		State: configv1.CompletedUpdate, Version: "4.18.15", Image: examplePullSpec("0"), StartedTime: began, CompletionTime: &began, Verified: true,
 	}}
-	s.apply()
-	s.run(ready, "--to", "4.19.4").because(names{}).cvoTakes()
-	s.run(blocked, "--to", "4.20.1").
-		because(names{blocking: []string{"ClusterVersionUpdating"}}).
-		cvoRefuses("PreconditionChecks", "ClusterVersionUpdating")
-	// It takes no signature to know that.
-	s.explain(blocked, "4.20.1").cvoRefuses("PreconditionChecks", "ClusterVersionUpdating")
+	e.apply()
+	e.run(ready, "--to", "4.19.4").expectCauses(causes{}).expectCVOAccepts()
+	e.run(blocked, "--to", "4.20.1").
+		expectCauses(causes{blocking: []string{"ClusterVersionUpdating"}}).
+		expectCVORejects("PreconditionChecks", "ClusterVersionUpdating")
+	// The result does not require the signature.
+	e.evaluate(blocked, "4.20.1").expectCVORejects("PreconditionChecks", "ClusterVersionUpdating")
 }

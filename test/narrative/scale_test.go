@@ -33,23 +33,23 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// The public update service has 124 risks with 64 different queries. 500 is as
-// many conditional updates as ClusterVersion takes.
+// The public update service has 124 risks with 64 different queries. ClusterVersion has at most
+// 500 conditional updates.
 const (
 	manyTargets = 500
 	manyRisks   = 124
 	manyQueries = 64
 	manyNodes   = 500
-	// maxMemory is the most that the program may ever have, in MiB. It has 93 on an idle
-	// machine; on a busy one, garbage is collected later.
+	// maxMemory is the limit of the peak memory of the program, in MiB. The peak is 93 on an
+	// idle machine; on a busy one, garbage is collected later.
 	maxMemory = 112
 )
 
-// BenchmarkTargets judges all updates of a large cluster.
+// BenchmarkTargets measures "targets" for all updates of a large cluster.
 func BenchmarkTargets(b *testing.B) {
-	s := on(b, &techPreview)
-	front := crowded(b, s)
-	if _, err := program(); err != nil { // built off the clock
+	e := newEnvironment(b, &techPreview)
+	front := fillCluster(b, e)
+	if _, err := program(); err != nil { // the build is not measured
 		b.Fatal(err)
 	}
 	var took []float64
@@ -57,9 +57,9 @@ func BenchmarkTargets(b *testing.B) {
 	var requests map[string]int
 	for b.Loop() {
 		start := time.Now()
-		_, asked, memory := s.judgeAll(front)
+		_, requested, memory := e.evaluateTargets(front)
 		took = append(took, time.Since(start).Seconds())
-		requests, peak = asked, max(peak, memory)
+		requests, peak = requested, max(peak, memory)
 	}
 	slices.Sort(took)
 	b.ReportMetric(took[len(took)/2], "s")
@@ -68,91 +68,91 @@ func BenchmarkTargets(b *testing.B) {
 	b.ReportMetric(float64(len(front.Requests()))/float64(len(took)), "queries")
 }
 
-// Whatever the number of targets, everything is read once: each resource in
-// pages, each query and the alerts.
-func TestManyTargetsAreOneLook(t *testing.T) {
+// Each page of a resource, each query and the alerts are requested once, whatever the number of
+// targets.
+func TestManyTargetsAreReadOnce(t *testing.T) {
 	t.Parallel()
-	s := on(t, &techPreview)
-	front := crowded(t, s)
-	decided, requests, memory := s.judgeAll(front)
-	if len(decided.Targets) != manyTargets {
-		t.Errorf("%d targets, want %d", len(decided.Targets), manyTargets)
+	e := newEnvironment(t, &techPreview)
+	front := fillCluster(t, e)
+	result, requests, memory := e.evaluateTargets(front)
+	if len(result.Targets) != manyTargets {
+		t.Errorf("%d targets, want %d", len(result.Targets), manyTargets)
 	}
-	for _, target := range decided.Targets {
+	for _, target := range result.Targets {
 		if len(target.Verdict.Blocking) == 0 || len(target.Verdict.Undecided) > 0 {
-			t.Fatalf("%s: %+v, want that half of the risks apply", target.Version, target.Verdict)
+			t.Fatalf("%s: %+v, want it blocked by risks", target.Version, target.Verdict)
 		}
 	}
-	asked := map[string]int{}
+	requested := map[string]int{}
 	for _, request := range front.Requests() {
-		asked[request.Path+" "+request.Query.Get("query")]++
+		requested[request.Path+" "+request.Query.Get("query")]++
 	}
-	if len(asked) != manyQueries+1 || len(front.Requests()) != manyQueries+1 {
-		t.Errorf("%d different requests of %d to the Prometheus, want %d queries and one for the alerts", len(asked), len(front.Requests()), manyQueries)
+	if len(requested) != manyQueries+1 || len(front.Requests()) != manyQueries+1 {
+		t.Errorf("%d requests to the Prometheus, %d of them different; want %d queries and one for the alerts", len(front.Requests()), len(requested), manyQueries)
 	}
 	for path, count := range requests {
 		if count != 1 {
-			t.Errorf("%s was asked for %d times", path, count)
+			t.Errorf("%s was requested %d times, want 1", path, count)
 		}
 	}
 	t.Logf("requests to the API server: %v; peak memory: %d MiB", requests, memory)
 	if memory > maxMemory {
-		t.Errorf("peak memory of %d MiB, want %d at most", memory, maxMemory)
+		t.Errorf("peak memory of %d MiB, want at most %d", memory, maxMemory)
 	}
 }
 
-// crowded makes the cluster as large as the issue is, and returns the Prometheus
-// that it asks.
-func crowded(tb testing.TB, s *scene) *prometheus.Front {
+// fillCluster adds nodes, risks and conditional updates, and returns the Prometheus of the
+// cluster.
+func fillCluster(tb testing.TB, e *environment) *prometheus.Front {
 	tb.Helper()
 	front := prometheus.Run(tb).Open(tb)
-	s.monitoring = front.URL
-	s.addNodes(manyNodes - 2) // there are two already
+	e.monitoring = front.URL
+	e.addNodes(manyNodes - 2) // two nodes exist
 	for i := range manyRisks {
-		s.state.Risks = append(s.state.Risks, numbered(i))
+		e.state.Risks = append(e.state.Risks, numberedRisk(i))
 	}
 	for i := range manyTargets {
 		version := fmt.Sprintf("4.%d.%d", 18+i/(manyTargets/2), 16+i%(manyTargets/2))
-		update := conditional(version, digested("f"))
-		for j := range 4 { // more of them an API server does not keep
-			risk := numbered((4*i + j) % manyRisks)
+		update := conditionalUpdate(version, examplePullSpec("f"))
+		for j := range 4 { // the limit of the API server
+			risk := numberedRisk((4*i + j) % manyRisks)
 			update.Risks, update.RiskNames = append(update.Risks, risk), append(update.RiskNames, risk.Name)
 		}
-		s.state.Conditional = append(s.state.Conditional, update)
+		e.state.Conditional = append(e.state.Conditional, update)
 	}
-	s.apply()
+	e.apply()
 	return front
 }
 
-// numbered is one of many risks. Every second one applies.
-func numbered(i int) configv1.ConditionalUpdateRisk {
+// numberedRisk returns one of many risks, of which every second one applies.
+func numberedRisk(i int) configv1.ConditionalUpdateRisk {
 	query := i % manyQueries
 	return configv1.ConditionalUpdateRisk{
 		Name: fmt.Sprintf("SomethingOfOperator%03dBreaksOnUpdate", i), URL: fmt.Sprintf("https://issues.redhat.com/browse/OCPBUGS-%05d", i),
-		Message: fmt.Sprintf("Clusters in which operator %03d has seen something before may find that it is broken after the update, until it is repaired.", i),
+		Message: fmt.Sprintf("Operator %03d may stop working after the update in clusters with an earlier failure of this operator, until it is repaired.", i),
 		MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: fmt.Sprintf(
 			`topk(1, group(cluster_operator_conditions{_id="",condition="Upgradeable",name="operator-%02d"}) or vector(%d))`, query, query%2)}}},
 	}
 }
 
-// addNodes makes workers, each with the images that a node reports.
-func (s *scene) addNodes(count int) {
-	s.t.Helper()
-	nodes := kubernetes.NewForConfigOrDie(s.config).CoreV1().Nodes()
+// addNodes creates workers with the images that a node reports.
+func (e *environment) addNodes(count int) {
+	e.t.Helper()
+	nodes := kubernetes.NewForConfigOrDie(e.config).CoreV1().Nodes()
 	var template corev1.Node
 	if err := yaml.Unmarshal([]byte(node("worker", "worker", "v1.31.9")), &template); err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	for i := range 50 {
 		template.Status.Images = append(template.Status.Images, corev1.ContainerImage{
 			Names: []string{fmt.Sprintf("quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:%064d", i)}, SizeBytes: 1 << 29,
 		})
 	}
-	template.Labels["crowd"] = ""
-	s.t.Cleanup(func() {
-		err := nodes.DeleteCollection(context.WithoutCancel(s.t.Context()), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "crowd"})
+	template.Labels["scale"] = ""
+	e.t.Cleanup(func() {
+		err := nodes.DeleteCollection(context.WithoutCancel(e.t.Context()), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "scale"})
 		if err != nil {
-			s.t.Error(err)
+			e.t.Error(err)
 		}
 	})
 	var group errgroup.Group
@@ -161,34 +161,34 @@ func (s *scene) addNodes(count int) {
 		group.Go(func() error {
 			one := template.DeepCopy()
 			one.Name = fmt.Sprintf("worker-%03d", i+1)
-			_, err := nodes.Create(s.t.Context(), one, metav1.CreateOptions{}) // with its status, as kubelets do
+			_, err := nodes.Create(e.t.Context(), one, metav1.CreateOptions{}) // with its status, as kubelets do
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 }
 
-// judgeAll has the program judge all targets. It returns how often it asked the
-// API server for what, and the most memory that it had, in MiB.
-func (s *scene) judgeAll(front *prometheus.Front) (decided report.Targets, requests map[string]int, memory int) {
-	s.t.Helper()
-	counter := count(s.t, s.config)
-	command := s.command("targets", "--prometheus", front.URL, "-o", "json")
-	command.Env = append(os.Environ(), "KUBECONFIG="+counter.kubeconfig(s.t), "GOGC=100")
+// evaluateTargets runs "targets". It returns the report, the number of requests to the API
+// server by method and path, and the peak memory of the program in MiB.
+func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Targets, requests map[string]int, memory int) {
+	e.t.Helper()
+	counter := newCounter(e.t, e.config)
+	command := e.command("targets", "--prometheus", front.URL, "-o", "json")
+	command.Env = append(os.Environ(), "KUBECONFIG="+counter.kubeconfig(e.t), "GOGC=100")
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	var output bytes.Buffer
-	// What it writes does not fit the pipe, so it is still there to be looked
-	// at. The rusage of a child has the memory of its parent in it.
+	// The output does not fit into the pipe, so that the process still exists while it is read.
+	// The rusage of a child process would include the memory of its parent.
 	for page := make([]byte, 64<<10); ; {
 		n, err := stdout.Read(page)
 		output.Write(page[:n])
@@ -197,20 +197,19 @@ func (s *scene) judgeAll(front *prometheus.Front) (decided report.Targets, reque
 			break
 		}
 		if err != nil {
-			s.t.Fatal(err)
+			e.t.Fatal(err)
 		}
 	}
 	if err := command.Wait(); err != nil {
-		s.t.Fatalf("%v\n%s", err, stderr.String())
+		e.t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	if err := json.Unmarshal(output.Bytes(), &decided); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal(output.Bytes(), &result); err != nil {
+		e.t.Fatal(err)
 	}
-	return decided, counter.all(), memory
+	return result, counter.counts(), memory
 }
 
-// peakOf is the most memory that a process has had so far, in MiB; 0 of one that
-// is gone.
+// peakOf returns the peak memory of a process in MiB; 0 if it has ended.
 func peakOf(pid int) int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -224,16 +223,16 @@ func peakOf(pid int) int {
 	return kilobytes >> 10
 }
 
-// counter stands between the program and the API server, whose own metrics
-// count the requests of its controllers too.
+// counter is a proxy of the API server that counts the requests of the program. The metrics of
+// the API server also count those of controllers.
 type counter struct {
 	url      string
 	mutex    sync.Mutex
 	requests map[string]int
 }
 
-// count counts until the test ends.
-func count(tb testing.TB, config *rest.Config) *counter {
+// newCounter starts a counter that runs until the test ends.
+func newCounter(tb testing.TB, config *rest.Config) *counter {
 	tb.Helper()
 	upstream, err := url.Parse(config.Host)
 	if err != nil {
@@ -245,9 +244,9 @@ func count(tb testing.TB, config *rest.Config) *counter {
 	}
 	c := &counter{requests: map[string]int{}}
 	proxy.ModifyResponse = func(response *http.Response) error {
-		// An API that was created a moment ago is not served yet.
+		// Requests for a new API, which is not served yet, are repeated.
 		if code := response.StatusCode; code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable {
-			c.note(response.Request)
+			c.add(response.Request)
 		}
 		return nil
 	}
@@ -257,24 +256,25 @@ func count(tb testing.TB, config *rest.Config) *counter {
 	return c
 }
 
-// note counts the pages of a list apart, by where they begin.
-func (c *counter) note(r *http.Request) {
-	asked := r.Method + " " + r.URL.Path
+// add counts a request. Each page of a list is counted separately.
+func (c *counter) add(r *http.Request) {
+	requested := r.Method + " " + r.URL.Path
 	if from := r.URL.Query().Get("continue"); from != "" {
-		asked += " from " + from
+		requested += " from " + from
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.requests[asked]++
+	c.requests[requested]++
 }
 
-func (c *counter) all() map[string]int {
+// counts returns the number of requests by method and path.
+func (c *counter) counts() map[string]int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.requests
 }
 
-// kubeconfig leads to the API server through the counter.
+// kubeconfig writes a kubeconfig for the API server through the counter, and returns its path.
 func (c *counter) kubeconfig(tb testing.TB) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "kubeconfig")

@@ -33,8 +33,8 @@ type workspace struct {
 	environment []string
 }
 
-// newWorkspace returns an empty directory. Its module proxy contains the SDK of the
-// working tree and nothing else, so that no network is needed.
+// newWorkspace returns an empty directory. Its module proxy contains only the SDK of the
+// working tree, so that no network is needed.
 func newWorkspace(t *testing.T) workspace {
 	t.Helper()
 	proxy, home := t.TempDir(), t.TempDir()
@@ -158,7 +158,7 @@ func TestEmptyDirectory(t *testing.T) {
 	w := newWorkspace(t)
 	w.follow(t, slices.DeleteFunc(readme(t), block.isInRepository))
 
-	// The SDK adds no module but itself.
+	// The SDK has no dependencies.
 	if diff := cmp.Diff(program+"\n"+sdk+" "+version+"\n", w.mustRun(t, "go list -m all")); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)
 	}
@@ -175,7 +175,7 @@ func TestEmptyDirectory(t *testing.T) {
 		t.Errorf("go mod tidy changes go.sum (-before +after):\n%s", diff)
 	}
 
-	// The manifest is that of the program.
+	// The manifest is the output of the program.
 	for _, part := range []string{"kind: Job\n", "kind: ServiceAccount\n", "image: quay.io/openshift/origin-widget-operator:latest\n"} {
 		if !strings.Contains(w.read(t, manifest), part) {
 			t.Errorf("the manifest does not contain %q:\n%s", part, w.read(t, manifest))

@@ -54,7 +54,7 @@ func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {
 		Desired:     configv1.Release{Version: s.Version, Image: s.Image},
 		History:     append([]configv1.UpdateHistory{present}, s.Past...),
 		VersionHash: "0",
-		// OLM is known and was not installed.
+		// OLM is a known capability that is not enabled.
 		Capabilities: configv1.ClusterVersionCapabilitiesStatus{
 			KnownCapabilities: []configv1.ClusterVersionCapability{configv1.ClusterVersionCapabilityOperatorLifecycleManager},
 		},
@@ -69,8 +69,8 @@ func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {
 	return status
 }
 
-// conditions are those of the state, and for the other types those of a cluster
-// that is well.
+// conditions returns the conditions of the state, and for other types those of a healthy
+// cluster.
 func (s State) conditions(now metav1.Time) []configv1.ClusterOperatorStatusCondition {
 	conditions := slices.Clone(s.Conditions)
 	for i := range conditions {
@@ -82,15 +82,15 @@ func (s State) conditions(now metav1.Time) []configv1.ClusterOperatorStatusCondi
 	if s.Updating {
 		progressing = configv1.ConditionTrue
 	}
-	for _, usual := range []configv1.ClusterOperatorStatusCondition{
+	for _, healthy := range []configv1.ClusterOperatorStatusCondition{
 		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now},
 		{Type: configv1.OperatorProgressing, Status: progressing, LastTransitionTime: now},
 		{Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue, LastTransitionTime: now},
 		{Type: "Failing", Status: configv1.ConditionFalse, LastTransitionTime: now},
 	} {
-		said := func(condition configv1.ClusterOperatorStatusCondition) bool { return condition.Type == usual.Type }
-		if !slices.ContainsFunc(s.Conditions, said) {
-			conditions = append(conditions, usual)
+		isSameType := func(condition configv1.ClusterOperatorStatusCondition) bool { return condition.Type == healthy.Type }
+		if !slices.ContainsFunc(s.Conditions, isSameType) {
+			conditions = append(conditions, healthy)
 		}
 	}
 	return conditions

@@ -14,7 +14,7 @@ import (
 // change.
 func Observe(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = rest.NoWarnings{} // of fields that only some feature sets have
+	config.WarningHandlerWithContext = rest.NoWarnings{} // about fields of other feature sets
 	client, err := configclient.NewForConfig(config)
 	if err != nil {
 		return err

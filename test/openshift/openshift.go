@@ -1,6 +1,6 @@
-// Package openshift answers: what makes a plain Kubernetes an OpenShift cluster
-// to a preflight? It writes the objects that a cluster-version operator would:
-// the ClusterVersion, the keys that releases are verified with, the admin gates.
+// Package openshift answers: which objects make a plain Kubernetes an OpenShift cluster
+// for a preflight? It writes the objects of the cluster-version operator: the
+// ClusterVersion, the keys that verify releases, the admin gates.
 package openshift
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// ClusterID is the ID of every cluster that Apply describes.
+// ClusterID is the ID of every cluster that Apply configures.
 const ClusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 
-// State is what the cluster says of itself.
+// State is the configuration and the status of the cluster.
 type State struct {
 	// Version and Image are the release that the cluster runs.
 	Version, Image string
-	// Channel is where updates come from; empty means "stable".
+	// Channel is the update channel; empty means "stable".
 	Channel string
 	// Upstream is the URL of the update service; empty means the public one.
 	Upstream string
@@ -33,8 +33,8 @@ type State struct {
 	Desired   *configv1.Update
 	Overrides []configv1.ComponentOverride
 	// Available maps the versions of the available updates to pull specs,
-	// Conditional are the conditional updates, and Risks what ClusterVersion
-	// says of their risks where its feature set has that.
+	// Conditional are the conditional updates, and Risks the risks in the status
+	// of ClusterVersion, if its feature set has that field.
 	Available   map[string]string
 	Conditional []configv1.ConditionalUpdate
 	Risks       []configv1.ConditionalUpdateRisk
@@ -42,29 +42,28 @@ type State struct {
 	// Updating is set, the present release is an update in progress.
 	Past     []configv1.UpdateHistory
 	Updating bool
-	// Conditions of ClusterVersion take the place of those of a cluster that is
-	// well.
+	// Conditions of ClusterVersion replace those of a healthy cluster.
 	Conditions []configv1.ClusterOperatorStatusCondition
 	// Operators are all ClusterOperators.
 	Operators []configv1.ClusterOperator
-	// Topology is that of the control plane, as Infrastructure has it; empty
-	// means that there is no Infrastructure, as on a plain Kubernetes.
+	// Topology is the topology of the control plane in the Infrastructure. Empty
+	// means no Infrastructure, as on a plain Kubernetes.
 	Topology configv1.TopologyMode
 	// Keys are the armored keyrings by name, Stores the URLs of the signature
-	// stores by name, and Signatures the signatures that the cluster keeps.
+	// stores by name, and Signatures the signatures in ConfigMaps of the cluster.
 	Keys       map[string][]byte
 	Stores     map[string]string
 	Signatures release.Store
 	// Gates and Acks are the data of admin-gates and admin-acks.
 	Gates, Acks map[string]string
-	// Namespaces exist besides those of the ConfigMaps.
+	// Namespaces are created in addition to those of the ConfigMaps.
 	Namespaces []string
 }
 
-// Apply makes the cluster say so, whatever it said before.
+// Apply writes the state to the cluster, and replaces the former one.
 func Apply(ctx context.Context, config *rest.Config, state State) error {
 	config = rest.CopyConfig(config)
-	config.WarningHandlerWithContext = rest.NoWarnings{} // of fields that only some feature sets have
+	config.WarningHandlerWithContext = rest.NoWarnings{} // about fields of other feature sets
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

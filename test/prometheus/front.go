@@ -84,8 +84,8 @@ func Silent(tb testing.TB) *Front {
 	return front
 }
 
-// Saying returns a front that responds to every request with one status and body,
-// for responses of proxies that Prometheus itself does not give.
+// Saying returns a front that responds to every request with a constant status and body,
+// for responses of proxies that Prometheus does not send.
 func Saying(tb testing.TB, status int, body string) *Front {
 	tb.Helper()
 	return serve(tb, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

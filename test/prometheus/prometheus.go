@@ -1,9 +1,9 @@
-// Package prometheus answers: how does a test get a real Prometheus with firing
-// alerts and series with values?
+// Package prometheus answers: how does a test run a real Prometheus with firing alerts
+// and series with values?
 //
-// The program is the one that `make tools` builds in bin/. A Front takes the place
-// of what is between Prometheus and its clients on a real cluster, such as a proxy
-// that requires a token or a network that drops requests.
+// The program is the one that `make tools` builds in bin/. A Front simulates the
+// components between Prometheus and its clients on a real cluster, such as a proxy that
+// requires a token or a network that drops requests.
 package prometheus
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/openshift/update-preflight/test/documents"
 )
 
-// pack makes the archive and the checksums of a release in a directory, as goreleaser names
-// them, and a curl that fetches both.
+// pack creates the archive and the checksums of a release in a directory, with the names of
+// goreleaser, and a program curl that copies both.
 const pack = `
 cp "$PROGRAM" oc-preflight
 tar -czf oc-preflight_linux_amd64.tar.gz oc-preflight
@@ -30,8 +30,8 @@ func inShell(ctx context.Context, dir, path, commands string) (string, error) {
 	return string(output), err
 }
 
-// TestInstall follows the steps of the page about the installation, for a release that is
-// made here, and for one whose archive does not match its checksum.
+// TestInstall runs the documented steps of the installation for a release of this working
+// tree, and for one whose archive does not match its checksum.
 func TestInstall(t *testing.T) {
 	text, err := documents.Read(root, "cmd/oc-preflight/INSTALL.md")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestInstall(t *testing.T) {
 			completion = each.Text
 		}
 	}
-	t.Setenv("PROGRAM", house.Program(t))
+	t.Setenv("PROGRAM", testCluster.Program(t))
 	release, home := t.TempDir(), t.TempDir()
 	if output, err := inShell(t.Context(), release, os.Getenv("PATH"), pack); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -54,7 +54,7 @@ func TestInstall(t *testing.T) {
 	path := filepath.Join(release, "bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
 	output, err := inShell(t.Context(), home, path, steps+completion)
 	if err != nil || !strings.Contains(output, "oc-preflight_linux_amd64.tar.gz: OK") {
-		t.Fatalf("the steps end with %v:\n%s", err, output)
+		t.Fatalf("the documented steps: %v\n%s", err, output)
 	}
 	for call, want := range map[string]string{
 		"kubectl-preflight run --help":      "kubectl preflight run --to-latest",
@@ -71,6 +71,6 @@ func TestInstall(t *testing.T) {
 	}
 	other := t.TempDir()
 	if output, err := inShell(t.Context(), other, path, steps); err == nil || !strings.Contains(output, "FAILED") {
-		t.Errorf("an archive that does not match its checksum is installed: %v\n%s", err, output)
+		t.Errorf("an archive that does not match its checksum: %v, want FAILED:\n%s", err, output)
 	}
 }

@@ -1,5 +1,5 @@
 // Package recipes_test answers: does the script of every recipe for a CI system run a
-// preflight, end with the exit code of its decision, and leave its reports?
+// preflight, return the exit code of its decision, and write its reports?
 package recipes_test
 
 import (
@@ -24,22 +24,22 @@ import (
 )
 
 var (
-	local *cluster.Cluster
-	house *zoo.Zoo
+	local       *cluster.Cluster
+	testCluster *zoo.Zoo
 )
 
 func TestMain(m *testing.M) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	cluster.Main(m, func(c *cluster.Cluster) {
 		c.Registry = strings.TrimPrefix(server.URL, "http://")
-		local, house = c, zoo.At(c)
+		local, testCluster = c, zoo.At(c)
 	}, cluster.ControlPlaneOnly())
 }
 
 const (
 	root = "../.."
 	page = "cmd/oc-preflight/CI.md"
-	// gate is an admin gate that is closed, so that the decision is Blocked.
+	// gate is the name of a closed admin gate, by which the decision is Blocked.
 	gate = "ack-5.1-recipes"
 )
 
@@ -49,7 +49,7 @@ const (
 	blocked = 3
 )
 
-// block is the text of the only block of a section in a language.
+// block returns the text of the only block of a section in a language.
 func block(t *testing.T, section, language string) string {
 	t.Helper()
 	text, err := documents.Read(root, page)
@@ -68,7 +68,7 @@ func block(t *testing.T, section, language string) string {
 	return found[0]
 }
 
-// parse reads YAML with known fields only.
+// parse decodes the YAML of a section. Unknown fields are errors.
 func parse(t *testing.T, section string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(block(t, section, "yaml")), into); err != nil {
@@ -76,7 +76,7 @@ func parse(t *testing.T, section string, into any) {
 	}
 }
 
-// workflow is what the recipe uses of the format of GitHub Actions.
+// workflow has the fields of a GitHub Actions workflow that the recipe uses.
 type workflow struct {
 	Name string `json:"name"`
 	// On is the key "on", which is a boolean in YAML 1.1 and a string for GitHub.
@@ -97,7 +97,7 @@ type workflow struct {
 	} `json:"jobs"`
 }
 
-// task is what the recipe uses of a Task of Tekton v1.
+// task has the fields of a Task of Tekton v1 that the recipe uses.
 type task struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -121,7 +121,7 @@ type task struct {
 	} `json:"spec"`
 }
 
-// step is what the recipe uses of a step of the registry of ci-operator.
+// step has the fields of a step of the ci-operator registry that the recipe uses.
 type step struct {
 	Ref struct {
 		As            string                      `json:"as"`
@@ -135,7 +135,7 @@ type step struct {
 	} `json:"ref"`
 }
 
-// jobs is what the recipe uses of the configuration of Prow.
+// jobs has the fields of the Prow job configuration that the recipe uses.
 type jobs struct {
 	Periodics []struct {
 		Name             string `json:"name"`
@@ -149,7 +149,7 @@ type jobs struct {
 	} `json:"periodics"`
 }
 
-// scripts are those of the recipes, by CI system.
+// scripts returns the scripts of the recipes, by CI system.
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
 	var actions workflow
@@ -176,29 +176,29 @@ func scripts(t *testing.T) map[string]string {
 	}
 }
 
-// TestRecipes runs each script as its CI system does, on a cluster in which a gate is
-// closed, and then in one that can be updated.
+// TestRecipes runs each script as its CI system does, on a cluster with a closed gate, and
+// then on one that can be updated.
 func TestRecipes(t *testing.T) {
-	pullSpec, err := house.Push(t.Context(), zoo.To, nil)
+	pullSpec, err := testCluster.Push(t.Context(), zoo.To, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := house.Offer(t, map[string]string{zoo.To: pullSpec})
+	w := testCluster.Offer(t, map[string]string{zoo.To: pullSpec})
 	for _, state := range []struct {
 		reason string
 		gates  map[string]string
 		code   int
 	}{
-		{"a closed gate blocks", map[string]string{gate: "Read the recipes."}, blocked},
-		{"without it the cluster can be updated", map[string]string{}, ready},
+		{"with a closed gate, the decision is Blocked", map[string]string{gate: "Read the recipes."}, blocked},
+		{"without gates, the decision is Ready", map[string]string{}, ready},
 	} {
 		w.State.Gates = state.gates
 		w.Apply(t)
 		for name, script := range scripts(t) {
 			dir := t.TempDir()
-			ended := zoo.End(t, shell(t, dir, script))
-			if ended.Code != state.code {
-				t.Errorf("%s: %s: exit code %d, want %d\n%s%s", name, state.reason, ended.Code, state.code, ended.Stdout, ended.Stderr)
+			result := zoo.Run(t, shell(t, dir, script))
+			if result.Code != state.code {
+				t.Errorf("%s: %s: exit code %d, want %d\n%s%s", name, state.reason, result.Code, state.code, result.Stdout, result.Stderr)
 				continue
 			}
 			expectReports(t, name, dir, state.code)
@@ -206,7 +206,8 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// shell is a script with the environment that the CI systems provide, in a directory.
+// shell returns a command that runs a script in a directory, with the environment of the CI
+// systems.
 func shell(t *testing.T, dir, script string) *exec.Cmd {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(local.Kubeconfig)
@@ -216,7 +217,7 @@ func shell(t *testing.T, dir, script string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
 	command.Dir = dir
 	command.Env = []string{
-		"PATH=" + filepath.Dir(house.Program(t)) + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		"PATH=" + filepath.Dir(testCluster.Program(t)) + string(filepath.ListSeparator) + os.Getenv("PATH"),
 		"HOME=" + dir, "KUBECONFIG=" + local.Kubeconfig,
 		"KUBECONFIG_DATA=" + string(kubeconfig), "RUNNER_TEMP=" + dir, "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md"),
 		"TO=", "VERDICT=" + filepath.Join(dir, "verdict.txt"),
@@ -225,7 +226,7 @@ func shell(t *testing.T, dir, script string) *exec.Cmd {
 	return command
 }
 
-// expectReports reads the reports of a recipe that ended with that exit code.
+// expectReports checks the reports of a recipe that ended with this exit code.
 func expectReports(t *testing.T, name, dir string, code int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "junit_preflight.xml"))
@@ -241,11 +242,11 @@ func expectReports(t *testing.T, name, dir string, code int) {
 		} `xml:"testsuite"`
 	}
 	if err := xml.Unmarshal(text, &suites); err != nil || len(suites.Suites) < 2 || (suites.Failures > 0) != (code != ready) {
-		t.Errorf("%s: JUnit with test cases and failures (%t) is expected, got %+v, %v", name, code != ready, suites, err)
+		t.Errorf("%s: JUnit: %+v, %v; want test cases, with failures: %t", name, suites, err, code != ready)
 	}
 	html, err := os.ReadFile(filepath.Join(dir, "preflight.html"))
 	if err != nil || !strings.HasPrefix(string(html), "<!doctype html>") {
-		t.Errorf("%s: %v, HTML begins with %.40q", name, err, html)
+		t.Errorf("%s: %v, the HTML begins with %.40q", name, err, html)
 	}
 	if summary, err := os.ReadFile(filepath.Join(dir, "summary.md")); name == "Actions" && (err != nil || !strings.Contains(string(summary), zoo.To)) {
 		t.Errorf("%s: the summary is %q, %v", name, summary, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// startJob has the cluster have a Job of a check of a run, of which only the test
-// makes pods.
+// startJob creates the Job of a check of a run. The Job controller ignores it, so only the
+// test creates its pods.
 func (w world) startJob(runID, check string) *batchv1.Job {
 	w.t.Helper()
 	name := "quorum-" + launch.Run{ID: runID}.Suffix()
@@ -39,15 +39,16 @@ func (w world) startJob(runID, check string) *batchv1.Job {
 	return job
 }
 
-func (w world) canceled(id string) {
+// expectCanceled verifies the phase of a recorded run.
+func (w world) expectCanceled(id string) {
 	w.t.Helper()
 	found, err := w.records.Get(w.t.Context(), id)
 	if err != nil || found.Phase != record.Canceled || found.CompletionTime.IsZero() {
-		w.t.Errorf("the record of run %s says %s, completed at %s, %v", id, found.Phase, found.CompletionTime, err)
+		w.t.Errorf("the record of run %s is in phase %s, completed at %s; want Canceled: %v", id, found.Phase, found.CompletionTime, err)
 	}
 }
 
-func TestCancelAsksTheHolder(t *testing.T) {
+func TestCancelOfAHeldRun(t *testing.T) {
 	w := newWorld(t)
 	held := w.begin('1', "Etcd.Quorum")
 	holding, release := held.Hold(t.Context())
@@ -57,22 +58,22 @@ func TestCancelAsksTheHolder(t *testing.T) {
 		defer release()
 		<-holding.Done()
 		if !errors.Is(context.Cause(holding), record.ErrCanceled) {
-			t.Errorf("the cause of the end is %v", context.Cause(holding))
+			t.Errorf("the cause is %v, want %v", context.Cause(holding), record.ErrCanceled)
 		}
 		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Verdict: verdict.Verdict{Decision: verdict.Undecided}}); err != nil {
 			t.Error(err)
 		}
 	})
 	got := w.call(ready, "cancel", held.Record().ID[:8])
-	w.says(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
-	w.says(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
-	w.canceled(held.Record().ID)
-	w.says(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
-	// Its holder recorded no report: the report is made from the results.
-	w.says(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+	w.contains(got.stdout, "run "+held.Record().ID+" was canceled; 0 of 1 checks had reported\n")
+	w.contains(got.stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
+	w.expectCanceled(held.Record().ID)
+	w.contains(w.call(failed, "cancel", held.Record().ID).stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
+	// Its holder recorded no report: status makes it from the results.
+	w.contains(w.call(interrupted, "status", held.Record().ID).stdout, "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 }
 
-// A holder that was killed or has detached leaves Jobs, which cancel deletes.
+// Cancel deletes the Jobs of a run whose holder was killed or has detached.
 func TestCancelEndsAnAbandonedRun(t *testing.T) {
 	for name, leave := range map[string]func(world, *record.Held){
 		"Detached": func(w world, held *record.Held) {
@@ -91,16 +92,16 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			held := w.begin('1', "Etcd.Quorum", "Etcd.Space")
-			held.Put(result("Etcd.Space", found("Etcd.Space", preflight.Pass, "Passed")))
+			held.Put(result("Etcd.Space", newFinding("Etcd.Space", preflight.Pass, "Passed")))
 			job := w.startJob(held.Record().ID, "Etcd.Quorum")
 			leave(w, held)
 			got := w.call(ready, "cancel", held.Record().ID)
-			w.says(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " objects of run "+held.Record().ID+" were deleted\n")
-			w.canceled(held.Record().ID)
+			w.contains(got.stderr, "run "+held.Record().ID+" was abandoned: ending it here\n", " objects of run "+held.Record().ID+" were deleted\n")
+			w.expectCanceled(held.Record().ID)
 			if _, err := w.client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
-				t.Error("its Job is still there")
+				t.Errorf("Job %s still exists", job.Name)
 			}
-			w.says(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+			w.contains(w.call(interrupted, "status", held.Record().ID).stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
 		})
 	}
 }
@@ -111,5 +112,5 @@ func TestCancelOfAHolderThatDoesNotEnd(t *testing.T) {
 	_, release := held.Hold(t.Context())
 	defer release()
 	got := w.call(failed, "cancel", held.Record().ID, "--timeout", "2s")
-	w.says(got.stderr, "error: the run did not end within 2s; the cancellation stays requested")
+	w.contains(got.stderr, "error: the run did not end within 2s; the cancellation stays requested")
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// editor is a client of a user who may write ConfigMaps in the namespace of the
-// records, and nothing else.
+// editor returns a client of a user who may only write ConfigMaps in the namespace of the
+// records.
 func (w world) editor() kubernetes.Interface {
 	w.t.Helper()
 	const user = "editor-of-configmaps"
@@ -36,7 +36,7 @@ func (w world) editor() kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// bind gives a user these permissions in one namespace.
+// bind grants a user these permissions.
 func (w world) bind(user string, needs access.Needs) {
 	w.t.Helper()
 	for _, object := range needs.Roles(user, []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}) {
@@ -51,26 +51,25 @@ func (w world) bind(user string, needs access.Needs) {
 			w.t.Fatal(err)
 		}
 	}
-	w.await(user)
+	w.awaitRole(user)
 }
 
-// await waits until the authorizer has observed the roles of a user, who may list the
-// records.
-func (w world) await(user string) {
+// awaitRole waits until the authorizer permits a user to list the records.
+func (w world) awaitRole(user string) {
 	w.t.Helper()
-	asked := authorizationv1.SubjectAccessReviewSpec{
+	request := authorizationv1.SubjectAccessReviewSpec{
 		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: record.Namespace, Verb: "list", Resource: "configmaps"},
 	}
 	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		reviewed, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: asked}, metav1.CreateOptions{})
+		reviewed, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: request}, metav1.CreateOptions{})
 		return err == nil && reviewed.Status.Allowed, err
 	})
 	if err != nil {
-		w.t.Fatalf("%s may not list the records: %v", user, err)
+		w.t.Fatalf("user %s has no permission to list the records: %v", user, err)
 	}
 }
 
-// header is the header of a recorded run.
+// header returns the header of a recorded run.
 func (w world) header(client kubernetes.Interface, id string) *corev1.ConfigMap {
 	w.t.Helper()
 	found, err := client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + id})
@@ -91,24 +90,24 @@ func (w world) forge(id string, change func(*corev1.ConfigMap)) {
 	}
 }
 
-// packed is what the header has of a text.
-func packed(t *testing.T, text string) []byte {
+// compress returns a text in the encoding of a header.
+func compress(t *testing.T, text string) []byte {
 	t.Helper()
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
+	var compressed bytes.Buffer
+	writer := gzip.NewWriter(&compressed)
 	if _, err := writer.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return packed.Bytes()
+	return compressed.Bytes()
 }
 
-// withReport is the content of report.gz.
-func (w world) withReport(decided report.Report) []byte {
+// reportData returns the content of report.gz for a report.
+func (w world) reportData(decided report.Report) []byte {
 	w.t.Helper()
-	state, err := json.Marshal(w.basis())
+	state, err := json.Marshal(w.fingerprint())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -116,28 +115,28 @@ func (w world) withReport(decided report.Report) []byte {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return packed(w.t, string(state)+"\n"+string(text))
+	return compress(w.t, string(state)+"\n"+string(text))
 }
 
-// An editor of ConfigMaps makes no record Ready.
+// A user who can edit ConfigMaps cannot make a record Ready.
 func TestForgedRecords(t *testing.T) {
-	passing := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
+	passing := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	passing.Verdict.ValidUntil = "2999-01-01T00:00:00Z"
-	failing := decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum"))
+	failing := newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"))
 	for name, tc := range map[string]struct {
 		reason string
-		// attack returns the ID of the forged run; blocked is the run of another release.
+		// attack returns the ID of the forged run; blocked is a run that is Blocked.
 		attack func(w world, blocked string) string
 	}{
 		"Report": {reason: "the report was replaced", attack: func(w world, blocked string) string {
 			w.t.Helper()
-			w.forge(blocked, func(header *corev1.ConfigMap) { header.BinaryData["report.gz"] = w.withReport(passing) })
+			w.forge(blocked, func(header *corev1.ConfigMap) { header.BinaryData["report.gz"] = w.reportData(passing) })
 			return blocked
 		}},
 		"Everything": {reason: "report, decision, labels and verdict.json were replaced", attack: func(w world, blocked string) string {
 			w.t.Helper()
 			w.forge(blocked, func(header *corev1.ConfigMap) {
-				header.BinaryData["report.gz"] = w.withReport(passing)
+				header.BinaryData["report.gz"] = w.reportData(passing)
 				header.Labels["preflight.openshift.io/decision"] = "Ready"
 				for _, key := range []string{"run.yaml", "verdict.json"} {
 					header.Data[key] = strings.ReplaceAll(header.Data[key], "Blocked", "Ready")
@@ -145,17 +144,17 @@ func TestForgedRecords(t *testing.T) {
 			})
 			return blocked
 		}},
-		"MACRemoved": {reason: "the record looks like that of an earlier version", attack: func(w world, blocked string) string {
+		"MACRemoved": {reason: "the record has the format of an earlier version", attack: func(w world, blocked string) string {
 			w.t.Helper()
 			w.forge(blocked, func(header *corev1.ConfigMap) {
-				header.BinaryData["report.gz"] = w.withReport(passing)
+				header.BinaryData["report.gz"] = w.reportData(passing)
 				delete(header.Data, "record.mac")
 			})
 			return blocked
 		}},
 		"OtherRun": {reason: "the record has the content of a run that was Ready", attack: func(w world, blocked string) string {
 			w.t.Helper()
-			other := w.header(w.client, w.ended('2', passing, w.basis()))
+			other := w.header(w.client, w.completedRun('2', passing, w.fingerprint()))
 			w.forge(blocked, func(header *corev1.ConfigMap) {
 				summary := strings.ReplaceAll(other.Data["run.yaml"], other.Labels["preflight.openshift.io/record"], blocked)
 				header.Data, header.BinaryData = other.Data, other.BinaryData
@@ -165,7 +164,7 @@ func TestForgedRecords(t *testing.T) {
 		}},
 		"Copied": {reason: "a record was deleted and created again", attack: func(w world, _ string) string {
 			w.t.Helper()
-			id := w.ended('2', passing, w.basis())
+			id := w.completedRun('2', passing, w.fingerprint())
 			header := w.header(w.client, id)
 			maps := w.editor().CoreV1().ConfigMaps(record.Namespace)
 			if err := maps.Delete(w.t.Context(), header.Name, metav1.DeleteOptions{}); err != nil {
@@ -180,83 +179,84 @@ func TestForgedRecords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			id := tc.attack(w, w.ended('1', failing, w.basis()))
+			id := tc.attack(w, w.completedRun('1', failing, w.fingerprint()))
 			got := w.call(undecided, "status", id)
-			w.says(got.stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
+			w.contains(got.stdout, "UNDECIDED  ", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "oc preflight run --to 4.19.", "Verdict: Undecided, ")
 			for _, word := range []string{"Etcd.Quorum", "2999"} {
 				if strings.Contains(got.stdout, word) {
-					t.Errorf("%s, and status reports %s of it:\n%s", tc.reason, word, got.stdout)
+					t.Errorf("%s, but status reports %s of the record:\n%s", tc.reason, word, got.stdout)
 				}
 			}
-			w.says(w.call(ready, "history").stdout, "Unverified ", "Complete, Unauthentic\n")
-			w.says(w.call(ready, "history", "-o", "json").stdout, `"authenticity": "Unauthentic"`)
-			w.says(w.call(failed, "diff", id, id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
-			w.says(w.call(undecided, "attach", id).stdout, "(UnauthenticRecord)")
+			w.contains(w.call(ready, "history").stdout, "Unverified ", "Complete, Unauthentic\n")
+			w.contains(w.call(ready, "history", "-o", "json").stdout, `"authenticity": "Unauthentic"`)
+			w.contains(w.call(failed, "diff", id, id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight run")
+			w.contains(w.call(undecided, "attach", id).stdout, "(UnauthenticRecord)")
 		})
 	}
 }
 
-// A newer record that was edited ends the verdict of an older one: it may have been
-// Blocked.
+// A newer record that was edited makes the verdict of an older one outdated: the newer
+// verdict may have been Blocked.
 func TestAForgedRecordEndsAnOlderVerdict(t *testing.T) {
 	w := newWorld(t)
-	older := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	ended := time.Now().Unix() // records have the time to the second
+	older := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
-	newer := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
 	w.forge(newer, func(header *corev1.ConfigMap) {
 		header.Data["run.yaml"] = strings.ReplaceAll(header.Data["run.yaml"], "Blocked", "Ready")
 	})
-	w.says(w.call(undecided, "status").stdout, "(UnauthenticRecord)")
-	w.says(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
+	w.contains(w.call(undecided, "status").stdout, "(UnauthenticRecord)")
+	w.contains(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
 }
 
-// The results of a run in progress that were edited are not reported, its check is not
-// logged from them, and the run can be canceled.
+// Edited results of a run in progress are neither reported nor logged, and the run can be
+// canceled.
 func TestForgedRunInProgress(t *testing.T) {
 	w := newWorld(t)
-	id := w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
-	passing, err := json.Marshal(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
+	id := w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	passing, err := json.Marshal(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.forge(id, func(header *corev1.ConfigMap) { header.BinaryData["results.gz"] = packed(t, string(passing)+"\n") })
-	w.says(w.call(undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
-	w.says(w.call(failed, "logs", id, "Etcd.Quorum").stderr, "is not authentic")
-	w.says(w.call(failed, "attach", id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
-	w.says(w.call(ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 checks had reported\n")
-	w.canceled(id)
-	w.says(w.call(interrupted, "status", id).stdout, "UNKNOWN  Etcd.Quorum (Canceled)\n")
+	w.forge(id, func(header *corev1.ConfigMap) { header.BinaryData["results.gz"] = compress(t, string(passing)+"\n") })
+	w.contains(w.call(undecided, "status").stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
+	w.contains(w.call(failed, "logs", id, "Etcd.Quorum").stderr, "is not authentic")
+	w.contains(w.call(failed, "attach", id).stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
+	w.contains(w.call(ready, "cancel", id).stdout, "run "+id+" was canceled; 0 of 1 checks had reported\n")
+	w.expectCanceled(id)
+	w.contains(w.call(interrupted, "status", id).stdout, "UNKNOWN  Etcd.Quorum (Canceled)\n")
 }
 
-// Without the key, and without the permission to read it, no record has a verdict.
+// A record has no verdict if the key does not exist or the user has no permission to read
+// it.
 func TestRecordsWithoutTheKey(t *testing.T) {
 	w := newWorld(t)
-	id := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(ready, "status", id)
 
 	w.bind("reader-without-key", access.Needs{Required: record.ReadNeeds().Required})
 	got := w.call(undecided, "status", id, "--as", "reader-without-key")
-	w.says(got.stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
-	w.says(w.call(ready, "history", "-o", "json", "--as", "reader-without-key").stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
-	w.says(w.call(failed, "diff", id, id, "--as", "reader-without-key").stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
+	w.contains(got.stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
+	w.contains(w.call(ready, "history", "-o", "json", "--as", "reader-without-key").stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
+	w.contains(w.call(failed, "diff", id, id, "--as", "reader-without-key").stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
 
 	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), record.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.says(w.call(undecided, "status", id).stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", record.KeySecret, "does not exist")
-	next := w.ended('2', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.contains(w.call(undecided, "status", id).stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", record.KeySecret, "does not exist")
+	next := w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(ready, "status", next)
-	w.says(w.call(undecided, "status", id).stdout, "does not match its content")
+	w.contains(w.call(undecided, "status", id).stdout, "does not match its content")
 }
 
-// A verdict holds for a day at most, also one that a process with the key recorded.
-func TestAVerdictHoldsForADay(t *testing.T) {
+// A verdict is valid for at most a day, also if a process with the key recorded it.
+func TestAVerdictIsValidForADay(t *testing.T) {
 	w := newWorld(t)
-	long := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
+	long := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	long.Verdict.ValidUntil = "2999-01-01T00:00:00Z"
-	id := w.ended('1', long, w.basis())
+	id := w.completedRun('1', long, w.fingerprint())
 	if got := w.call(ready, "status", id).stdout; strings.Contains(got, "2999") {
-		t.Errorf("the verdict holds for too long:\n%s", got)
+		t.Errorf("the verdict must expire after a day:\n%s", got)
 	}
 }

@@ -24,18 +24,18 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// kubelet serves what containers print as a kubelet does: the API server asks it.
+// kubelet serves the logs of containers to the API server, as a kubelet does.
 type kubelet struct {
 	world
 	node string
 
 	mutex sync.Mutex
-	// logs are by pod and container; calls count what was asked for.
+	// logs are the logs, and calls the requests, by pod and container: "pod/container".
 	logs  map[string]string
 	calls map[string]int
-	// cut breaks the first answer about a container off, after that many bytes.
+	// cut is the number of bytes after which the first response for a container breaks.
 	cut map[string]int
-	// ended is closed when the containers have.
+	// ended is closed when the containers have ended.
 	ended chan struct{}
 }
 
@@ -65,7 +65,7 @@ func (w world) kubelet() *kubelet {
 			w.t.Error(err)
 		}
 	})
-	// Controllers write to nodes too.
+	// Controllers write to the node as well.
 	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := w.client.CoreV1().Nodes().Get(w.t.Context(), k.node, metav1.GetOptions{})
 		if err != nil {
@@ -81,7 +81,7 @@ func (w world) kubelet() *kubelet {
 	return k
 }
 
-// ServeHTTP answers GET /containerLogs/NAMESPACE/POD/CONTAINER.
+// ServeHTTP serves GET /containerLogs/NAMESPACE/POD/CONTAINER.
 func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/containerLogs/"), "/")
 	key := parts[1] + "/" + parts[2]
@@ -107,7 +107,7 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pod has the kubelet run a pod of the Job, with these states of its containers.
+// pod creates a pod of the Job on the node, with these states of its containers.
 func (k *kubelet) pod(job *batchv1.Job, name string, states map[string]corev1.ContainerStatus) *corev1.Pod {
 	k.t.Helper()
 	pod := &corev1.Pod{
@@ -128,11 +128,11 @@ func (k *kubelet) pod(job *batchv1.Job, name string, states map[string]corev1.Co
 			k.t.Error(err)
 		}
 	})
-	return k.say(pod, states)
+	return k.setStates(pod, states)
 }
 
-// say reports the states of the containers of a pod.
-func (k *kubelet) say(pod *corev1.Pod, states map[string]corev1.ContainerStatus) *corev1.Pod {
+// setStates updates the status of a pod with the states of its containers.
+func (k *kubelet) setStates(pod *corev1.Pod, states map[string]corev1.ContainerStatus) *corev1.Pod {
 	k.t.Helper()
 	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodRunning, nil
 	for _, container := range pod.Spec.Containers {
@@ -162,7 +162,7 @@ func waiting(reason, message string) corev1.ContainerStatus {
 func TestLogsOfPods(t *testing.T) {
 	w := newWorld(t)
 	k := w.kubelet()
-	id := w.left('1', []string{"Etcd.Quorum"})
+	id := w.detachedRun('1', []string{"Etcd.Quorum"})
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"] = "members: 3\n\x1b[2Jquorum: \tyes\nno newline"
 	k.pod(job, "one", map[string]corev1.ContainerStatus{"check": terminated()})
@@ -176,14 +176,14 @@ func TestLogsOfPods(t *testing.T) {
 	k.logs["two/check"], k.logs["two/check before"] = "second\n", "first\n"
 	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
 	got = w.call(ready, "logs", id, "Etcd.Quorum")
-	w.says(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
-	w.says(got.stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
+	w.contains(got.stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
+	w.contains(got.stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
 }
 
 func TestLogsAreFollowed(t *testing.T) {
 	w := newWorld(t)
 	k := w.kubelet()
-	id := w.left('1', []string{"Etcd.Quorum"})
+	id := w.detachedRun('1', []string{"Etcd.Quorum"})
 	job := w.startJob(id, "Etcd.Quorum")
 	k.logs["one/check"], k.cut["one/check"] = "members: 3\nquorum: yes\n", len("members: 3\nquor")
 	pod := k.pod(job, "one", map[string]corev1.ContainerStatus{"check": running()})
@@ -191,20 +191,20 @@ func TestLogsAreFollowed(t *testing.T) {
 	defer background.Wait()
 	background.Go(func() {
 		w.until(func() bool { k.mutex.Lock(); defer k.mutex.Unlock(); return k.calls["one/check"] == 2 })
-		k.say(pod, map[string]corev1.ContainerStatus{"check": terminated()})
+		k.setStates(pod, map[string]corev1.ContainerStatus{"check": terminated()})
 		close(k.ended)
-		w.end(job)
+		w.complete(job)
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := w.callIn(ctx, ready, "logs", id, "Etcd.Quorum", "--follow")
 	if want := "[one/check] members: 3\n[one/check] quorum: yes\n"; got.stdout != want {
-		t.Errorf("%q, want %q: each line once, though it was cut off", got.stdout, want)
+		t.Errorf("%q, want %q: each line once, although the connection broke", got.stdout, want)
 	}
 }
 
-// end has the Job complete.
-func (w world) end(job *batchv1.Job) {
+// complete sets the status of the Job to complete.
+func (w world) complete(job *batchv1.Job) {
 	now := metav1.Now()
 	job.Status.StartTime, job.Status.CompletionTime = &now, &now
 	job.Status.Conditions = []batchv1.JobCondition{
@@ -216,17 +216,17 @@ func (w world) end(job *batchv1.Job) {
 	}
 }
 
-func TestLogsThatAreGone(t *testing.T) {
+func TestLogsOfDeletedPods(t *testing.T) {
 	w := newWorld(t)
-	named := found("Etcd.Members", preflight.Fail, "NoQuorum")
-	id := w.left('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{named}})
+	other := newFinding("Etcd.Members", preflight.Fail, "NoQuorum")
+	id := w.detachedRun('1', []string{"Etcd.Quorum", "Etcd.Space"}, record.Result{Check: "Etcd.Quorum", Findings: []finding.Finding{other}})
 	for _, name := range []string{"Etcd.Quorum", "Etcd.Members"} {
 		got := w.call(ready, "logs", id, name)
-		w.says(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
-		w.says(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
+		w.contains(got.stderr, "the pods of Etcd.Quorum and their logs were deleted; these are its recorded findings:\n")
+		w.contains(got.stdout, "FAIL     Etcd.Members (NoQuorum)\n         because of NoQuorum\n")
 	}
-	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
-	w.says(w.call(badInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
+	w.contains(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: Etcd.Space has neither pods nor a result")
+	w.contains(w.call(badInput, "logs", id, "Etcd.Sparce").stderr, `has no check "Etcd.Sparce"; it has Etcd.Quorum, Etcd.Space`)
 	w.call(ready, "cancel", id)
-	w.says(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
+	w.contains(w.call(failed, "logs", id, "Etcd.Space").stderr, "error: the pods of Etcd.Space were deleted, and the run ended before the check reported\n")
 }

@@ -1,7 +1,7 @@
-// Package records_test answers: are recorded runs reported as they were, with their
-// present standing? Records are written as a run writes them, to a real API
-// server, and the commands are called as a user calls them. No node is needed:
-// where pods are asked for what they print, a kubelet's API is served here.
+// Package records_test answers: do the commands report recorded runs with their original
+// results and their current standing? Records are written as a run writes them, to a real
+// API server, and the commands are called as a user calls them. There are no nodes: the
+// tests serve the API of a kubelet for the logs of pods.
 package records_test
 
 import (
@@ -44,7 +44,7 @@ const (
 	interrupted = 130
 )
 
-// world is the cluster with no record in it.
+// world is the cluster, initially without run records.
 type world struct {
 	t       *testing.T
 	client  kubernetes.Interface
@@ -59,11 +59,11 @@ func newWorld(t *testing.T) world {
 	if err := openshift.Apply(t.Context(), config, openshift.State{Version: "4.18.3", Image: "registry/release@" + digest('0')}); err != nil {
 		t.Fatal(err)
 	}
-	ours := metav1.ListOptions{LabelSelector: "preflight.openshift.io/record"}
-	if err := client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, ours); err != nil {
+	recorded := metav1.ListOptions{LabelSelector: "preflight.openshift.io/record"}
+	if err := client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, ours); err != nil {
+	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
 		t.Fatal(err)
 	}
 	return world{t: t, client: client, records: record.New(client, record.LeaseDuration(time.Second))}
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) world {
 
 func digest(digit rune) string { return "sha256:" + strings.Repeat(string(digit), 64) }
 
-// begin begins a run of the release whose digest is that digit.
+// begin begins a run of the release whose digest consists of that digit.
 func (w world) begin(release rune, checks ...string) *record.Held {
 	w.t.Helper()
 	held, err := w.records.Begin(w.t.Context(), record.Intent{
@@ -84,8 +84,8 @@ func (w world) begin(release rune, checks ...string) *record.Held {
 	return held
 }
 
-// left is a run that was detached from, with these results.
-func (w world) left(release rune, checks []string, results ...record.Result) string {
+// detachedRun records a run with these results that no process holds, and returns its ID.
+func (w world) detachedRun(release rune, checks []string, results ...record.Result) string {
 	w.t.Helper()
 	held := w.begin(release, checks...)
 	for _, result := range results {
@@ -97,8 +97,8 @@ func (w world) left(release rune, checks []string, results ...record.Result) str
 	return held.Record().ID
 }
 
-// ended is a run that was completed with this report.
-func (w world) ended(release rune, decided report.Report, basis map[string]string) string {
+// completedRun records a run with this report, and returns its ID.
+func (w world) completedRun(release rune, decided report.Report, state map[string]string) string {
 	w.t.Helper()
 	held := w.begin(release)
 	decided.Run.ID, decided.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
@@ -106,14 +106,14 @@ func (w world) ended(release rune, decided report.Report, basis map[string]strin
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Verdict: decided.Verdict, Report: text, Fingerprint: basis}); err != nil {
+	if err := held.Finish(w.t.Context(), record.Ending{Phase: record.Complete, Verdict: decided.Verdict, Report: text, Fingerprint: state}); err != nil {
 		w.t.Fatal(err)
 	}
 	return held.Record().ID
 }
 
-// found is one of a check of a release.
-func found(name string, outcome preflight.Outcome, reason string) finding.Finding {
+// newFinding returns a finding of a check of a release.
+func newFinding(name string, outcome preflight.Outcome, reason string) finding.Finding {
 	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: reason, Message: "because of " + reason}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}
 }
 
@@ -121,22 +121,22 @@ func result(check string, findings ...finding.Finding) record.Result {
 	return record.Result{Check: check, Findings: findings}
 }
 
-// decided is a report of these findings that holds for a day.
-func decided(findings ...finding.Finding) report.Report {
+// newReport returns a report of these findings that is valid for a day.
+func newReport(findings ...finding.Finding) report.Report {
 	expected := verdict.Expectation{Checks: len(findings), Reported: len(findings)}
-	decided, sorted := verdict.Fold(findings, expected, verdict.Policy{})
-	decided.ValidUntil = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{})
+	folded.ValidUntil = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, Run: report.Run{Phase: report.PhaseComplete},
 		Cluster: report.Cluster{ID: "c1", Version: "4.18.3"}, Target: report.Target{Version: "4.19.0", Signers: []string{}},
-		Verdict: decided, Expected: expected, Findings: sorted, Created: []preflight.Object{},
+		Verdict: folded, Expected: expected, Findings: sorted, Created: []preflight.Object{},
 	}
 }
 
-// output is what a command left.
+// output is the output of a command.
 type output struct{ stdout, stderr string }
 
-// call calls oc-preflight, and expects that exit code.
+// call runs oc-preflight, and verifies its exit code.
 func (w world) call(code int, args ...string) output {
 	w.t.Helper()
 	return w.callIn(w.t.Context(), code, args...)
@@ -154,12 +154,12 @@ func (w world) callIn(ctx context.Context, code int, args ...string) output {
 	return output{stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// says expects these words in a text.
-func (w world) says(text string, words ...string) {
+// contains verifies that a text contains all of these parts.
+func (w world) contains(text string, parts ...string) {
 	w.t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			w.t.Errorf("it does not say %q:\n%s", word, text)
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			w.t.Errorf("the output does not contain %q:\n%s", part, text)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// basis is what a verdict of now rests on.
-func (w world) basis() map[string]string {
+// fingerprint returns the state of the cluster that a new verdict is based on.
+func (w world) fingerprint() map[string]string {
 	w.t.Helper()
 	connected, err := client.Connect(local.Config, "test")
 	if err != nil {
@@ -26,27 +26,27 @@ func (w world) basis() map[string]string {
 	return fingerprint.Read(w.t.Context(), snapshot.Of(connected))
 }
 
-func TestNothingIsRecorded(t *testing.T) {
+func TestNoRecordedRuns(t *testing.T) {
 	w := newWorld(t)
-	w.says(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
-	w.says(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
-	w.says(w.call(badInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
-	w.says(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
+	w.contains(w.call(ready, "history").stdout, "no run is recorded in this cluster\n")
+	w.contains(w.call(failed, "status").stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
+	w.contains(w.call(badInput, "status", "3b6f2c1e").stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
+	w.contains(w.call(badInput, "cancel", "3b6").stderr, `"3b6"`, "at least 4 digits")
 	w.call(badInput, "diff", "3b6f2c1e")
 	w.call(badInput, "logs", "3b6f2c1e", "Etcd.Quorum")
 }
 
 func TestStatusOfARunInProgress(t *testing.T) {
 	w := newWorld(t)
-	w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	left := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	detached := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
 
 	got := w.call(undecided, "status", "--details")
-	w.says(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
-		"Awaited    Etcd.Space\n", "Run        "+left, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
+	w.contains(got.stdout, "No verdict yet on the update to 4.19.2: the run has not ended.\n", "Checks     1 of 2 reported so far\n",
+		"Awaited    Etcd.Space\n", "Run        "+detached, "Held by    no process: the run continues when a process attaches to it\n", "PASS     Etcd.Quorum\n", "Verdict so far: Undecided, ")
 
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
-	held.Put(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	held.Put(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	_, release := held.Hold(t.Context())
 	defer release()
 	w.until(func() bool {
@@ -62,18 +62,18 @@ func TestStatusOfARunInProgress(t *testing.T) {
 		t.Errorf("%+v", stored)
 	}
 	got = w.call(blocked, "status", held.Record().ID)
-	w.says(got.stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
+	w.contains(got.stdout, "BLOCKED SO FAR  ", "Do not update this cluster to 4.19.3 yet. The run has not ended.\n", "Held by    laptop_1\n", "Verdict so far: Blocked, ")
 }
 
 // Without an ID, status shows one of the runs in progress and names the others.
 func TestOtherRunsInProgressAreNamed(t *testing.T) {
 	w := newWorld(t)
-	w.left('1', []string{"Etcd.Quorum"})
-	w.left('2', []string{"Etcd.Quorum"})
-	w.says(w.call(undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
+	w.detachedRun('1', []string{"Etcd.Quorum"})
+	w.detachedRun('2', []string{"Etcd.Quorum"})
+	w.contains(w.call(undecided, "status").stderr, "another run is in progress: ", " (to 4.19.")
 }
 
-// until polls for what a run writes in the background.
+// until polls a condition, which a background process makes true.
 func (w world) until(done func() bool) {
 	w.t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -81,7 +81,7 @@ func (w world) until(done func() bool) {
 	for !done() {
 		select {
 		case <-w.t.Context().Done():
-			w.t.Fatal("it never happened")
+			w.t.Fatal("the condition did not become true before the end of the test")
 		case <-ticker.C:
 		}
 	}
@@ -90,78 +90,78 @@ func (w world) until(done func() bool) {
 // A run in progress whose checks have all passed is not Ready.
 func TestAllPassedIsNotReady(t *testing.T) {
 	w := newWorld(t)
-	w.left('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", found("Etcd.Quorum", preflight.Pass, "Passed")))
-	w.says(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
+	w.detachedRun('1', []string{"Etcd.Quorum"}, result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Pass, "Passed")))
+	w.contains(w.call(undecided, "status").stdout, "Checks     1 of 1 reported so far\n", "Verdict so far: Undecided, ")
 }
 
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
-	id := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	w.says(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.0.\n", "Verdict: Ready, ")
+	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	w.contains(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.0.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer w.forget(node)
+	defer w.deleteNode(node)
 	got := w.call(undecided, "status")
-	w.says(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
+	w.contains(got.stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
 	if !strings.HasPrefix(got.stdout, "OUTDATED  ") {
-		t.Errorf("an old verdict is shown as current:\n%s", got.stdout)
+		t.Errorf("an outdated verdict must not be reported as current:\n%s", got.stdout)
 	}
-	w.says(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
-	w.says(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
+	w.contains(w.call(undecided, "status", "-o", "yaml").stdout, "standing:\n  ended:\n  - Node worker-new is new\n")
+	w.contains(w.call(ready, "history").stdout, id[:8]+"  4.19.1  Ready ")
 
-	expired := decided(found("Etcd.Quorum", preflight.Pass, "Passed"))
+	expired := newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed"))
 	expired.Verdict.ValidUntil = "2026-01-01T00:00:00Z"
-	w.says(w.call(undecided, "status", w.ended('2', expired, w.basis())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
+	w.contains(w.call(undecided, "status", w.completedRun('2', expired, w.fingerprint())).stdout, "Outdated   it was valid until 2026-01-01T00:00:00Z\n")
 
-	unbased := w.ended('3', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), nil)
-	w.says(w.call(undecided, "status", unbased).stdout, "its state was not recorded")
+	unknown := w.completedRun('3', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
+	w.contains(w.call(undecided, "status", unknown).stdout, "its state was not recorded")
 }
 
-// A newer verdict on the same target counts, also where the older one has not
+// A newer verdict on the same target makes an older one outdated, even if that has not
 // expired; a verdict on another target does not.
 func TestANewerVerdictEndsAnOlderOne(t *testing.T) {
 	w := newWorld(t)
-	older := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
-	w.ended('2', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
+	older := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
 	w.call(ready, "status", older)
 
-	ended := time.Now().Unix() // records have the time to the second
+	ended := time.Now().Unix() // records have a granularity of a second
 	w.until(func() bool { return time.Now().Unix() > ended })
-	newer := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.basis())
-	w.says(w.call(blocked, "status").stdout, "Verdict: Blocked, ")
+	newer := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
+	w.contains(w.call(blocked, "status").stdout, "Verdict: Blocked, ")
 	w.call(blocked, "status", newer)
-	w.says(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
+	w.contains(w.call(undecided, "status", older).stdout, "Outdated   run "+newer+" of the same target is newer, with the decision Blocked\n")
 }
 
-func (w world) forget(node *corev1.Node) {
+func (w world) deleteNode(node *corev1.Node) {
 	w.t.Helper()
 	if err := w.client.CoreV1().Nodes().Delete(w.t.Context(), node.Name, metav1.DeleteOptions{}); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// A holder that was killed does not renew its Lease: no process holds the run any
-// more, and history and status report it.
+// A holder that was killed does not renew its Lease: history and status report that no
+// process holds the run.
 func TestHistoryOfAKilledRun(t *testing.T) {
 	w := newWorld(t)
 	killed := w.begin('1', "Etcd.Quorum").Record().ID
 	w.until(func() bool {
 		return strings.Contains(w.call(ready, "history").stdout, killed[:8]+"  4.19.1  Running ") && strings.Contains(w.call(ready, "history").stdout, "left: attach to it or cancel it\n")
 	})
-	w.says(w.call(undecided, "status", killed).stdout, "Held by    no process")
+	w.contains(w.call(undecided, "status", killed).stdout, "Held by    no process")
 }
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
-	first := w.ended('1', decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
-	second := w.left('2', []string{"Etcd.Quorum", "Etcd.Space"})
+	first := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), nil)
+	second := w.detachedRun('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	_, release := w.begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()
 	got := w.call(ready, "history").stdout
-	w.says(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
+	w.contains(got, "RUN ", "TO      DECISION  WHEN ", second[:8]+"  4.19.2  Running ", "left: attach to it or cancel it\n", first[:8]+"  4.19.1  Blocked ", "4.19.3  Running ", "held by laptop_1\n")
 	var stored struct {
 		Runs []struct {
 			Holder string `json:"holder"`

@@ -16,21 +16,21 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// watching is a command with --watch whose output is read line by line.
+// watching is a running command with --watch.
 type watching struct {
-	lines  *bytes.Buffer
+	// output is the output that was read so far.
+	output *bytes.Buffer
 	writes chan string
-	ended  chan int
+	ended  chan int // receives the exit code
 }
 
-// watch starts a command. It ends with ctx, or after a time in which it must have written.
+// watch starts a command, which is interrupted when ctx ends, or after a minute.
 func (w world) watch(ctx context.Context, args ...string) watching {
 	w.t.Helper()
-	const most = time.Minute
-	ctx, stop := context.WithTimeout(ctx, most)
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	w.t.Cleanup(stop)
 	reader, writer := io.Pipe()
-	started := watching{lines: &bytes.Buffer{}, writes: make(chan string), ended: make(chan int, 1)}
+	started := watching{output: &bytes.Buffer{}, writes: make(chan string), ended: make(chan int, 1)}
 	go func() {
 		part := make([]byte, 64<<10)
 		for {
@@ -50,77 +50,77 @@ func (w world) watch(ctx context.Context, args ...string) watching {
 	return started
 }
 
-// until reads until the output contains a text.
+// until reads the output until it contains a text.
 func (w watching) until(t *testing.T, text string) {
 	t.Helper()
-	for !strings.Contains(w.lines.String(), text) {
+	for !strings.Contains(w.output.String(), text) {
 		written, ok := <-w.writes
 		if !ok {
-			t.Fatalf("the command ended without %q:\n%s", text, w.lines)
+			t.Fatalf("the command ended without %q:\n%s", text, w.output)
 		}
-		w.lines.WriteString(written)
+		w.output.WriteString(written)
 	}
 }
 
-// drain reads the rest, and returns the exit code.
+// drain reads the rest of the output, and returns the exit code.
 func (w watching) drain() int {
 	for written := range w.writes {
-		w.lines.WriteString(written)
+		w.output.WriteString(written)
 	}
 	return <-w.ended
 }
 
-// A watched history is written again when a run starts, long before the interval ends, and
-// an interrupt is no error.
+// history --watch prints again when a run starts, without waiting for the interval, and an
+// interrupt is not an error.
 func TestWatchHistory(t *testing.T) {
 	w := newWorld(t)
-	w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	history := w.watch(ctx, "history", "--watch", "--interval", "1h", "-o", "name")
 	history.until(t, "preflight/")
-	left := w.left('2', []string{"Etcd.Quorum"})
-	history.until(t, "preflight/"+left)
+	run := w.detachedRun('2', []string{"Etcd.Quorum"})
+	history.until(t, "preflight/"+run)
 	interrupt()
 	if code := history.drain(); code != ready {
 		t.Errorf("exit code %d after an interrupt, want %d", code, ready)
 	}
-	if got := strings.Count(history.lines.String(), "\n\n"); got == 0 {
-		t.Errorf("no empty line between the documents before and after the change:\n%s", history.lines)
+	if got := strings.Count(history.output.String(), "\n\n"); got == 0 {
+		t.Errorf("want an empty line between the documents before and after the change:\n%s", history.output)
 	}
 }
 
-// A watched status ends with the run, with its exit code.
+// status --watch ends with the run, and returns the exit code of its verdict.
 func TestWatchStatus(t *testing.T) {
 	w := newWorld(t)
 	held := w.begin('3', "Etcd.Quorum", "Etcd.Space")
 	status := w.watch(t.Context(), "status", "--watch", "--interval", "1h", "-o", "json")
 	status.until(t, `"reported": 0`)
-	held.Put(result("Etcd.Quorum", found("Etcd.Quorum", preflight.Fail, "NoQuorum")))
+	held.Put(result("Etcd.Quorum", newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")))
 	if err := held.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	status.until(t, `"reported": 1`)
-	ended := decided(found("Etcd.Quorum", preflight.Fail, "NoQuorum"))
+	ended := newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum"))
 	ended.Run.ID, ended.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
 	text, err := json.Marshal(ended)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.basis()}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.fingerprint()}); err != nil {
 		t.Fatal(err)
 	}
 	if code := status.drain(); code != blocked {
-		t.Errorf("exit code %d of a run that is Blocked, want %d\n%s", code, blocked, status.lines)
+		t.Errorf("exit code %d of a run that is Blocked, want %d\n%s", code, blocked, status.output)
 	}
 }
 
-// A run that has ended does not change.
+// status --watch of a run that has ended prints once.
 func TestStatusOfAnEndedRunIsNotWatched(t *testing.T) {
 	w := newWorld(t)
-	run := w.ended('1', decided(found("Etcd.Quorum", preflight.Pass, "Passed")), w.basis())
+	run := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	got := w.call(ready, "status", "preflight/"+run, "--watch", "-o", "short")
 	if got.stdout != "Verdict: Ready, 4.18.3 -> 4.19.0, run "+run[:8]+"\n" {
-		t.Errorf("a run that has ended is shown once, but got %q", got.stdout)
+		t.Errorf("got %q, want the verdict once", got.stdout)
 	}
 }

@@ -14,8 +14,8 @@ const (
 	directoryMode = 0o755
 )
 
-// archive writes files as a tar stream: sorted, without times and owners, each
-// directory before what it holds.
+// archive writes files as a tar stream: sorted, without times and owners, each directory
+// before its content.
 func archive(files map[string]File) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
@@ -43,8 +43,8 @@ func archive(files map[string]File) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// writeDirectories writes the entry of directory and of those above it, unless
-// made already.
+// writeDirectories writes the entries of directory and its parents that are not in
+// made.
 func writeDirectories(w *tar.Writer, directory string, made map[string]bool) error {
 	if made[directory] {
 		return nil

@@ -18,18 +18,18 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 )
 
-// Attachment is one sigstore signature, as cosign keeps it beside an image.
+// Attachment is a sigstore signature, as cosign attaches it to an image.
 type Attachment struct {
-	// Payload is what is signed.
+	// Payload is the signed content.
 	Payload []byte
-	// Signature is in base64; empty means none at all.
+	// Signature is in base64; empty means no signature.
 	Signature string
 	// MediaType of the layer; empty means the one of cosign.
 	MediaType types.MediaType
 }
 
-// SignImage says that digest ("sha256:…") is what reference names, as `cosign
-// sign` does.
+// SignImage signs the claim that digest ("sha256:…") is the image with the reference,
+// as `cosign sign` does.
 func SignImage(signer signature.Signer, digest, reference string) (Attachment, error) {
 	payload, err := json.Marshal(map[string]any{
 		"critical": critical{
@@ -45,7 +45,7 @@ func SignImage(signer signature.Signer, digest, reference string) (Attachment, e
 	return SignPayload(signer, payload)
 }
 
-// SignPayload signs anything.
+// SignPayload signs any payload.
 func SignPayload(signer signature.Signer, payload []byte) (Attachment, error) {
 	signed, err := signer.SignMessage(bytes.NewReader(payload))
 	if err != nil {
@@ -54,8 +54,8 @@ func SignPayload(signer signature.Signer, payload []byte) (Attachment, error) {
 	return Attachment{Payload: payload, Signature: base64.StdEncoding.EncodeToString(signed)}, nil
 }
 
-// Attach pushes the signatures of the image with a digest to a repository, in
-// place of those that are there.
+// Attach pushes the signatures of the image with a digest to a repository, and replaces
+// the present ones.
 func Attach(ctx context.Context, repository, digest string, attachments ...Attachment) error {
 	target, err := name.NewRepository(repository)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestBinaries(t *testing.T) {
 	}
 	for _, program := range file.Progs {
 		if program.Type == elf.PT_INTERP {
-			t.Error("the binary wants a dynamic linker, which an image FROM scratch has not")
+			t.Error("the binary requires a dynamic linker, which an image FROM scratch lacks")
 		}
 	}
 	again, err := binaries.Build(t.Context(), "test/release/testdata/hello")
@@ -33,7 +33,7 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
-func TestBinariesNamesWhatIsMissing(t *testing.T) {
+func TestBinariesNamesMissingDirectory(t *testing.T) {
 	var binaries release.Binaries
 	_, err := binaries.Build(t.Context(), "test/release/testdata/missing")
 	if err == nil || !strings.Contains(err.Error(), "testdata/missing") {

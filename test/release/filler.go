@@ -11,12 +11,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// defaultBaseBytes is the size of the one base layer of a release that does
-// not say.
+// defaultBaseBytes is the size of the base layer of a release without BaseLayers.
 const defaultBaseBytes = 1024
 
-// baseLayers are the layers under the manifests, each with one file that looks
-// random and is the same every time.
+// baseLayers returns the layers below the manifests, each with one file of reproducible
+// pseudo-random content.
 func (r Release) baseLayers(architecture string) ([]v1.Layer, error) {
 	sizes := r.BaseLayers
 	if len(sizes) == 0 {
@@ -34,7 +33,7 @@ func (r Release) baseLayers(architecture string) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// padding is a manifest of about size bytes that is not a preflight. It
+// padding returns a manifest of about size bytes that is not a preflight. It
 // compresses to little more than half, real manifests to less.
 func padding(i, size int) string {
 	head := fmt.Sprintf(`apiVersion: v1
@@ -50,11 +49,11 @@ data:
 	return head + hex.EncodeToString(noise(head, (rest+1)/2))[:rest] + "\n"
 }
 
-// noise is size bytes that look random and depend on seed alone.
+// noise returns size pseudo-random bytes, which depend on seed only.
 func noise(seed string, size int) []byte {
 	h := fnv.New64a()
 	_, _ = strings.NewReader(seed).WriteTo(h)
-	source := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // the bytes must be the same every time
+	source := rand.New(rand.NewPCG(h.Sum64(), 0)) //nolint:gosec // the bytes must be reproducible
 	data := make([]byte, 0, size+7)
 	for len(data) < size {
 		data = binary.LittleEndian.AppendUint64(data, source.Uint64())

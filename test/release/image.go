@@ -1,10 +1,9 @@
-// Package release answers: how is a release made?
+// Package release answers: how do the tests and the demo build a release?
 //
-// It makes component images and, out of them, a release image as `oc adm
-// release new` does; pushes both over the registry protocol; signs the digest
-// in the simple-signing format; and keeps the signatures as a store that
-// serves them over HTTP, from a directory or from ConfigMaps. Tests and the
-// demo use it to have releases of their own. Same input, same digests.
+// It builds component images and from them a release image like `oc adm release new`,
+// pushes both by the registry protocol, signs the digest in the simple-signing format,
+// and provides the signatures over HTTP, in a directory or in ConfigMaps. The digests
+// are reproducible.
 package release
 
 import (
@@ -30,10 +29,10 @@ type File struct {
 
 // Image is an image FROM scratch with one layer.
 type Image struct {
-	// Files by path in the image; a leading slash may be left out. Their
-	// directories are made with mode 0755.
+	// Files by path in the image; the leading slash is optional. Their
+	// directories are created with mode 0755.
 	Files map[string]File
-	// Config is what the container runtime reads: Entrypoint, User, Labels, Env …
+	// Config is the configuration for the container runtime: Entrypoint, User, Labels, Env …
 	Config v1.Config
 }
 
@@ -64,7 +63,7 @@ func BuildImage(ctx context.Context, registry, component string, image Image) (s
 	return ref.String(), nil
 }
 
-// newImage stacks layers on nothing, for linux on the given architecture.
+// newImage builds an image of the layers, for linux on the given architecture.
 func newImage(architecture string, config v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	built, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: "linux", Architecture: architecture, Config: config,
@@ -76,7 +75,7 @@ func newImage(architecture string, config v1.Config, layers ...v1.Layer) (v1.Ima
 	return mutate.AppendLayers(built, layers...)
 }
 
-// newLayer makes a gzipped layer of files.
+// newLayer builds a gzipped layer of files.
 func newLayer(files map[string]File) (v1.Layer, error) {
 	data, err := archive(files)
 	if err != nil {

@@ -23,7 +23,7 @@ type metadata struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// manifests are the files of the last layer.
+// manifests returns the files of the last layer.
 func (r Release) manifests() (map[string]File, error) {
 	texts, err := r.componentManifests()
 	if err != nil {
@@ -46,8 +46,8 @@ func (r Release) manifests() (map[string]File, error) {
 	return files, nil
 }
 
-// componentManifests are the components' manifests, by the name they have in
-// the release, with images substituted.
+// componentManifests returns the manifests of the components by their name in the
+// release, with substituted images.
 func (r Release) componentManifests() (map[string]string, error) {
 	texts := map[string]string{}
 	for _, component := range r.Components {
@@ -64,9 +64,9 @@ func (r Release) componentManifests() (map[string]string, error) {
 	return texts, nil
 }
 
-// substitute puts the components' images where text mentions their sources. A
-// mention is bounded as with oc: by something that is not part of a name in
-// front, and by white space, a quote or the end behind.
+// substitute replaces the sources of the components in text by their images. As in oc,
+// an occurrence follows a character that is not part of a name, and precedes white
+// space, a quote or the end.
 func (r Release) substitute(text string) string {
 	for _, component := range r.Components {
 		if component.Source == "" {

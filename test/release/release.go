@@ -13,29 +13,28 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// defaultRepository is where a release is pushed unless it says otherwise.
+// defaultRepository is the repository of a release without Repository.
 const defaultRepository = "openshift/release"
 
-// Component is one image of a release, with the manifests that the image
-// brings to it.
+// Component is an image of a release, with the manifests that it adds to the release.
 type Component struct {
 	// Name is the tag in image-references, e.g. "cluster-ingress-operator".
 	Name string
 	// Image is the pull spec by digest, as BuildImage returns it. Without one
 	// the component has manifests only and no tag.
 	Image string
-	// Source is what the component's manifests call the image, e.g.
-	// "quay.io/openshift/origin-cluster-ingress-operator". Every mention of it
-	// in any manifest of the release, with any tag or digest, becomes Image, as
-	// in `oc adm release new` (oc pkg/cli/admin/release/image_mapper.go); the
-	// substitution knows text, not YAML.
+	// Source is the name of the image in manifests, e.g.
+	// "quay.io/openshift/origin-cluster-ingress-operator". Every occurrence in any
+	// manifest of the release, with any tag or digest, is replaced by Image, as
+	// `oc adm release new` does (oc pkg/cli/admin/release/image_mapper.go). The
+	// substitution does not parse YAML.
 	Source string
 	// Manifests by file name. A name without the prefix 0000_ becomes
-	// 0000_50_<component>_<name>, as with oc.
+	// 0000_50_<component>_<name>, as oc does.
 	Manifests map[string]string
 }
 
-// Release is what Push makes a release image of.
+// Release describes a release image.
 type Release struct {
 	// Version is SemVer; it names the image stream and the pushed tag.
 	Version  string
@@ -45,22 +44,22 @@ type Release struct {
 	Components []Component
 	// Repository in the registry; empty means openshift/release.
 	Repository string
-	// BaseLayers are the sizes, in bytes that do not compress, of the layers
-	// under the one with the manifests; none means one of 1024 bytes.
+	// BaseLayers are the sizes, in incompressible bytes, of the layers below the one
+	// with the manifests; none means one of 1024 bytes.
 	BaseLayers []int
-	// Padding is how many filler manifests to add, PaddingBytes the size of
-	// each, at least about 200 bytes.
+	// Padding is the number of filler manifests, PaddingBytes the size of each, at
+	// least about 200 bytes.
 	Padding      int
 	PaddingBytes int
 	// Architectures, e.g. amd64 and arm64, make the release an index with one
 	// image each, all with the same last layer; none means one image, amd64.
 	Architectures []string
-	// Raw files of release-manifests/, by name, are written as they are, in
-	// place of what the rest makes of the same name: for broken releases.
+	// Raw files of release-manifests/, by name, are written unchanged and replace
+	// generated files of the same name, for broken releases.
 	Raw map[string]string
 }
 
-// Push makes the release image, pushes it to registry (host:port) by digest
+// Push builds the release image, pushes it to registry (host:port) by digest
 // and by the tag of its version, and returns the pull spec by digest.
 func Push(ctx context.Context, registry string, r Release) (string, error) {
 	repository, err := name.NewRepository(registry + "/" + r.repository())
@@ -75,7 +74,7 @@ func Push(ctx context.Context, registry string, r Release) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make release %q: %w", r.Version, err)
 	}
-	// A tag cannot hold the plus sign of a build version.
+	// A tag cannot contain the plus sign of a build version.
 	tag := repository.Tag(strings.ReplaceAll(r.Version, "+", "_"))
 	var digest v1.Hash
 	if len(r.Architectures) == 0 {

@@ -162,7 +162,7 @@ func TestPush(t *testing.T) {
 	checkDescription(t, files, component)
 }
 
-// checkDescription looks at the two files that describe the release.
+// checkDescription checks the two files that describe the release.
 func checkDescription(t *testing.T, files map[string]entry, component string) {
 	t.Helper()
 	var references imagev1.ImageStream
@@ -193,13 +193,13 @@ func checkDescription(t *testing.T, files map[string]entry, component string) {
 func TestPushSubstitutesImages(t *testing.T) {
 	const image = "127.0.0.1:5000/openshift/ingress@sha256:0123"
 	for name, tc := range map[string]struct{ reason, text, want string }{
-		"Bare":     {reason: "a source without tag is a mention", text: "image: " + source, want: "image: " + image},
-		"Tag":      {reason: "any tag goes", text: "image: " + source + ":v1.2\n", want: "image: " + image + "\n"},
-		"Digest":   {reason: "a digest goes too", text: source + "@sha256:" + strings.Repeat("0", 64), want: image},
-		"Quoted":   {reason: "a quote ends a mention", text: `- "` + source + `:a"`, want: `- "` + image + `"`},
-		"Argument": {reason: "mentions outside of image fields count, as with oc", text: "--image=" + source + "\n", want: "--image=" + image + "\n"},
-		"Longer":   {reason: "another repository that begins alike is not a mention", text: source + "-operator:a", want: source + "-operator:a"},
-		"Path":     {reason: "another registry that ends alike is not a mention", text: "x.io/" + source, want: "x.io/" + source},
+		"Bare":     {reason: "a source without a tag is replaced", text: "image: " + source, want: "image: " + image},
+		"Tag":      {reason: "a source with any tag is replaced", text: "image: " + source + ":v1.2\n", want: "image: " + image + "\n"},
+		"Digest":   {reason: "a source with a digest is replaced", text: source + "@sha256:" + strings.Repeat("0", 64), want: image},
+		"Quoted":   {reason: "a quote ends the source", text: `- "` + source + `:a"`, want: `- "` + image + `"`},
+		"Argument": {reason: "sources outside of image fields are replaced, as in oc", text: "--image=" + source + "\n", want: "--image=" + image + "\n"},
+		"Longer":   {reason: "another repository with the same beginning is kept", text: source + "-operator:a", want: source + "-operator:a"},
+		"Path":     {reason: "another registry with the same end is kept", text: "x.io/" + source, want: "x.io/" + source},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pullSpec, err := release.Push(t.Context(), newRegistry(t), release.Release{
@@ -273,7 +273,7 @@ func TestPushIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first != second {
-		t.Errorf("same release, two digests: %s and %s", first, second)
+		t.Errorf("the same release has two digests: %s and %s", first, second)
 	}
 	tagged := pull(t, host+"/openshift/release:"+version)
 	digest, err := tagged.Digest()
@@ -285,21 +285,21 @@ func TestPushIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestPushRefuses(t *testing.T) {
+func TestPushRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		release release.Release
 		want    string
 	}{
 		"Collision": {
-			reason: "one file name cannot hold two manifests", want: `two components have a manifest "0000_50_a.yaml"`,
+			reason: "a file name has one manifest", want: `two components have a manifest "0000_50_a.yaml"`,
 			release: release.Release{Version: version, Components: []release.Component{
 				{Name: "a", Manifests: map[string]string{"0000_50_a.yaml": "a"}},
 				{Name: "b", Manifests: map[string]string{"0000_50_a.yaml": "b"}},
 			}},
 		},
 		"Repository": {
-			reason: "a repository that is none is named", want: "Upper",
+			reason: "the error names the invalid repository", want: "Upper",
 			release: release.Release{Version: version, Repository: "Upper"},
 		},
 	} {

@@ -17,13 +17,13 @@ type Signer struct {
 	entity *openpgp.Entity
 }
 
-// NewSigner makes a new key (RSA 2048) for name <name@example.com>.
+// NewSigner creates a key (RSA 2048) for name <name@example.com>.
 func NewSigner(name string) (*Signer, error) {
 	return NewSignerWith(name, nil)
 }
 
-// NewSignerWith makes a new key as config says: its algorithm, lifetime and
-// time of creation.
+// NewSignerWith creates a key with the algorithm, the lifetime and the creation time in
+// config.
 func NewSignerWith(name string, config *packet.Config) (*Signer, error) {
 	entity, err := openpgp.NewEntity(name, "", name+"@example.com", config)
 	if err != nil {
@@ -32,11 +32,11 @@ func NewSignerWith(name string, config *packet.Config) (*Signer, error) {
 	return &Signer{entity: entity}, nil
 }
 
-// Entity is the key itself, private part included, for tests that revoke it or
-// sign with it in their own way.
+// Entity is the key, including its private part, for tests that revoke it or sign other
+// messages.
 func (s *Signer) Entity() *openpgp.Entity { return s.entity }
 
-// PublicKey is the armored public key, as a verifier-public-key-* entry holds it.
+// PublicKey returns the armored public key, as in a verifier-public-key-* entry.
 func (s *Signer) PublicKey() ([]byte, error) {
 	var buffer bytes.Buffer
 	w, err := armor.Encode(&buffer, openpgp.PublicKeyType, nil)
@@ -52,7 +52,7 @@ func (s *Signer) PublicKey() ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// claim is what simple signing signs (containers/image
+// claim is the content of a simple signature (containers/image
 // docs/containers-signature.5.md).
 type claim struct {
 	Critical critical `json:"critical"`
@@ -70,10 +70,9 @@ type optional struct {
 	Timestamp int64  `json:"timestamp"`
 }
 
-// Sign says that the digest of pullSpec (repository@sha256:…) is what
-// reference names, e.g.
-// quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64. The result is an
-// opaque binary OpenPGP message, as `gpg --sign` makes it.
+// Sign signs the claim that the digest of pullSpec (repository@sha256:…) is the image
+// with the reference, e.g. quay.io/openshift-release-dev/ocp-release:4.20.1-x86_64. The
+// result is a binary OpenPGP message like that of `gpg --sign`.
 func (s *Signer) Sign(pullSpec, reference string) ([]byte, error) {
 	_, digest, ok := strings.Cut(pullSpec, "@")
 	if !ok {
@@ -93,7 +92,7 @@ func (s *Signer) Sign(pullSpec, reference string) ([]byte, error) {
 	return s.SignMessage(message, nil)
 }
 
-// SignMessage signs any message, as config says (digest, time, lifetime).
+// SignMessage signs any message; config has digest, time and lifetime.
 func (s *Signer) SignMessage(message []byte, config *packet.Config) ([]byte, error) {
 	var buffer bytes.Buffer
 	w, err := openpgp.Sign(&buffer, s.entity, &openpgp.FileHints{IsBinary: true}, config)

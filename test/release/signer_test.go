@@ -71,9 +71,9 @@ func TestSign(t *testing.T) {
 	}
 }
 
-func TestSignWantsDigest(t *testing.T) {
+func TestSignRequiresDigest(t *testing.T) {
 	if _, err := newSigner(t).Sign("127.0.0.1:5000/openshift/release:4.20.1", reference); err == nil {
-		t.Error("signed a tag")
+		t.Error("a tag was signed")
 	}
 }
 
@@ -91,11 +91,11 @@ func TestStore(t *testing.T) {
 		reason, path, want string
 		status             int
 	}{
-		"First":  {reason: "signatures count from 1", path: "sha256=" + digestHex + "/signature-1", want: "one", status: http.StatusOK},
-		"Second": {reason: "in the order of Add", path: "sha256=" + digestHex + "/signature-2", want: "two", status: http.StatusOK},
-		"End":    {reason: "not found ends the list", path: "sha256=" + digestHex + "/signature-3", status: http.StatusNotFound},
+		"First":  {reason: "signatures are counted from 1", path: "sha256=" + digestHex + "/signature-1", want: "one", status: http.StatusOK},
+		"Second": {reason: "signatures have the order of Add", path: "sha256=" + digestHex + "/signature-2", want: "two", status: http.StatusOK},
+		"End":    {reason: "the end of the list is not found", path: "sha256=" + digestHex + "/signature-3", status: http.StatusNotFound},
 		"Zero":   {reason: "there is no signature 0", path: "sha256=" + digestHex + "/signature-0", status: http.StatusNotFound},
-		"Other":  {reason: "another digest has none", path: "sha256=00/signature-1", status: http.StatusNotFound},
+		"Other":  {reason: "another digest has no signature", path: "sha256=00/signature-1", status: http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, err := http.Get(server.URL + "/mirror/" + tc.path) //nolint:noctx // a loopback server of this test
@@ -115,7 +115,7 @@ func TestStore(t *testing.T) {
 			file, err := os.ReadFile(filepath.Join(directory, tc.path))
 			if tc.status != http.StatusOK {
 				if err == nil {
-					t.Errorf("%s: the directory has it", tc.reason)
+					t.Errorf("%s: the file exists in the directory", tc.reason)
 				}
 				return
 			}
@@ -134,7 +134,7 @@ func TestConfigMaps(t *testing.T) {
 		t.Errorf("signatures (-want +got):\n%s", diff)
 	}
 	if _, ok := signatures.Labels["release.openshift.io/verification-signatures"]; !ok || signatures.Namespace != "openshift-config-managed" {
-		t.Errorf("the cluster would not find signatures in %s with labels %v", signatures.Namespace, signatures.Labels)
+		t.Errorf("a cluster does not find signatures in %s with labels %v", signatures.Namespace, signatures.Labels)
 	}
 	trust := release.VerificationConfigMap(map[string][]byte{"test": []byte("key")}, map[string]string{"mirror": "https://example.com"})
 	want := map[string]string{"verifier-public-key-test": "key", "store-mirror": "https://example.com"}

@@ -14,12 +14,12 @@ import (
 
 const managedNamespace = "openshift-config-managed"
 
-// Store keeps signatures by the digest of what they sign ("sha256:…"), in the
-// order in which they were added. It is an http.Handler that answers
-// /sha256=<hex>/signature-<N> with N from 1; add everything before serving.
+// Store has signatures by the signed digest ("sha256:…"), in the order in which they were
+// added. It is an http.Handler that serves /sha256=<hex>/signature-<N> with N from 1. Add
+// all signatures before serving.
 type Store map[string][][]byte
 
-// Add keeps one more signature of the digest of pullSpec (repository@sha256:…).
+// Add adds a signature of the digest of pullSpec (repository@sha256:…).
 func (s Store) Add(pullSpec string, signature []byte) {
 	_, digest, _ := strings.Cut(pullSpec, "@")
 	s[digest] = append(s[digest], signature)
@@ -59,8 +59,8 @@ func (s Store) WriteDirectory(directory string) error {
 	return nil
 }
 
-// ConfigMap is the store in the form in which a disconnected cluster is given
-// signatures: an object named name to create in openshift-config-managed.
+// ConfigMap returns the store as the signatures of a disconnected cluster: an object with
+// the given name in openshift-config-managed.
 func (s Store) ConfigMap(name string) *corev1.ConfigMap {
 	configMap := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -79,10 +79,9 @@ func (s Store) ConfigMap(name string) *corev1.ConfigMap {
 	return configMap
 }
 
-// VerificationConfigMap is the ConfigMap with the keys of a cluster that sign
-// releases and where their signatures are, as CVO applies it. Keys are armored
-// keyrings by the name behind verifier-public-key-, stores are URLs by the
-// name behind store-.
+// VerificationConfigMap returns the ConfigMap with the keys that sign releases and the
+// locations of their signatures, as CVO applies it. Keys are armored keyrings by the name
+// after verifier-public-key-, stores are URLs by the name after store-.
 func VerificationConfigMap(keys map[string][]byte, stores map[string]string) *corev1.ConfigMap {
 	configMap := &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

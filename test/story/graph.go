@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 )
 
-// Later is the release that the plan of the story leads to, by way of To.
+// Later is the last release of the plan of the story, after To.
 const Later = "5.2.7"
 
-// graph is what an update service answers for the channel stable-5.2: From, To and Later,
+// graph is the response of an update service for the channel stable-5.2: From, To and Later,
 // with a conditional update whose risk does not apply to the cluster.
 const graph = `{"nodes":[
  {"version":"%s","payload":"%s"},
@@ -21,7 +21,8 @@ const graph = `{"nodes":[
   "url":"https://example.com/SlowRoutesOnOneZone","matchingRules":[{"type":"PromQL","promql":{"promql":"vector(0)"}}]}]}]}
 `
 
-// GraphFile is the file with the update graph of the story, named after its channel.
+// GraphFile returns the path of the file with the update graph of the story, which is named
+// after its channel.
 func GraphFile(directory string) string { return filepath.Join(directory, "stable-5.2.json") }
 
 // writeGraph writes the update graph. The pull specs are those of From and To.

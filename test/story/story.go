@@ -40,7 +40,7 @@ consideration. Please see https://access.redhat.com/articles/7112216 for details
 
 // Remedy is one action of the administrator.
 type Remedy struct {
-	// Why is what the action fixes.
+	// Why is the purpose of the action.
 	Why string
 	// Command is the command line; its program is oc-preflight or kubectl.
 	Command []string
@@ -71,12 +71,12 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	if err := openshift.Apply(ctx, c.Config, state); err != nil {
 		return "", err
 	}
-	return pullSpec, applyScene(ctx, c, root)
+	return pullSpec, applyObjects(ctx, c, root)
 }
 
 // push pushes the images of the examples and of the release.
 func push(ctx context.Context, registry, root string) (string, error) {
-	made := release.Release{
+	target := release.Release{
 		Version: To, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
 	}
@@ -101,11 +101,11 @@ func push(ctx context.Context, registry, root string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		made.Components = append(made.Components, release.Component{
+		target.Components = append(target.Components, release.Component{
 			Name: component, Image: image, Source: "quay.io/openshift/origin-" + component, Manifests: manifests,
 		})
 	}
-	return release.Push(ctx, registry, made)
+	return release.Push(ctx, registry, target)
 }
 
 func readManifests(directory string) (map[string]string, error) {

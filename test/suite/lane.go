@@ -22,9 +22,9 @@ type Lane struct {
 	Next *Lane
 }
 
-// arguments are those of the Go tool.
+// arguments are those of the Go tool. Vet is part of "make lint".
 func (l Lane) arguments() []string {
-	arguments := []string{"test", "-json", "-timeout", "45m", "-p", strconv.Itoa(l.Processes)}
+	arguments := []string{"test", "-json", "-vet=off", "-timeout", "45m", "-p", strconv.Itoa(l.Processes)}
 	if l.Race {
 		// Compression has no goroutines, and takes most of the time of the tests of
 		// records where it is instrumented.
@@ -45,21 +45,23 @@ func (l Lane) environment() []string {
 	return variables
 }
 
-// slowest are packages that take minutes, those that take longest first. They
-// start before the others, so that none of them runs alone at the end.
+// slowest are packages that take more than half a minute, those that take longest first.
+// They start before the others, so that none of them runs alone at the end.
 func slowest() []string {
 	return []string{
 		module + "/test/e2e",
 		module + "/test/e2e/conformance",
-		module + "/test/e2e/scale",
+		module + "/test/narrative",
 		module + "/runner",
 		module + "/runner/record",
-		module + "/test/narrative",
-		module + "/test/cluster",
 		module + "/runner/trigger/controller",
-		module + "/runner/launch",
+		module + "/test/cluster",
 		module + "/test/installation",
-		module + "/test/newcomer",
+		module + "/runner/launch",
+		module + "/test/deadlock",
+		module + "/test/e2e/scale",
+		module + "/test/trigger",
+		module + "/collector/health",
 	}
 }
 
@@ -71,14 +73,18 @@ func Unit(all []Package) []Lane {
 	}
 }
 
-// Cluster returns the lanes with the tests that start clusters: four packages at a time,
-// which saturate two processors. The tests of faults come last, since they depend most on
-// the speed of the machine.
+// Cluster returns the lanes with the tests that start clusters. Five packages at a time
+// keep two processors busy: the tests of faults spend most of their time waiting for the
+// end of leases.
 func Cluster(all []Package) []Lane {
+	isSlow := func(p Package) bool { return slices.Contains(slowest(), p.Path) }
 	faults := Faults()
+	faults.Processes = 1
+	short := Lane{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && !isSlow(p) }), Processes: 2}
 	return []Lane{
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent }), Processes: 2},
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &faults},
+		faults,
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && isSlow(p) }), Processes: 2},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &short},
 	}
 }
 

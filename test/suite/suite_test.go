@@ -53,12 +53,12 @@ func TestRunReportsEachPackage(t *testing.T) {
 			shown:  []string{`(?m)^pass  example\.com/tested/good +\d\.\ds$`}, hidden: "detail",
 		},
 		"Verbose": {
-			reason: "a verbose lane shows what passing tests print",
+			reason: "a verbose lane shows the output of passing tests",
 			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1, Flags: []string{"-count=1"}, Verbose: true}},
 			shown:  []string{"detail", `(?m)^pass  example\.com/tested/good`},
 		},
 		"Fail": {
-			reason: "a failure shows the output of the package, and the others go on",
+			reason: "a failure shows the output of the package, and the others are run",
 			lanes:  []suite.Lane{{Packages: []string{"./bad", "./good"}, Processes: 1}},
 			shown:  []string{"the cause", `(?m)^fail  example\.com/tested/bad`, `(?m)^pass  example\.com/tested/good`},
 			failed: "failed: example.com/tested/bad",
@@ -69,7 +69,7 @@ func TestRunReportsEachPackage(t *testing.T) {
 			shown:  []string{"undefined: undefined"}, failed: "failed: example.com/tested/broken",
 		},
 		"Next": {
-			reason: "a lane that fails does not keep the next from running",
+			reason: "the next lane runs after one that fails",
 			lanes:  []suite.Lane{{Packages: []string{"./bad"}, Processes: 1, Next: &suite.Lane{Packages: []string{"./good"}, Processes: 1}}},
 			shown:  []string{`(?m)^pass  example\.com/tested/good`}, failed: "failed: example.com/tested/bad",
 		},
@@ -113,7 +113,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestEveryPackageIsInOneLane holds that no test of the repository is left out
+// TestEveryPackageIsInOneLane checks that no test of the repository is left out
 // and none runs twice.
 func TestEveryPackageIsInOneLane(t *testing.T) {
 	all, err := suite.List(t.Context(), root)
@@ -124,8 +124,12 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	for _, p := range all {
 		listed = append(listed, p.Path)
 	}
-	for _, lane := range append(suite.Unit(all), suite.Cluster(all)...) {
-		run = append(run, lane.Packages...)
+	for _, first := range append(suite.Unit(all), suite.Cluster(all)...) {
+		for lane := &first; lane != nil; lane = lane.Next {
+			if !slices.Contains(lane.Flags, "TestFaults") { // which is listed with its build tag only
+				run = append(run, lane.Packages...)
+			}
+		}
 	}
 	slices.Sort(run)
 	if diff := cmp.Diff(listed, run); diff != "" {
@@ -138,7 +142,7 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	}
 }
 
-// TestAttacksAreAlsoRunByOtherLanes holds that the lanes of the attacks are of packages
+// TestAttacksAreAlsoRunByOtherLanes checks that the lanes of the attacks have packages
 // that "make test" runs.
 func TestAttacksAreAlsoRunByOtherLanes(t *testing.T) {
 	all, err := suite.List(t.Context(), root)
@@ -158,7 +162,7 @@ func TestAttacksAreAlsoRunByOtherLanes(t *testing.T) {
 	}
 }
 
-func TestListTellsPackagesApart(t *testing.T) {
+func TestListClassifiesPackages(t *testing.T) {
 	all, err := suite.List(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +171,7 @@ func TestListTellsPackagesApart(t *testing.T) {
 		reason              string
 		cluster, concurrent bool
 	}{
-		"collector/verdict": {reason: "pure code"},
+		"collector/verdict": {reason: "neither goroutines nor a cluster"},
 		"preflight-sdk":     {reason: "checks run in goroutines", concurrent: true},
 		"runner":            {reason: "goroutines, and an API server", cluster: true, concurrent: true},
 		"test/e2e":          {reason: "programs on a cluster", cluster: true},
@@ -185,9 +189,26 @@ func TestListTellsPackagesApart(t *testing.T) {
 }
 
 func TestSlowPackagesStartFirst(t *testing.T) {
-	all := []suite.Package{{Path: module + "a", Cluster: true}, {Path: module + "test/e2e", Cluster: true}, {Path: module + "test/e2e/scale", Cluster: true}}
-	want := []string{module + "test/e2e", module + "test/e2e/scale", module + "a"}
-	if diff := cmp.Diff(want, suite.Cluster(all)[0].Packages); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
+	all := []suite.Package{
+		{Path: module + "a", Cluster: true},
+		{Path: module + "test/e2e/scale", Cluster: true},
+		{Path: module + "test/e2e", Cluster: true},
+		{Path: module + "b", Cluster: true, Concurrent: true},
+		{Path: module + "runner", Cluster: true, Concurrent: true},
+	}
+	var got [][]string
+	for _, first := range suite.Cluster(all) {
+		for lane := &first; lane != nil; lane = lane.Next {
+			got = append(got, lane.Packages)
+		}
+	}
+	want := [][]string{
+		suite.Faults().Packages,
+		{module + "test/e2e", module + "test/e2e/scale"},
+		{module + "runner", module + "b"},
+		{module + "a"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lanes (-want +got):\n%s", diff)
 	}
 }

@@ -15,9 +15,9 @@ func TestSelectedRunsAtOnce(t *testing.T) {
 	w := newWorld(t, map[string][]string{minor: {"pass", "fail"}})
 	w.offer(minor)
 	w.start("--ahead=0", "--ahead-delay=10m")
-	w.choose(minor)
+	w.selectVersion(minor)
 	w.awaitRuns(minor + " selected Complete Blocked")
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
 func TestOfferedRunsAhead(t *testing.T) {
@@ -26,7 +26,7 @@ func TestOfferedRunsAhead(t *testing.T) {
 	w.offer(minor, patch)
 	found := w.awaitRuns(patch+" ahead Complete Ready", minor+" ahead Complete Blocked")
 	if found[0].Target.Version != patch || found[0].StartTime.Before(found[1].CompletionTime) {
-		t.Errorf("the runs were not one after the other, the newest version first: %+v", found)
+		t.Errorf("the runs must be sequential, beginning with the newest version: %+v", found)
 	}
 	digest := func(version string) string { return strings.SplitAfter(w.images[version], "@")[1] }
 	exported := p.awaitMetric(
@@ -36,13 +36,13 @@ func TestOfferedRunsAhead(t *testing.T) {
 		`update_preflight_findings{blocks="true",outcome="Fail",target="`+minor+`"} 1`,
 	)
 	if !strings.Contains(exported, `update_preflight_completion_timestamp_seconds{target="`+patch+`"}`) {
-		t.Errorf("the end of the run is not exported:\n%s", exported)
+		t.Errorf("the completion time of the run is not exported:\n%s", exported)
 	}
 
-	// The selection uses what is known, and is a run of its own.
-	w.choose(patch)
+	// The selection starts a run of its own.
+	w.selectVersion(patch)
 	w.awaitRuns(patch+" ahead Complete Ready", patch+" selected Complete Ready", minor+" ahead Complete Blocked")
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
 func TestNoRunsAheadDuringAnUpdate(t *testing.T) {
@@ -50,7 +50,7 @@ func TestNoRunsAheadDuringAnUpdate(t *testing.T) {
 	w.State.Updating = true
 	w.offer(minor)
 	p := w.start()
-	// The controller has planned: it knows the target.
+	// The exported target shows that the controller has processed ClusterVersion.
 	p.awaitMetric(`update_preflight_verdict{decision="Undecided",digest="` + strings.SplitAfter(w.images[minor], "@")[1] + `",guard="true",target="` + minor + `"} 1`)
 	w.awaitRuns()
 	w.State.Updating = false
@@ -58,10 +58,10 @@ func TestNoRunsAheadDuringAnUpdate(t *testing.T) {
 	w.awaitRuns(minor + " ahead Complete Ready")
 }
 
-// ClusterVersion is deleted and comes back: the controller waits for it.
+// ClusterVersion is deleted and created again: the controller waits for it.
 func TestNoClusterVersion(t *testing.T) {
 	w := newWorld(t, map[string][]string{minor: {"pass"}})
-	house.Kubectl(t, "delete", "clusterversion", "version")
+	testCluster.Kubectl(t, "delete", "clusterversion", "version")
 	p := w.start()
 	p.awaitMetric("update_preflight_up 1")
 	w.awaitRuns()
@@ -69,16 +69,16 @@ func TestNoClusterVersion(t *testing.T) {
 	w.awaitRuns(minor + " ahead Complete Ready")
 }
 
-// A verdict whose record is deleted is not Ready any more.
+// A verdict is no longer Ready when its record has been deleted.
 func TestRecordIsDeleted(t *testing.T) {
 	w := newWorld(t, map[string][]string{minor: {"pass"}})
 	w.offer(minor)
 	p := w.start("--ahead=0")
-	w.choose(minor)
+	w.selectVersion(minor)
 	digest := strings.SplitAfter(w.images[minor], "@")[1]
 	ready := `update_preflight_verdict{decision="Ready",digest="` + digest + `",guard="true",target="` + minor + `"} `
 	w.awaitRuns(minor + " selected Complete Ready")
 	p.awaitMetric(ready + "1")
-	w.forget()
+	w.deleteRecords()
 	p.awaitMetric(ready + "0")
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/openshift/update-preflight/test/versionoperator"
 )
 
-// From the selection to the end of the update: CVO refuses it while the controller checks
-// it, while it is Blocked, and continues by itself when the remedy has been verified.
+// CVO rejects a selected update while the controller checks it and while it is Blocked, and
+// starts it once the remedy has been verified.
 func TestCVOFollowsTheVerdict(t *testing.T) {
 	const gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
 	w := newWorld(t, map[string][]string{minor: {"slow"}})
@@ -29,16 +29,16 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 	operator := versionoperator.Start(t, local.Config)
 
 	w.selectUpdate(configv1.Update{Version: minor})
-	missing := w.awaitClusterVersion("there is no verdict", refusedWith("PreflightMissing"))
+	missing := w.awaitClusterVersion("there is no verdict", rejectedWith("PreflightMissing"))
 	if got := missing.Status.Desired.Version; got == minor {
 		t.Errorf("CVO started the update to %s without a verdict", got)
 	}
 	w.start("--ahead=0")
-	w.awaitClusterVersion("the run is in progress", refusedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
+	w.awaitClusterVersion("the run is in progress", rejectedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
 		`": Precondition "Preflight" failed because of "PreflightInProgress": the preflight of `+minor+` is in progress; see: oc preflight status`))
-	w.awaitClusterVersion("the verdict is Blocked", refusedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
+	w.awaitClusterVersion("the verdict is Blocked", rejectedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
 
-	// The words do not change between two evaluations: CVO would write its status each time.
+	// The message must be stable, since CVO writes its status whenever it changes.
 	before := operator.Writes.Load()
 	operator.AwaitSyncs(t, 5)
 	if after := operator.Writes.Load(); after != before {
@@ -56,7 +56,7 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 	}
 }
 
-func TestCVORecordsWhatWasAccepted(t *testing.T) {
+func TestCVORecordsAcceptedRisks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		// before is run before the selection.
@@ -65,7 +65,7 @@ func TestCVORecordsWhatWasAccepted(t *testing.T) {
 		risks  string
 	}{
 		"Accepted": {
-			reason: "an accepted finding is no blocker, but a risk that was taken", before: []string{"run", "--to", minor, "--prometheus", monitoring, "--accept", "Zoo.Animal"},
+			reason: "an accepted finding does not block, and is recorded as a risk", before: []string{"run", "--to", minor, "--prometheus", monitoring, "--accept", "Zoo.Animal"},
 			risks: `Precondition "Preflight" failed because of "PreflightAccepted": the preflight of 5.2.0 is Ready with accepted findings: Zoo.Animal`,
 		},
 		"Forced": {
@@ -89,9 +89,9 @@ func TestCVORecordsWhatWasAccepted(t *testing.T) {
 	}
 }
 
-// The signals of a Blocked verdict come back as inputs of the next run: CVO repeats
-// Upgradeable=False of the ClusterOperator in ClusterVersion, and refuses the update for it.
-// They do not keep the verdict Blocked.
+// The signals of a Blocked verdict are inputs of the next run: CVO copies Upgradeable=False
+// of the ClusterOperator to ClusterVersion, and rejects the update. They must not keep the
+// verdict Blocked.
 func TestOwnSignalsAreNoInputs(t *testing.T) {
 	const gate = "ack-5.1-kube-1.38-api-removals-in-5.2"
 	w := newWorld(t, map[string][]string{minor: {"pass"}})
@@ -105,17 +105,17 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	versionoperator.Start(t, local.Config)
 	w.start("--signal=clusterOperator", "--signal=admission=Deny")
 	w.awaitRuns(minor + " ahead Complete Blocked")
-	repeated := w.awaitClusterVersion("CVO repeats the signal", func(v *configv1.ClusterVersion) bool {
+	signaled := w.awaitClusterVersion("CVO copies the signal", func(v *configv1.ClusterVersion) bool {
 		return find(v, configv1.OperatorUpgradeable).Status == configv1.ConditionFalse
 	})
-	if message := find(repeated, configv1.OperatorUpgradeable).Message; !strings.Contains(message, "Cluster operator update-preflight should not be upgraded") {
+	if message := find(signaled, configv1.OperatorUpgradeable).Message; !strings.Contains(message, "Cluster operator update-preflight should not be upgraded") {
 		t.Errorf("Upgradeable=False has another cause: %s", message)
 	}
 	w.awaitSelection("denied", func(err error) bool { return err != nil && strings.Contains(err.Error(), "its verdict is Blocked") })
 
 	w.preflight(0, "ack", gate)
 	w.preflight(0, "run", "--to", minor, "--prometheus", monitoring)
-	w.awaitClusterVersion("CVO repeats no signal", func(v *configv1.ClusterVersion) bool {
+	w.awaitClusterVersion("CVO has removed the signal", func(v *configv1.ClusterVersion) bool {
 		return find(v, configv1.OperatorUpgradeable).Status == ""
 	})
 	w.awaitSelection("allowed", func(err error) bool { return err == nil })
@@ -123,26 +123,26 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	w.awaitClusterVersion("the update is completed", completed(minor))
 }
 
-// awaitSelection waits until a request, which is not stored, to select minor is answered
-// like that.
-func (w *world) awaitSelection(what string, like func(error) bool) {
+// awaitSelection waits until the error of a dry run of the selection of minor is as
+// expected.
+func (w *world) awaitSelection(want string, expected func(error) bool) {
 	w.t.Helper()
 	client := configclient.NewForConfigOrDie(local.Config).ConfigV1().ClusterVersions()
 	var last error
-	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		_, last = client.Patch(ctx, "version", types.MergePatchType, []byte(`{"spec":{"desiredUpdate":{"version":"`+minor+`"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
-		return like(last), nil
+		return expected(last), nil
 	})
 	if err != nil {
-		w.t.Fatalf("the selection is not %s: %v", what, last)
+		w.t.Fatalf("the selection is not %s: %v", want, last)
 	}
 }
 
-// preflight runs oc-preflight, and expects an exit code.
+// preflight runs oc-preflight and verifies its exit code.
 func (w *world) preflight(code int, args ...string) {
 	w.t.Helper()
-	if got := house.Call(w.t, args...); got.Code != code {
-		w.t.Fatalf("oc-preflight %q ended with %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
+	if got := testCluster.Call(w.t, args...); got.Code != code {
+		w.t.Fatalf("oc-preflight %q: exit code %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
 	}
 }
 
@@ -159,12 +159,12 @@ func (w *world) selectUpdate(update configv1.Update) {
 	}
 }
 
-// awaitClusterVersion waits until ClusterVersion is like that.
-func (w *world) awaitClusterVersion(what string, like func(*configv1.ClusterVersion) bool) *configv1.ClusterVersion {
+// awaitClusterVersion waits until ClusterVersion is as expected, and returns it.
+func (w *world) awaitClusterVersion(want string, expected func(*configv1.ClusterVersion) bool) *configv1.ClusterVersion {
 	w.t.Helper()
-	found, err := versionoperator.Await(w.t.Context(), local.Config, patience, like)
+	found, err := versionoperator.Await(w.t.Context(), local.Config, timeout, expected)
 	if err != nil {
-		w.t.Fatalf("ClusterVersion does not show that %s: %v", what, err)
+		w.t.Fatalf("ClusterVersion does not show that %s: %v", want, err)
 	}
 	return found
 }
@@ -177,7 +177,7 @@ func find(object *configv1.ClusterVersion, kind configv1.ClusterStatusConditionT
 	return object.Status.Conditions[i]
 }
 
-func refusedWith(text string) func(*configv1.ClusterVersion) bool {
+func rejectedWith(text string) func(*configv1.ClusterVersion) bool {
 	return func(object *configv1.ClusterVersion) bool {
 		condition := find(object, "ReleaseAccepted")
 		return condition.Status == configv1.ConditionFalse && condition.Reason == "PreconditionChecks" && strings.Contains(condition.Message, text)

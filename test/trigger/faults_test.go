@@ -15,24 +15,26 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// fault is what happens while a controller checks a selected update of two checks.
+// fault is a disturbance of a controller that runs the two checks of a selected update,
+// with the expected runs.
 type fault struct {
 	name string
 	// args are further arguments of the controllers.
 	args []string
-	// wrong is between the first controller and its API server; kill ends it.
-	wrong func(kill func()) []faults.Fault
-	// during happens while a check runs.
-	during func(s *scene)
-	// before is true where the first controller is killed before a check runs: another
-	// one is started at once.
+	// connection returns the faults of the connection between the first controller and its
+	// API server; kill ends that controller. Optional.
+	connection func(kill func()) []faults.Fault
+	// during is called while a check is running; optional.
+	during func(e *environment)
+	// before is true if the first controller is killed before a check runs: another one
+	// is started at once.
 	before bool
 	// want are the runs at the end; one Ready run of the selected update if nil.
 	want []string
 }
 
-// scene is a controller that checks the update minor.
-type scene struct {
+// environment is a controller for the update minor.
+type environment struct {
 	*world
 
 	t     *testing.T
@@ -41,8 +43,8 @@ type scene struct {
 	args  []string
 }
 
-// next starts another controller, without a proxy.
-func (s *scene) next() { s.start(s.args...) }
+// startNext starts another controller, without a proxy.
+func (e *environment) startNext() { e.start(e.args...) }
 
 const (
 	finished  = minor + " selected Complete Ready"
@@ -52,15 +54,15 @@ const (
 func killedAt(moment faults.Moment, write string) fault {
 	return fault{
 		name: "leader killed " + string(moment) + " " + write, before: true,
-		wrong: func(kill func()) []faults.Fault { return []faults.Fault{faults.AtWrite(write, moment, kill)} },
+		connection: func(kill func()) []faults.Fault { return []faults.Fault{faults.AtWrite(write, moment, kill)} },
 	}
 }
 
-func disturbed(name string, happens func(*faults.Proxy)) fault {
-	return fault{name: name, during: func(s *scene) { happens(s.proxy) }}
+func connectionFault(name string, disturb func(*faults.Proxy)) fault {
+	return fault{name: name, during: func(e *environment) { disturb(e.proxy) }}
 }
 
-// The phases of a run begin with these writes.
+// controllerFaults includes kills at the writes that begin the phases of a run.
 func controllerFaults() []fault {
 	return []fault{
 		{name: "none"},
@@ -71,40 +73,40 @@ func controllerFaults() []fault {
 		killedAt(faults.After, "POST jobs 2"),
 		killedAt(faults.Before, "DELETE jobs 1"),
 		killedAt(faults.After, "DELETE validatingadmissionpolicies 1"),
-		{name: "leader killed while a check runs", during: func(s *scene) {
-			s.next()
-			s.first.signal(syscall.SIGKILL)
+		{name: "leader killed while a check runs", during: func(e *environment) {
+			e.startNext()
+			e.first.signal(syscall.SIGKILL)
 		}},
-		{name: "leader ended while a check runs", during: func(s *scene) {
-			s.first.signal(syscall.SIGTERM)
-			s.next()
+		{name: "leader ended while a check runs", during: func(e *environment) {
+			e.first.signal(syscall.SIGTERM)
+			e.startNext()
 		}},
-		{name: "two controllers without an election", args: []string{"--leader-elect=false"}, during: (*scene).next},
-		{name: "target withdrawn", during: func(s *scene) { s.choose("") }, want: []string{withdrawn}},
-		{name: "target withdrawn while no controller runs", want: []string{minor + " selected Canceled Undecided"}, during: func(s *scene) {
-			s.first.signal(syscall.SIGKILL)
-			s.choose("")
-			s.next()
+		{name: "two controllers without an election", args: []string{"--leader-elect=false"}, during: (*environment).startNext},
+		{name: "target withdrawn", during: func(e *environment) { e.selectVersion("") }, want: []string{withdrawn}},
+		{name: "target withdrawn while no controller runs", want: []string{minor + " selected Canceled Undecided"}, during: func(e *environment) {
+			e.first.signal(syscall.SIGKILL)
+			e.selectVersion("")
+			e.startNext()
 		}},
-		{name: "another target selected", want: []string{patch + " selected Complete Ready", withdrawn}, during: func(s *scene) { s.choose(patch) }},
-		{name: "record deleted by another client", during: func(s *scene) { s.forget() }},
-		disturbed("watches cut", (*faults.Proxy).CutWatches),
-		disturbed("watches too old to continue (410 Gone)", (*faults.Proxy).ExpireWatches),
-		disturbed("all connections broken", (*faults.Proxy).CutConnections),
-		{name: "kube-apiserver killed and restarted", args: []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}, during: func(s *scene) {
-			s.t.Helper()
-			if err := local.Crash(s.t.Context(), "kube-apiserver"); err != nil {
-				s.t.Fatal(err)
+		{name: "another target selected", want: []string{patch + " selected Complete Ready", withdrawn}, during: func(e *environment) { e.selectVersion(patch) }},
+		{name: "record deleted by another client", during: func(e *environment) { e.deleteRecords() }},
+		connectionFault("watches cut", (*faults.Proxy).CutWatches),
+		connectionFault("watches too old to continue (410 Gone)", (*faults.Proxy).ExpireWatches),
+		connectionFault("all connections broken", (*faults.Proxy).CutConnections),
+		{name: "kube-apiserver killed and restarted", args: []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}, during: func(e *environment) {
+			e.t.Helper()
+			if err := local.Crash(e.t.Context(), "kube-apiserver"); err != nil {
+				e.t.Fatal(err)
 			}
-			if err := local.Revive(s.t.Context(), "kube-apiserver"); err != nil {
-				s.t.Fatal(err)
+			if err := local.Revive(e.t.Context(), "kube-apiserver"); err != nil {
+				e.t.Fatal(err)
 			}
 		}},
-		{name: "clock of the controller 4 h behind", wrong: func(func()) []faults.Fault { return []faults.Fault{faults.Clock(4 * time.Hour)} }},
+		{name: "clock of the controller 4 h behind", connection: func(func()) []faults.Fault { return []faults.Fault{faults.Clock(4 * time.Hour)} }},
 	}
 }
 
-// TestFaults prints what the controller survives.
+// TestFaults runs all faults, and prints a table of the results.
 func TestFaults(t *testing.T) {
 	var rows strings.Builder
 	table := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
@@ -112,16 +114,16 @@ func TestFaults(t *testing.T) {
 	survived := 0
 	all := controllerFaults()
 	for _, f := range all {
-		began, became := time.Now(), "failed"
-		if t.Run(f.name, func(t *testing.T) { survive(t, f) }) {
-			became = "yes"
+		began, result := time.Now(), "failed"
+		if t.Run(f.name, func(t *testing.T) { runFault(t, f) }) {
+			result = "yes"
 			survived++
 		}
 		want := f.want
 		if want == nil {
 			want = []string{finished}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.name, strings.Join(want, ", "), became, time.Since(began).Round(time.Second/10))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.name, strings.Join(want, ", "), result, time.Since(began).Round(time.Second/10))
 	}
 	fmt.Fprintf(table, "all\t\t%d of %d\t\n", survived, len(all))
 	if err := table.Flush(); err != nil {
@@ -130,53 +132,54 @@ func TestFaults(t *testing.T) {
 	t.Logf("\n%s", rows.String())
 }
 
-func survive(t *testing.T, f fault) {
+// runFault verifies the runs of a controller with a fault.
+func runFault(t *testing.T, f fault) {
 	t.Helper()
-	s := newScene(t, f)
-	s.choose(minor)
+	e := newEnvironment(t, f)
+	e.selectVersion(minor)
 	var begun []record.Record
 	if f.before {
-		<-s.first.ended
-		s.next()
+		<-e.first.ended
+		e.startNext()
 	} else {
-		s.awaitPods(1)
-		begun = s.awaitRuns(minor + " selected Running")
+		e.awaitPods(1)
+		begun = e.awaitRuns(minor + " selected Running")
 	}
 	if f.during != nil {
-		f.during(s)
+		f.during(e)
 	}
 	want := f.want
 	if want == nil {
 		want = []string{finished}
 	}
-	ended := s.awaitRuns(want...)
+	ended := e.awaitRuns(want...)
 	if begun != nil && !slices.ContainsFunc(ended, func(r record.Record) bool { return r.ID == begun[0].ID }) {
-		t.Errorf("run %s did not end, but another one: %v", begun[0].ID, summaries(ended))
+		t.Errorf("run %s must have ended, but the runs are %v", begun[0].ID, summaries(ended))
 	}
-	house.ExpectNothingLeft(t)
+	testCluster.ExpectNothingLeft(t)
 }
 
-// newScene starts the first controller, which reaches its API server through a proxy.
-func newScene(t *testing.T, f fault) *scene {
+// newEnvironment starts the first controller, with a proxy to its API server.
+func newEnvironment(t *testing.T, f fault) *environment {
 	t.Helper()
-	s := &scene{t: t, args: append([]string{"--ahead=0"}, f.args...)}
-	slow := "slow"
+	e := &environment{t: t, args: append([]string{"--ahead=0"}, f.args...)}
+	ending := "slow"
 	if len(f.want) > 0 { // the run does not end by itself
-		slow = "sleep"
+		ending = "sleep"
 	}
-	s.world = newWorld(t, map[string][]string{minor: {"pass", slow}, patch: {"pass"}})
-	s.offer(minor, patch)
+	e.world = newWorld(t, map[string][]string{minor: {"pass", ending}, patch: {"pass"}})
+	e.offer(minor, patch)
 	started := make(chan struct{})
 	kill := func() {
 		<-started
-		s.first.signal(syscall.SIGKILL)
+		e.first.signal(syscall.SIGKILL)
 	}
-	var wrong []faults.Fault
-	if f.wrong != nil {
-		wrong = f.wrong(kill)
+	var injected []faults.Fault
+	if f.connection != nil {
+		injected = f.connection(kill)
 	}
-	proxy, kubeconfig := faults.Behind(t, local.Config, wrong...)
-	s.proxy, s.first = proxy, s.startWith(kubeconfig, s.args...)
+	proxy, kubeconfig := faults.StartForTest(t, local.Config, injected...)
+	e.proxy, e.first = proxy, e.startWith(kubeconfig, e.args...)
 	close(started)
-	return s
+	return e
 }

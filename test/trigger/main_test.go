@@ -1,5 +1,5 @@
-// Package trigger_test answers: do the preflights of selected and offered updates run by
-// themselves? The controller is a process, on a real cluster with real pods and signed
+// Package trigger_test answers: does the controller run the preflights of selected and
+// offered updates? The controller is a process, on a real cluster with real pods and signed
 // releases.
 package trigger_test
 
@@ -14,17 +14,17 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// house makes the releases for the cluster of the tests, and monitoring is the URL of its
-// Prometheus.
+// local is the cluster of the tests; testCluster makes the releases for it, and monitoring
+// is the URL of its Prometheus.
 var (
-	local      *cluster.Cluster
-	house      *zoo.Zoo
-	monitoring string
+	local       *cluster.Cluster
+	testCluster *zoo.Zoo
+	monitoring  string
 )
 
 func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) {
-		local, house = c, zoo.At(c)
+		local, testCluster = c, zoo.At(c)
 		files, err := os.MkdirTemp(c.Dir, "prometheus-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -27,10 +27,10 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// patience is more than any step of a test takes.
-const patience = 2 * time.Minute
+// timeout limits each wait of a test.
+const timeout = 2 * time.Minute
 
-// world is a cluster that knows releases, and has no record.
+// world is the cluster with releases that it can offer, and without run records.
 type world struct {
 	*zoo.World
 
@@ -41,31 +41,31 @@ type world struct {
 	images map[string]string
 }
 
-// newWorld makes and signs a release for each version, whose checks end like that. None
-// is offered or selected.
+// newWorld makes and signs a release for each version, with a check for each of its
+// endings. None is offered or selected.
 func newWorld(t *testing.T, releases map[string][]string) *world {
 	t.Helper()
-	w := &world{t: t, client: house.Client(t), images: map[string]string{}}
+	w := &world{t: t, client: testCluster.Client(t), images: map[string]string{}}
 	w.records = record.New(w.client)
 	for version, endings := range releases {
 		animals := map[string]zoo.Animal{}
 		for _, ending := range endings {
 			animals[ending] = zoo.Animal{Ending: ending}
 		}
-		image, err := house.Push(t.Context(), version, animals)
+		image, err := testCluster.Push(t.Context(), version, animals)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.images[version] = image
 	}
-	w.World = house.Offer(t, maps.Clone(w.images), zoo.Namespace)
+	w.World = testCluster.Offer(t, maps.Clone(w.images), zoo.Namespace)
 	w.offer()
-	w.forget()
+	w.deleteRecords()
 	return w
 }
 
-// forget deletes all records.
-func (w *world) forget() {
+// deleteRecords deletes all run records.
+func (w *world) deleteRecords() {
 	w.t.Helper()
 	recorded := metav1.ListOptions{LabelSelector: record.Label}
 	if err := w.client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
@@ -73,7 +73,7 @@ func (w *world) forget() {
 	}
 }
 
-// offer has the cluster offer these versions and nothing else.
+// offer makes the cluster offer exactly these versions.
 func (w *world) offer(versions ...string) {
 	w.t.Helper()
 	w.State.Available = map[string]string{}
@@ -83,8 +83,8 @@ func (w *world) offer(versions ...string) {
 	w.Apply(w.t)
 }
 
-// choose selects a version, as an administrator does; none withdraws the selection.
-func (w *world) choose(version string) {
+// selectVersion selects a version, as an administrator does; "" withdraws the selection.
+func (w *world) selectVersion(version string) {
 	w.t.Helper()
 	w.State.Desired = nil
 	if version != "" {
@@ -93,10 +93,10 @@ func (w *world) choose(version string) {
 	w.Apply(w.t)
 }
 
-// await waits until the records of the runs are like that, and returns them.
-func (w *world) await(what string, like func([]record.Record) bool) []record.Record {
+// await waits until the run records are as expected, and returns them.
+func (w *world) await(want string, expected func([]record.Record) bool) []record.Record {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		changes, err := w.client.CoreV1().ConfigMaps(record.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: record.Label})
@@ -108,7 +108,7 @@ func (w *world) await(what string, like func([]record.Record) bool) []record.Rec
 			if err != nil {
 				break
 			}
-			if like(found) {
+			if expected(found) {
 				changes.Stop()
 				return found
 			}
@@ -126,11 +126,11 @@ func (w *world) await(what string, like func([]record.Record) bool) []record.Rec
 	for _, header := range headers.Items {
 		verdicts = append(verdicts, header.Data["verdict.json"])
 	}
-	w.t.Fatalf("the records do not show that %s; their verdicts are:\n%s", what, strings.Join(verdicts, ""))
+	w.t.Fatalf("the run records are not %q; their verdicts are:\n%s", want, strings.Join(verdicts, ""))
 	return nil
 }
 
-// summaries are the records in short: version, requester, phase and decision.
+// summaries returns version, requester, phase and decision of each record, sorted.
 func summaries(records []record.Record) []string {
 	var all []string
 	for _, r := range records {
@@ -140,25 +140,25 @@ func summaries(records []record.Record) []string {
 	return all
 }
 
-// awaitRuns waits until the summaries of the records are these.
+// awaitRuns waits until the records have exactly these summaries, and returns them.
 func (w *world) awaitRuns(want ...string) []record.Record {
 	w.t.Helper()
 	return w.await(strings.Join(want, ", "), func(found []record.Record) bool { return slices.Equal(summaries(found), want) })
 }
 
-// awaitPods waits until that many checks are running.
+// awaitPods waits until at least that many checks are running.
 func (w *world) awaitPods(count int) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		pods, err := w.client.CoreV1().Pods(zoo.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		return err == nil && len(pods.Items) >= count, nil
 	})
 	if err != nil {
-		w.t.Fatalf("%d checks are not running: %v", count, err)
+		w.t.Fatalf("fewer than %d checks are running: %v", count, err)
 	}
 }
 
-// process is a controller that is running.
+// process is a running controller.
 type process struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -167,13 +167,13 @@ type process struct {
 	ended   chan struct{}
 }
 
-// start starts a controller. It is ended with the test.
+// start starts a controller, which is stopped at the end of the test.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
 	return w.startWith(local.Kubeconfig, args...)
 }
 
-// startWith starts a controller with a kubeconfig. It is ended with the test.
+// startWith starts a controller with a kubeconfig; it is stopped at the end of the test.
 func (w *world) startWith(kubeconfig string, args ...string) *process {
 	w.t.Helper()
 	metrics := freeAddress(w.t)
@@ -182,7 +182,7 @@ func (w *world) startWith(kubeconfig string, args ...string) *process {
 		"--metrics-bind-address=" + metrics, "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
 	}, args...)
 	p := &process{t: w.t, log: &buffer{}, metrics: metrics, ended: make(chan struct{})}
-	p.command = exec.Command(program(w.t), args...) //nolint:noctx // it is ended by signals
+	p.command = exec.Command(program(w.t), args...) //nolint:noctx // it is stopped by signals
 	p.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	p.command.Stderr = p.log
 	if err := p.command.Start(); err != nil {
@@ -201,26 +201,26 @@ func (w *world) startWith(kubeconfig string, args ...string) *process {
 	return p
 }
 
-// signal ends the controller, and returns its exit code.
+// signal sends a signal that ends the controller, and returns its exit code.
 func (p *process) signal(signal os.Signal) int {
 	p.t.Helper()
 	_ = p.command.Process.Signal(signal)
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		_ = p.command.Process.Kill()
 		<-p.ended
-		p.t.Errorf("the controller did not end after %v", signal)
+		p.t.Errorf("the controller did not end within %s after %v", timeout, signal)
 	}
 	return p.command.ProcessState.ExitCode()
 }
 
-// awaitMetric waits until the controller exports these lines, and returns all.
+// awaitMetric waits until the controller exports these lines, and returns all metrics.
 func (p *process) awaitMetric(lines ...string) string {
 	p.t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	var last string
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.metrics+"/metrics", nil)
 		if err != nil {
 			return false, err
@@ -250,10 +250,10 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// program is the path of the controller.
+// program builds the controller, and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
-	binary, err := house.Binaries.Build(t.Context(), "cmd/preflight-controller")
+	binary, err := testCluster.Binaries.Build(t.Context(), "cmd/preflight-controller")
 	if err != nil {
 		t.Fatal(err)
 	}

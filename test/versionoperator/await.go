@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Await waits until ClusterVersion is as wanted, and returns it. The error has its last
-// status.
+// Await waits until ClusterVersion meets the condition, and returns it. The error has its
+// last status.
 func Await(ctx context.Context, config *rest.Config, timeout time.Duration, wanted func(*configv1.ClusterVersion) bool) (*configv1.ClusterVersion, error) {
 	openshift, err := configclient.NewForConfig(config)
 	if err != nil {

@@ -54,12 +54,12 @@ func summarize(err error, force bool) (text string, blocks bool) {
 		return "", false
 	}
 	text = err.Error()
-	found, isOurs := errors.AsType[*preconditionError](err)
-	if isOurs {
+	found, ok := errors.AsType[*preconditionError](err)
+	if ok {
 		text = fmt.Sprintf("Precondition %q failed because of %q: %s", found.name, found.reason, found.message)
 	}
 	switch {
-	case isOurs && found.warning:
+	case ok && found.warning:
 		return text, false
 	case force:
 		return "Forced through blocking failures: " + text, false

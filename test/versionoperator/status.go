@@ -53,9 +53,9 @@ func isUpgradeable(condition configv1.ClusterOperatorStatusCondition) bool {
 	return condition.Type == configv1.OperatorUpgradeable
 }
 
-// repeat has ClusterVersion repeat Upgradeable=False of ClusterOperators, as CVO does up to
-// 4.22: the message of a single one, and several on lines of their own. Without one, it has
-// no such condition.
+// repeat copies Upgradeable=False of ClusterOperators to ClusterVersion, as CVO does up to
+// 4.22: the message of a single one, or each of several on its own line. Without one, it
+// removes the condition.
 func repeat(status *configv1.ClusterVersionStatus, operators []configv1.ClusterOperator) {
 	var messages []string
 	var reason string

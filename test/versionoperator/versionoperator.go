@@ -1,7 +1,7 @@
 // Package versionoperator answers: what does the cluster-version operator (CVO) do with
-// an update that is selected? It is a stand-in for CVO which links runner/trigger/cvo as
-// the README there describes. Of CVO it does what a preflight can observe: it evaluates
-// the preconditions of a selected update again and again, repeats Upgradeable=False of
+// an update that is selected? It simulates a CVO that links runner/trigger/cvo as the
+// README there describes, as far as a preflight can observe it: it evaluates the
+// preconditions of a selected update repeatedly, repeats Upgradeable=False of
 // ClusterOperators, writes conditions and history of ClusterVersion, and writes its status
 // only when it differs.
 package versionoperator
@@ -30,7 +30,7 @@ import (
 // interval is the time between two syncs; CVO's is about 15 s.
 const interval = 300 * time.Millisecond
 
-// Operator is a CVO in progress.
+// Operator is a running CVO.
 type Operator struct {
 	clusterVersions  configv1client.ClusterVersionInterface
 	clusterOperators configv1client.ClusterOperatorInterface

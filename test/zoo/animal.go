@@ -1,7 +1,6 @@
-// Package zoo answers: how does a test ask about a release whose checks end as
-// the test wants them to? An [Animal] is such a check; a [Zoo] puts animals into
-// a signed release, has the cluster offer it, and builds the program that is to
-// judge it.
+// Package zoo answers: how does a test get a signed release whose checks end in a
+// given way? An [Animal] is one such check; a [Zoo] builds releases of animals, makes
+// a cluster offer them, and builds the program under test.
 package zoo
 
 import (
@@ -18,29 +17,30 @@ const (
 	To = "5.2.0"
 	// Namespace is where the checks run.
 	Namespace = "openshift-zoo"
-	// Source is what manifests call their image.
+	// Source is the name of the image in manifests, without a tag.
 	Source = "quay.io/openshift/origin-zoo"
-	// Ghost is in a release only if a check runs it: no registry has it.
-	Ghost = "quay.io/openshift/origin-ghost:latest"
+	// MissingImage is an image that no registry has. A release lists it only if a check
+	// uses it.
+	MissingImage = "quay.io/openshift/origin-ghost:latest"
 )
 
 // Animal is one preflight Job of a release.
 type Animal struct {
-	// Ending is the argument of the zoo program (test/e2e/zoo): how the check
-	// ends.
+	// Ending is the argument of the zoo program (test/e2e/zoo), which selects how the
+	// check ends.
 	Ending string
-	// Plain Jobs do not promise a framed result.
+	// Plain omits the annotation that declares a framed result.
 	Plain bool
-	// Namespace and Image are those of the zoo unless given.
+	// Namespace and Image override those of the zoo; optional.
 	Namespace, Image string
-	// Change is made to the Job; optional.
+	// Change modifies the Job; optional.
 	Change func(*batchv1.Job)
-	// Beside are more documents of its manifest, where CAGE stands for its
-	// namespace.
+	// Beside contains further documents of the manifest; CAGE is replaced by the
+	// namespace of the Job.
 	Beside string
 }
 
-// Job is the manifest of an animal, as an operator's author would write it.
+// Job returns the Job of the animal as the author of an operator would write it.
 func (a Animal) Job(name string) *batchv1.Job {
 	annotations := map[string]string{"openshift.io/preflight-check": "true"}
 	if !a.Plain {
@@ -52,7 +52,7 @@ func (a Animal) Job(name string) *batchv1.Job {
 	}
 	job := &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: a.cage(), Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: a.namespace(), Annotations: annotations},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -70,8 +70,8 @@ func (a Animal) Job(name string) *batchv1.Job {
 	return job
 }
 
-// cage is the namespace of an animal.
-func (a Animal) cage() string {
+// namespace returns the namespace of the Job.
+func (a Animal) namespace() string {
 	if a.Namespace == "" {
 		return Namespace
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/openshift/update-preflight/test/build"
 )
 
-// Ended is the result of a program.
-type Ended struct {
+// Result is the exit code and the output of a program.
+type Result struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Command returns oc-preflight with the cluster of the zoo.
+// Command returns a command that runs oc-preflight on the cluster of the zoo.
 func (z *Zoo) Command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	command := exec.CommandContext(tb.Context(), z.Program(tb), args...) //nolint:gosec // the program under test
@@ -27,14 +27,14 @@ func (z *Zoo) Command(tb testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
-// Call runs oc-preflight to its end.
-func (z *Zoo) Call(tb testing.TB, args ...string) Ended {
+// Call runs oc-preflight and returns its result.
+func (z *Zoo) Call(tb testing.TB, args ...string) Result {
 	tb.Helper()
-	return End(tb, z.Command(tb, args...))
+	return Run(tb, z.Command(tb, args...))
 }
 
-// End runs a program to its end, with any exit code.
-func End(tb testing.TB, command *exec.Cmd) Ended {
+// Run runs a program, which may end with any exit code, and returns its result.
+func Run(tb testing.TB, command *exec.Cmd) Result {
 	tb.Helper()
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
@@ -43,10 +43,10 @@ func End(tb testing.TB, command *exec.Cmd) Ended {
 	if err != nil && !errors.As(err, &exit) {
 		tb.Fatal(err)
 	}
-	return Ended{Code: command.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+	return Result{Code: command.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// Kubectl runs kubectl, which must succeed, and returns what it prints.
+// Kubectl runs kubectl, which must succeed, and returns its output.
 func (z *Zoo) Kubectl(tb testing.TB, args ...string) string {
 	tb.Helper()
 	path, err := build.Program("kubectl")
@@ -72,10 +72,10 @@ func (z *Zoo) Client(tb testing.TB) kubernetes.Interface {
 	return client
 }
 
-// ExpectNothingLeft fails if any object that a run creates is left.
+// ExpectNothingLeft fails the test if an object of a run remains in the cluster.
 func (z *Zoo) ExpectNothingLeft(tb testing.TB) {
 	tb.Helper()
 	if left := z.Left(tb, ""); len(left) > 0 {
-		tb.Errorf("runs have left objects behind:\n%s", strings.Join(left, "\n"))
+		tb.Errorf("objects of runs remain:\n%s", strings.Join(left, "\n"))
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Left names what runs have left in the cluster, of everything that they create.
-// The selector is a run's label, or empty for all runs.
+// Left returns the remaining objects of runs as resource/namespace/name. The label
+// selector selects runs; if it is empty, Left returns the objects of all runs.
 func (z *Zoo) Left(tb testing.TB, selector string) []string {
 	tb.Helper()
 	if selector == "" {

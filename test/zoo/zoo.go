@@ -3,8 +3,6 @@ package zoo
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,45 +11,40 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// Zoo makes releases for one cluster. It may be used by several tests at a time.
+// Zoo builds releases for one cluster. It is safe for concurrent use.
 type Zoo struct {
-	// Binaries are the programs that were compiled so far.
+	// Binaries caches the compiled programs.
 	Binaries release.Binaries
 
 	cluster *cluster.Cluster
-	program sync.Once
-	path    string
+	program func() (string, error)
 }
 
-// At is the zoo of a cluster.
-func At(c *cluster.Cluster) *Zoo { return &Zoo{cluster: c} }
+// At returns the zoo of a cluster.
+func At(c *cluster.Cluster) *Zoo {
+	return &Zoo{cluster: c, program: sync.OnceValues(func() (string, error) {
+		return build.Compile(context.Background(), "cmd/oc-preflight")
+	})}
+}
 
-// Program is the path of oc-preflight, built once, as a user would build it.
+// Program returns the path of oc-preflight, which is compiled at the first call.
 func (z *Zoo) Program(tb testing.TB) string {
 	tb.Helper()
-	binary, err := z.Binaries.Build(tb.Context(), "cmd/oc-preflight")
+	path, err := z.program()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	z.program.Do(func() {
-		z.path = filepath.Join(z.cluster.Dir, "bin", "oc-preflight")
-		if err = os.MkdirAll(filepath.Dir(z.path), 0o750); err == nil {
-			err = os.WriteFile(z.path, binary, 0o700) //nolint:gosec // it is run
-		}
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return z.path
+	return path
 }
 
-// Image is the pull spec of an image whose /bin/preflight is the program in that
-// directory of the repository.
+// Image builds an image whose /bin/preflight is the program in a directory of the
+// repository, and returns its pull spec.
 func (z *Zoo) Image(tb testing.TB, name, directory string) string {
 	tb.Helper()
 	image, err := z.image(tb.Context(), name, directory)
@@ -71,9 +64,8 @@ func (z *Zoo) image(ctx context.Context, name, directory string) (string, error)
 	})
 }
 
-// Push builds a release of that version with one Job for each animal, by name,
-// and returns its pull spec. It is not signed, and the cluster does not know
-// of it.
+// Push builds a release of a version with one Job for each animal, by name, and returns
+// its pull spec. Push neither signs the release nor makes the cluster offer it.
 func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Animal) (pullSpec string, err error) {
 	image, err := z.image(ctx, "zoo", "test/e2e/zoo")
 	if err != nil {
@@ -88,7 +80,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	components := []release.Component{{Name: "empty", Image: empty, Source: "quay.io/openshift/origin-empty"}}
 	manifests := map[string]string{}
 	for name, animal := range animals {
-		if animal.Image == Ghost {
+		if animal.Image == MissingImage {
 			components = append(components, release.Component{
 				Name: "ghost", Image: z.cluster.Registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
 			})
@@ -97,7 +89,7 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 		if err != nil {
 			return "", err
 		}
-		beside := strings.ReplaceAll(animal.Beside, "CAGE", animal.cage())
+		beside := strings.ReplaceAll(animal.Beside, "CAGE", animal.namespace())
 		manifests[fmt.Sprintf("0000_50_zoo_11_%s.yaml", name)] = string(text) + "---\n" + beside
 	}
 	return release.Push(ctx, z.cluster.Registry, release.Release{
@@ -106,8 +98,8 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	})
 }
 
-// Offer signs releases, by version, and makes the cluster offer them and nothing
-// else. Namespaces exist then.
+// Offer signs the releases, which are pull specs by version, makes the cluster offer only
+// these, and creates the namespaces.
 func (z *Zoo) Offer(tb testing.TB, releases map[string]string, namespaces ...string) *World {
 	tb.Helper()
 	w := &World{config: z.cluster.Config, State: openshift.State{
@@ -120,7 +112,7 @@ func (z *Zoo) Offer(tb testing.TB, releases map[string]string, namespaces ...str
 	return w
 }
 
-// Publish is Push and Offer of one release.
+// Publish pushes and offers one release.
 func (z *Zoo) Publish(tb testing.TB, animals map[string]Animal) *World {
 	tb.Helper()
 	pullSpec, err := z.Push(tb.Context(), To, animals)
@@ -132,17 +124,18 @@ func (z *Zoo) Publish(tb testing.TB, animals map[string]Animal) *World {
 	return w
 }
 
-// World is a release to ask about, and what the cluster says of itself.
+// World is the state of a cluster that offers releases.
 type World struct {
-	// PullSpec is that of the release which was published.
+	// PullSpec is the pull spec of the release that Publish pushed.
 	PullSpec string
-	// State may be changed, and applied.
+	// State takes effect with Apply.
 	State openshift.State
 
 	config *rest.Config
 }
 
-// Sign has the cluster trust a new key, and keep its signatures of the releases.
+// Sign replaces the trusted keys of the state by a new key, and the signatures by those of
+// the available releases with this key.
 func (w *World) Sign(tb testing.TB) {
 	tb.Helper()
 	signer, err := release.NewSigner("e2e release key")
@@ -164,7 +157,7 @@ func (w *World) Sign(tb testing.TB) {
 	}
 }
 
-// Apply makes the cluster say what State says.
+// Apply writes the state to the cluster.
 func (w *World) Apply(tb testing.TB) {
 	tb.Helper()
 	if err := openshift.Apply(tb.Context(), w.config, w.State); err != nil {

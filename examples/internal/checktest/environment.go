@@ -3,7 +3,7 @@
 package checktest
 
 import (
-	"os/exec"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -40,19 +41,20 @@ type Environment struct {
 	serviceAccount, unprivileged string
 }
 
-// New builds the program in the working directory, which is the directory of the
+// New compiles the program in the working directory, which is the directory of the
 // test's package. It applies the additional files, then the manifests of the check
 // except the Job, and creates their namespaces. The program runs with the
 // permissions of the ServiceAccount in namespace.
 func New(t *testing.T, c *cluster.Cluster, namespace, serviceAccount string, files ...string) *Environment {
 	t.Helper()
-	e := &Environment{admin: rest.CopyConfig(c.Config), program: filepath.Join(t.TempDir(), "preflight")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", e.program, ".") //nolint:gosec // The arguments are constants.
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the check: %v\n%s", err, output)
+	directory, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
 	}
-
-	var err error
+	e := &Environment{admin: rest.CopyConfig(c.Config)}
+	if e.program, err = build.Compile(t.Context(), "examples/"+filepath.Base(directory)); err != nil {
+		t.Fatal(err)
+	}
 	e.admin.WarningHandler = rest.NoWarnings{} // The keys in the Secrets of tests are invalid.
 	if e.kube, err = kubernetes.NewForConfig(e.admin); err != nil {
 		t.Fatal(err)

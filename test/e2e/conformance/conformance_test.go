@@ -20,11 +20,11 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// conformed runs "oc preflight conformance", and returns the results by
-// requirement, failures first.
-func conformed(t *testing.T, code int, args ...string) map[string]conformance.Result {
+// testConformance runs "oc-preflight conformance", and returns one result by requirement: a
+// failure, if there is one.
+func testConformance(t *testing.T, code int, args ...string) map[string]conformance.Result {
 	t.Helper()
-	got := house.Call(t, append([]string{"conformance", "-o", "json"}, args...)...)
+	got := testCluster.Call(t, append([]string{"conformance", "-o", "json"}, args...)...)
 	if got.Code != code {
 		t.Fatalf("conformance %v: exit code %d, want %d\n%s%s", args, got.Code, code, got.Stderr, got.Stdout)
 	}
@@ -42,111 +42,111 @@ func conformed(t *testing.T, code int, args ...string) map[string]conformance.Re
 	return results
 }
 
-func TestConformanceTellsWhatIsWrong(t *testing.T) {
-	t.Run("Zoo", tellWhatIsWrong) // returns when all of it is done
-	expectNothingOfConformance(t)
+func TestConformanceReportsViolations(t *testing.T) {
+	t.Run("Zoo", reportViolations) // returns when the parallel subtests are complete
+	expectNothingLeft(t)
 }
 
-func tellWhatIsWrong(t *testing.T) {
+func reportViolations(t *testing.T) {
 	t.Helper()
 	for name, tc := range map[string]struct {
-		reason  string
-		captive zoo.Captive
-		// want are the reasons of the requirements that fail, says what some of
-		// them have in their message.
-		want, says map[string]string
+		reason    string
+		candidate zoo.Candidate
+		// want has the reasons of the failed requirements, messages parts of the messages
+		// of some.
+		want, messages map[string]string
 		// passes are requirements that must pass.
 		passes []string
 	}{
 		"Panic": {
-			reason: "a check that always panics", captive: zoo.Captive{Animal: zoo.Animal{Ending: "panic"}},
-			want: map[string]string{"Result": "Panic"}, says: map[string]string{"Result": "on every cluster"},
+			reason: "a check that always panics", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "panic"}},
+			want: map[string]string{"Result": "Panic"}, messages: map[string]string{"Result": "on every cluster"},
 		},
 		"Forbidden": {
-			reason: "a check whose manifest lacks its rules", captive: zoo.Captive{Animal: zoo.Animal{Ending: "reader"}},
-			want: map[string]string{"Result": "Forbidden"}, says: map[string]string{"Result": "on every cluster"},
+			reason: "a check whose manifest lacks its rules", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "reader"}},
+			want: map[string]string{"Result": "Forbidden"}, messages: map[string]string{"Result": "on every cluster"},
 		},
 		"Sleep": {
-			reason: "a check that waits until its deadline and reports Unknown when it is stopped", captive: zoo.Captive{Animal: zoo.Animal{Ending: "sleep"}, Endless: true},
-			want: map[string]string{"Result": "Timeout"}, says: map[string]string{"Result": "on every cluster"}, passes: []string{"Killed", "Terminated"},
+			reason: "a check that waits until its deadline and reports Unknown when it is stopped", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "sleep"}, Endless: true},
+			want: map[string]string{"Result": "Timeout"}, messages: map[string]string{"Result": "on every cluster"}, passes: []string{"Killed", "Terminated"},
 		},
 		"Silent": {
-			reason: "a promised result that does not come", captive: zoo.Captive{Animal: zoo.Animal{Ending: "silent"}},
-			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "exit code 0 and left no final result"},
+			reason: "a declared result that is missing", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "silent"}},
+			want: map[string]string{"Result": "NoResult"}, messages: map[string]string{"Result": "exit code 0 and left no final result"},
 		},
 		"Flood": {
-			reason: "a log that is too long to read", captive: zoo.Captive{Animal: zoo.Animal{Ending: "flood"}},
-			want: map[string]string{"Output": "TooMuchOutput"}, says: map[string]string{"Output": "more than 1024 KiB"},
+			reason: "a log that exceeds the limit", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "flood"}},
+			want: map[string]string{"Output": "TooMuchOutput"}, messages: map[string]string{"Output": "more than 1024 KiB"},
 		},
 		"Stubborn": {
-			reason: "SIGTERM does not end it, and it does not end by itself", captive: zoo.Captive{Animal: zoo.Animal{Ending: "stubborn"}, Endless: true},
-			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
-			says: map[string]string{"Terminated": "within 5 seconds of SIGTERM"},
+			reason: "a check that ignores SIGTERM and does not end by itself", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "stubborn"}, Endless: true},
+			want:     map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
+			messages: map[string]string{"Terminated": "within 5 seconds of SIGTERM"},
 		},
 		"Fork": {
-			reason: "a child that is to answer dies with its parent", captive: zoo.Captive{Animal: zoo.Animal{Ending: "fork"}},
-			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "left no final result"},
+			reason: "the kubelet kills a child process when its parent ends", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "fork"}},
+			want: map[string]string{"Result": "NoResult"}, messages: map[string]string{"Result": "left no final result"},
 		},
 		"Huge": {
-			reason: "a result that the kubelet cuts", captive: zoo.Captive{Animal: zoo.Animal{Ending: "huge"}},
-			want: map[string]string{"Result": "NoResult"}, says: map[string]string{"Result": "4096 bytes, the limit of a kubelet"},
+			reason: "a result that the kubelet truncates", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "huge"}},
+			want: map[string]string{"Result": "NoResult"}, messages: map[string]string{"Result": "4096 bytes, the limit of a kubelet"},
 		},
 		"WrongFrame": {
-			reason: "a result that was damaged", captive: zoo.Captive{Animal: zoo.Animal{Ending: "wrong-frame"}},
-			want: map[string]string{"Result": "BadResult"}, says: map[string]string{"Result": "checksum"},
+			reason: "a corrupted result", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "wrong-frame"}},
+			want: map[string]string{"Result": "BadResult"}, messages: map[string]string{"Result": "checksum"},
 		},
 		"Root": {
-			reason: "an image that runs as root", captive: zoo.Captive{Animal: zoo.Animal{Ending: "pass"}, Root: true},
-			want: map[string]string{"NonRoot": "RunsAsRoot"}, says: map[string]string{"NonRoot": "image will run as root"},
+			reason: "an image that runs as root", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass"}, Root: true},
+			want: map[string]string{"NonRoot": "RunsAsRoot"}, messages: map[string]string{"NonRoot": "image will run as root"},
 		},
 		"Forever": {
-			reason: "a program that says nothing, and does not end", captive: zoo.Captive{Animal: zoo.Animal{Ending: "forever"}, Endless: true},
-			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Killed": "NothingLeft"},
-			says: map[string]string{"Killed": "stopped by SIGKILL"},
+			reason: "a program without a result that does not end", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "forever"}, Endless: true},
+			want:     map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Killed": "NothingLeft"},
+			messages: map[string]string{"Killed": "stopped by SIGKILL"},
 		},
 		"Liar": {
-			reason: "a pass that is reported before anything was checked", captive: zoo.Captive{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
-			want: map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
-			says: map[string]string{"Terminated": "counts as a pass"},
+			reason: "a pass that is reported before anything was checked", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
+			want:     map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
+			messages: map[string]string{"Terminated": "counts as a pass"},
 		},
 		"Hog": {
-			reason: "more memory than a node has for thirty of them", captive: zoo.Captive{Animal: zoo.Animal{Ending: "hog"}},
-			want: map[string]string{"Memory": "TooMuchMemory"}, says: map[string]string{"Memory": "ran out of memory"},
+			reason: "more memory than the limit of a check", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "hog"}},
+			want: map[string]string{"Memory": "TooMuchMemory"}, messages: map[string]string{"Memory": "ran out of memory"},
 		},
 		"Scribble": {
-			reason: "a file where there may be no place for one", captive: zoo.Captive{Animal: zoo.Animal{Ending: "scribble"}, Root: true},
-			want: map[string]string{"NonRoot": "RunsAsRoot", "ReadOnlyFilesystem": "WritesToFilesystem"},
-			says: map[string]string{"ReadOnlyFilesystem": "Unknown (CheckError)"},
+			reason: "a write to the file system of the image", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "scribble"}, Root: true},
+			want:     map[string]string{"NonRoot": "RunsAsRoot", "ReadOnlyFilesystem": "WritesToFilesystem"},
+			messages: map[string]string{"ReadOnlyFilesystem": "Unknown (CheckError)"},
 		},
 		"Fickle": {
-			reason: "another answer each time", captive: zoo.Captive{Animal: zoo.Animal{Ending: "fickle"}},
-			want: map[string]string{"Idempotent": "NotIdempotent"},
-			says: map[string]string{"Idempotent": "unchanged it reports"},
+			reason: "another result at each run", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "fickle"}},
+			want:     map[string]string{"Idempotent": "NotIdempotent"},
+			messages: map[string]string{"Idempotent": "unchanged it reports"},
 		},
 		"FailsOpen": {
-			reason:  "an error of the API server that is taken for good news",
-			captive: zoo.Captive{Animal: zoo.Animal{Ending: "open", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked)}},
-			want:    map[string]string{"FailsClosed": "FailsOpen"}, says: map[string]string{"FailsClosed": "Zoo.Animal Pass"},
+			reason:    "an error of the API server that is reported as a pass",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "open", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)}},
+			want:      map[string]string{"FailsClosed": "FailsOpen"}, messages: map[string]string{"FailsClosed": "Zoo.Animal Pass"},
 		},
 		"WritingRole": {
-			reason:  "a role of the manifest that writes",
-			captive: zoo.Captive{Animal: zoo.Animal{Ending: "writer", Change: zoo.AsCaptive, Beside: zoo.Access("create", zoo.Marked)}},
-			want:    map[string]string{"Manifest": "RefusedRBAC"}, says: map[string]string{"Manifest": "\"create\" is not read access"},
+			reason:    "a role of the manifest with write access",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "writer", Change: zoo.AsCandidate, Beside: zoo.Access("create", zoo.Annotated)}},
+			want:      map[string]string{"Manifest": "RefusedRBAC"}, messages: map[string]string{"Manifest": "\"create\" is not read access"},
 		},
 		"Privileged": {
-			reason:  "what the policy of a preflight refuses is not run at all",
-			captive: zoo.Captive{Animal: zoo.Animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
-			want:    map[string]string{"Manifest": "RefusedPodSecurity"}, says: map[string]string{"Manifest": "hostNetwork"},
+			reason:    "a Job that the policy of preflights rejects is not run",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
+			want:      map[string]string{"Manifest": "RefusedPodSecurity"}, messages: map[string]string{"Manifest": "hostNetwork"},
 		},
 		"UnknownField": {
-			reason:  "a manifest with a slip of the pen",
-			captive: zoo.Captive{Animal: zoo.Animal{Ending: "pass", Beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`}},
-			want:    map[string]string{"Manifest": "InvalidPreflight"}, says: map[string]string{"Manifest": "dato"},
+			reason:    "a manifest with a misspelled field",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass", Beside: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}, dato: {}}`}},
+			want:      map[string]string{"Manifest": "InvalidPreflight"}, messages: map[string]string{"Manifest": "dato"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of the time is waiting for pods to go
-			results := conformed(t, 3, house.Manifest(t, tc.captive)...)
+			t.Parallel() // most of the time is the deletion of pods
+			results := testConformance(t, 3, testCluster.Manifest(t, tc.candidate)...)
 			failed := map[string]string{}
 			for requirement, result := range results {
 				if result.Outcome == preflight.Fail {
@@ -157,73 +157,73 @@ func tellWhatIsWrong(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.want, failed); diff != "" {
-				t.Errorf("%s: what fails (-want, +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: failed requirements (-want, +got):\n%s", tc.reason, diff)
 			}
 			for _, requirement := range tc.passes {
 				if results[requirement].Outcome != preflight.Pass {
 					t.Errorf("%s: %+v, want Pass", tc.reason, results[requirement])
 				}
 			}
-			for requirement, says := range tc.says {
-				if got := results[requirement].Message; !strings.Contains(got, says) {
-					t.Errorf("%s: %s says %q, want %q", tc.reason, requirement, got, says)
+			for requirement, message := range tc.messages {
+				if got := results[requirement].Message; !strings.Contains(got, message) {
+					t.Errorf("%s: the message of %s is %q, want %q", tc.reason, requirement, got, message)
 				}
 			}
 		})
 	}
 }
 
-// An existing account may write. The check runs as a copy that only reads, so that it
-// is Forbidden on every cluster.
+// An existing account has write access. The check runs as a copy with read access only, so
+// that it is Forbidden on every cluster.
 func TestConformanceFindsAnAccountThatWrites(t *testing.T) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.Cage(t)}}
-	if _, err := house.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: zoo.NamespaceOf(t)}}
+	if _, err := testCluster.Client(t).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "access.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(zoo.Access("create", ""), "CAGE", zoo.Cage(t))), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(zoo.Access("create", ""), "CAGE", zoo.NamespaceOf(t))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	house.Kubectl(t, "apply", "-f", file)
-	results := conformed(t, 3, house.Manifest(t, zoo.Captive{Animal: zoo.Animal{Ending: "writer", Change: zoo.AsCaptive}})...)
+	testCluster.Kubectl(t, "apply", "-f", file)
+	results := testConformance(t, 3, testCluster.Manifest(t, zoo.Candidate{Animal: zoo.Animal{Ending: "writer", Change: zoo.AsCandidate}})...)
 	access := results["ReadOnlyAccess"]
-	if access.Reason != "MayWrite" || !strings.Contains(access.Message, zoo.Cage(t)+":captive may create configmaps in namespace "+zoo.Cage(t)) {
-		t.Errorf("want that it may write, got %+v", access)
+	if access.Reason != "MayWrite" || !strings.Contains(access.Message, zoo.NamespaceOf(t)+":candidate may create configmaps in namespace "+zoo.NamespaceOf(t)) {
+		t.Errorf("%+v, want MayWrite", access)
 	}
 	if result := results["Result"]; result.Reason != "Forbidden" || result.Outcome != preflight.Fail {
-		t.Errorf("want that the check is denied its write, got %+v", result)
+		t.Errorf("%+v, want Fail with Forbidden", result)
 	}
-	house.Kubectl(t, "get", "namespace", zoo.Cage(t)) // it was there before
-	house.Kubectl(t, "delete", "namespace", zoo.Cage(t), "--wait")
-	expectNothingOfConformance(t)
+	testCluster.Kubectl(t, "get", "namespace", zoo.NamespaceOf(t)) // conformance must not delete it
+	testCluster.Kubectl(t, "delete", "namespace", zoo.NamespaceOf(t), "--wait")
+	expectNothingLeft(t)
 }
 
-func TestConformanceOfWhatIsGood(t *testing.T) {
-	t.Run("Zoo", takeWhatIsGood)
-	expectNothingOfConformance(t)
+func TestConformingChecks(t *testing.T) {
+	t.Run("Zoo", expectConformance)
+	expectNothingLeft(t)
 }
 
-func takeWhatIsGood(t *testing.T) {
+func expectConformance(t *testing.T) {
 	t.Helper()
 	for name, tc := range map[string]struct {
-		reason  string
-		captive zoo.Captive
-		// passes are requirements that must not have been skipped.
+		reason    string
+		candidate zoo.Candidate
+		// passes are requirements that must pass.
 		passes []string
 	}{
-		"Pass": {reason: "a check by the SDK", captive: zoo.Captive{Animal: zoo.Animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
-		"Long": {reason: "a result of 10 KiB is handed over whole", captive: zoo.Captive{Animal: zoo.Animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
+		"Pass": {reason: "a check of the SDK", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
+		"Long": {reason: "a result of 10 KiB is not truncated", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
 		"Reader": {
-			reason:  "a check that reads, and says so when it cannot",
-			captive: zoo.Captive{Animal: zoo.Animal{Ending: "reader", Change: zoo.AsCaptive, Beside: zoo.Access("get, list", zoo.Marked)}},
-			passes:  []string{"ReadOnlyAccess", "FailsClosed", "Killed", "Terminated"},
+			reason:    "a check that is inconclusive without read access",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "reader", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)}},
+			passes:    []string{"ReadOnlyAccess", "FailsClosed", "Killed", "Terminated"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			results := conformed(t, 0, house.Manifest(t, tc.captive)...)
+			results := testConformance(t, 0, testCluster.Manifest(t, tc.candidate)...)
 			if len(results) != 14 {
-				t.Errorf("%s: %d results, want one for each requirement", tc.reason, len(results))
+				t.Errorf("%s: %d results, want one of each requirement", tc.reason, len(results))
 			}
 			for _, requirement := range tc.passes {
 				if results[requirement].Outcome != preflight.Pass {
@@ -234,63 +234,63 @@ func takeWhatIsGood(t *testing.T) {
 	}
 }
 
-// A check that is inconclusive for another cause has a warning with a remedy.
+// A check that is inconclusive for any other reason results in a warning with a remedy.
 func TestConformanceOfAnInconclusiveCheck(t *testing.T) {
-	results := conformed(t, 0, house.Manifest(t, zoo.Captive{Animal: zoo.Animal{Ending: "unknown"}})...)
+	results := testConformance(t, 0, testCluster.Manifest(t, zoo.Candidate{Animal: zoo.Animal{Ending: "unknown"}})...)
 	if got := results["Result"]; got.Outcome != preflight.Warn || got.Reason != conformance.ReasonInconclusive || got.Remediation == "" {
 		t.Errorf("an inconclusive check: %+v, want Warn Inconclusive with a remedy", got)
 	}
-	expectNothingOfConformance(t)
+	expectNothingLeft(t)
 }
 
-// Every example conforms. Those that read the configuration of OpenShift, which this
-// cluster does not have, are inconclusive here.
+// Every example conforms. Examples that read the configuration of OpenShift are inconclusive
+// on this cluster, which does not have it.
 func TestExamplesConform(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "examples", "*", "manifests"))
 	if err != nil || len(files) < 3 {
-		t.Fatalf("the examples are not there: %v %v", files, err)
+		t.Fatalf("examples: %v, %v; want at least 3", files, err)
 	}
 	for _, manifests := range files {
 		name := filepath.Base(filepath.Dir(manifests))
 		t.Run(name, func(t *testing.T) {
-			image := house.Image(t, name, "examples/"+name)
-			for requirement, result := range conformed(t, 0, manifests, "--image", image) {
+			image := testCluster.Image(t, name, "examples/"+name)
+			for requirement, result := range testConformance(t, 0, manifests, "--image", image) {
 				if result.Outcome == preflight.Warn && result.Reason != conformance.ReasonInconclusive {
 					t.Errorf("%s: %s", requirement, result.Message)
 				}
 			}
-			expectNothingOfConformance(t)
+			expectNothingLeft(t)
 		})
 	}
 }
 
 func TestConformanceOfAnImage(t *testing.T) {
-	image := house.Image(t, "ingress", "examples/ingress")
-	results := conformed(t, 0, image)
+	image := testCluster.Image(t, "ingress", "examples/ingress")
+	results := testConformance(t, 0, image)
 	if got := results["FailsClosed"]; got.Outcome != preflight.Skipped || got.Reason != "NoAccess" {
-		t.Errorf("an image alone has no access to be cut off from: %+v", got)
+		t.Errorf("an image without a manifest has no access: %+v, want Skipped", got)
 	}
-	ghost := conformed(t, 4, local.Registry+"/openshift/ghost@sha256:"+strings.Repeat("0", 64), "--timeout", "15s")
-	if got := ghost["Result"]; got.Outcome != preflight.Unknown || got.Reason != "ImagePull" {
+	missing := testConformance(t, 4, local.Registry+"/openshift/ghost@sha256:"+strings.Repeat("0", 64), "--timeout", "15s")
+	if got := missing["Result"]; got.Outcome != preflight.Unknown || got.Reason != "ImagePull" {
 		t.Errorf("an image that cannot be pulled: %+v, want Unknown", got)
 	}
-	ghost = conformed(t, 3, local.Registry+"/openshift/ghost:latest")
-	if got := ghost["Image"]; got.Reason != "RefusedImage" || !strings.Contains(got.Message, "cannot read") {
-		t.Errorf("want why the tag has no digest: %+v", got)
+	missing = testConformance(t, 3, local.Registry+"/openshift/ghost:latest")
+	if got := missing["Image"]; got.Reason != "RefusedImage" || !strings.Contains(got.Message, "cannot read") {
+		t.Errorf("a tag without a digest: %+v, want RefusedImage with the cause", got)
 	}
-	expectNothingOfConformance(t)
+	expectNothingLeft(t)
 }
 
-// The other formats say the same.
+// The formats text and JUnit have the same results.
 func TestConformanceFormats(t *testing.T) {
-	args := append([]string{"conformance"}, house.Manifest(t, zoo.Captive{Animal: zoo.Animal{Ending: "silent"}})...)
-	text := house.Call(t, args...)
-	for _, want := range []string{"Zoo.Captive\n", "FAIL     Result ", "Fix: ", "Does not conform"} {
+	args := append([]string{"conformance"}, testCluster.Manifest(t, zoo.Candidate{Animal: zoo.Animal{Ending: "silent"}})...)
+	text := testCluster.Call(t, args...)
+	for _, want := range []string{"Zoo.Candidate\n", "FAIL     Result ", "Fix: ", "Does not conform"} {
 		if !strings.Contains(text.Stdout, want) {
-			t.Errorf("the text does not say %q:\n%s", want, text.Stdout)
+			t.Errorf("the text does not contain %q:\n%s", want, text.Stdout)
 		}
 	}
-	junit := house.Call(t, append(args, "-o", "junit")...)
+	junit := testCluster.Call(t, append(args, "-o", "junit")...)
 	var suites struct {
 		Suites []struct {
 			Name     string `xml:"name,attr"`
@@ -305,17 +305,17 @@ func TestConformanceFormats(t *testing.T) {
 	for _, suite := range suites.Suites {
 		got = append(got, fmt.Sprintf("%s %d/%d", suite.Name, suite.Failures, suite.Tests))
 	}
-	if want := []string{"Zoo.Captive 1/14", "conformance 1/1"}; !slices.Equal(got, want) {
+	if want := []string{"Zoo.Candidate 1/14", "conformance 1/1"}; !slices.Equal(got, want) {
 		t.Errorf("the suites with failures and tests are %q, want %q", got, want)
 	}
 }
 
-// expectNothingOfConformance fails when objects or namespaces are left.
-func expectNothingOfConformance(t *testing.T) {
+// expectNothingLeft fails the test if objects or namespaces of conformance remain.
+func expectNothingLeft(t *testing.T) {
 	t.Helper()
-	house.ExpectNothingLeft(t)
-	left, err := house.Client(t).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/conformance"})
+	testCluster.ExpectNothingLeft(t)
+	left, err := testCluster.Client(t).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/conformance"})
 	if err != nil || len(left.Items) > 0 {
-		t.Errorf("%d namespaces are left (%v)", len(left.Items), err)
+		t.Errorf("%d namespaces remain (%v)", len(left.Items), err)
 	}
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// TestNewCheckConforms does what init says to do next, and changes nothing of
-// what it made.
+// TestNewCheckConforms builds and tests the unchanged files of "init".
 func TestNewCheckConforms(t *testing.T) {
 	directory := t.TempDir()
-	made := house.Call(t, "init", "storage-driver", "--component", "cluster-foo-operator", "--dir", directory)
-	if made.Code != 0 {
-		t.Fatalf("init: exit code %d\n%s", made.Code, made.Stderr)
+	created := testCluster.Call(t, "init", "storage-driver", "--component", "cluster-foo-operator", "--dir", directory)
+	if created.Code != 0 {
+		t.Fatalf("init: exit code %d\n%s", created.Code, created.Stderr)
 	}
 	binary := buildNewCheck(t, directory)
 	image, err := release.BuildImage(t.Context(), local.Registry, "cluster-foo-operator", release.Image{
@@ -30,25 +29,25 @@ func TestNewCheckConforms(t *testing.T) {
 	}
 
 	manifest := filepath.Join(directory, "manifests", "0000_50_cluster-foo-operator_11_preflight-job.yaml")
-	got := house.Call(t, "conformance", manifest, "--image", image)
+	got := testCluster.Call(t, "conformance", manifest, "--image", image)
 	t.Logf("%s%s", got.Stderr, got.Stdout)
 	if got.Code != 0 || !strings.Contains(got.Stdout, "storage-driver") {
-		t.Errorf("a new check conforms as it is; exit code %d", got.Code)
+		t.Errorf("exit code %d, want 0 and the name of the check", got.Code)
 	}
 }
 
-// buildNewCheck is the build of the Dockerfile in directory, with the SDK of
-// this working tree.
+// buildNewCheck compiles the check as the Dockerfile in directory does, with the SDK of this
+// working tree.
 func buildNewCheck(t *testing.T, directory string) []byte {
 	t.Helper()
 	const sdk = "github.com/openshift/update-preflight/preflight-sdk"
-	ours, err := filepath.Abs(filepath.Join(root, "preflight-sdk"))
+	source, err := filepath.Abs(filepath.Join(root, "preflight-sdk"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
 		{"mod", "init", "github.com/openshift/cluster-foo-operator"},
-		{"mod", "edit", "-require=" + sdk + "@v0.0.0", "-replace=" + sdk + "=" + ours},
+		{"mod", "edit", "-require=" + sdk + "@v0.0.0", "-replace=" + sdk + "=" + source},
 		{"build", "-trimpath", "-o", "bin/preflight", "./cmd/storage-driver-preflight"},
 	} {
 		command := exec.CommandContext(t.Context(), "go", args...)

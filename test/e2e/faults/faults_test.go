@@ -15,93 +15,92 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// workers is the number of concurrent runs where they do not disturb
-// each other.
+// workers is the number of concurrent runs in a cluster without a fault of its own.
 const workers = 8
 
-// fault is what a run has to survive.
+// fault is a disturbance of a run, with the expected result.
 type fault struct {
 	name string
 	// args are further arguments of the run.
 	args []string
-	// with is what runs; the tool as it is unless given.
-	with tool
-	// wrong is what goes wrong between the run and its API server by itself.
-	wrong []faults.Fault
-	// before happens before the run; optional.
-	before func(t *testing.T, s scene)
-	// during happens while the run is at work: its first check is not let go
-	// before that is over. after happens then. Both are optional.
-	during, after func(t *testing.T, s scene, w work)
-	// want judges the answer; that of an undisturbed run unless given.
-	want func(t *testing.T, got answer)
-	// pods is how often each check runs; once unless given.
+	// tool is the program to run; the current version unless given.
+	tool tool
+	// connection lists the faults of the connection between the run and its API server.
+	connection []faults.Fault
+	// before is called before the run starts; optional.
+	before func(t *testing.T, e environment)
+	// during is called while the run is in progress: its first check does not end
+	// before it returns. after is called then. Both are optional.
+	during, after func(t *testing.T, e environment, run proxiedRun)
+	// want verifies the result; it must be that of a run without faults unless given.
+	want func(t *testing.T, got result)
+	// pods is the number of executions of each check; one unless given.
 	pods map[string]int
 }
 
-// whenFirstRuns has something happen as soon as the first check is at work.
-func whenFirstRuns(happens func(t *testing.T, s scene, w work)) func(*testing.T, scene, work) {
-	return func(t *testing.T, s scene, w work) {
+// whenFirstRuns calls disturb once the first check is running.
+func whenFirstRuns(disturb func(t *testing.T, e environment, run proxiedRun)) func(*testing.T, environment, proxiedRun) {
+	return func(t *testing.T, e environment, run proxiedRun) {
 		t.Helper()
-		w.until(t, "Zoo.First: running")
-		happens(t, s, w)
+		run.awaitOutput(t, "Zoo.First: running")
+		disturb(t, e, run)
 	}
 }
 
-// work is a run, and the proxy that it goes through.
-type work struct {
+// proxiedRun is a run and the proxy to its API server.
+type proxiedRun struct {
 	*program
 	proxy *faults.Proxy
 }
 
-// TestFaults tries them all. Those that hit the whole cluster come one by one.
+// TestFaults runs all faults. Those of the whole cluster run one after the other.
 func TestFaults(t *testing.T) {
-	s := newStage(t)
+	s := newSuite(t)
 	t.Cleanup(func() { t.Log(s.table) })
-	undisturbed, writes := s.undisturbed(t)
+	baseline, writes := s.baseline(t)
 	tools := buildTools(t)
-	oneByOne := append(componentFaults(), nodeFaults()...)
-	aside := slices.Concat(connectionFaults(), objectFaults(), clockFaults(tools))
-	relays := relays(tools)
+	sequential := append(componentFaults(), nodeFaults()...)
+	concurrent := slices.Concat(connectionFaults(), objectFaults(), clockFaults(tools))
+	takeovers := takeovers(tools)
 	points := killPoints(writes)
-	s.furnish(t, append(
+	s.createEnvironments(t, append(
 		slices.Repeat([]string{slow}, len(points)+1),
-		slices.Repeat([]string{patient}, len(oneByOne)+len(aside)+len(relays)+1)...,
+		slices.Repeat([]string{patient}, len(sequential)+len(concurrent)+len(takeovers)+1)...,
 	)...)
-	cases := append(s.kills(undisturbed, points), trial{"another format of the record", func(t *testing.T) {
+	trials := append(s.kills(baseline, points), trial{"another format of the record", func(t *testing.T) {
 		t.Helper()
-		s.refuseFormat(t, tools)
+		s.rejectFormat(t, tools)
 	}}, trial{"two started at the same moment", func(t *testing.T) {
 		t.Helper()
-		s.bothAtOnce(t, undisturbed)
+		s.startTwice(t, baseline)
 	}})
-	for _, r := range relays {
-		cases = append(cases, trial{r.name, func(t *testing.T) {
+	for _, o := range takeovers {
+		trials = append(trials, trial{o.name, func(t *testing.T) {
 			t.Helper()
-			s.relay(t, r, undisturbed)
+			s.takeOver(t, o, baseline)
 		}})
 	}
-	for _, f := range aside {
-		cases = append(cases, trial{f.name, func(t *testing.T) {
+	for _, f := range concurrent {
+		trials = append(trials, trial{f.name, func(t *testing.T) {
 			t.Helper()
-			s.try(t, f, undisturbed)
+			s.run(t, f, baseline)
 		}})
 	}
-	sideBySide(t, cases)
-	for _, f := range oneByOne {
-		t.Run(f.name, func(t *testing.T) { s.try(t, f, undisturbed) })
+	runConcurrently(t, trials)
+	for _, f := range sequential {
+		t.Run(f.name, func(t *testing.T) { s.run(t, f, baseline) })
 	}
 }
 
-// trial is one case of a fault.
+// trial is a subtest of TestFaults.
 type trial struct {
 	name string
 	run  func(t *testing.T)
 }
 
-// sideBySide runs as many trials at a time as there are workers: most of them
-// wait most of the time, so there may be more than processors.
-func sideBySide(t *testing.T, trials []trial) {
+// runConcurrently runs one trial per worker at a time. There may be more workers than
+// processors, since trials mostly wait.
+func runConcurrently(t *testing.T, trials []trial) {
 	t.Helper()
 	next := make(chan trial)
 	var all sync.WaitGroup
@@ -119,84 +118,83 @@ func sideBySide(t *testing.T, trials []trial) {
 	all.Wait()
 }
 
-// undisturbed is what a run comes to that nothing happens to, and the writes that
-// it makes.
-func (s *stage) undisturbed(t *testing.T) (want answer, writes []string) {
+// baseline returns the result and the writes of a run without faults.
+func (s *suite) baseline(t *testing.T) (want result, writes []string) {
 	t.Helper()
-	s.furnish(t, slow, slow)
-	first := s.take(t, slow)
-	want, _ = first.run(t, local.Kubeconfig).answer(t)
+	s.createEnvironments(t, slow, slow)
+	first := s.acquire(t, slow)
+	want, _ = first.start(t, local.Kubeconfig).result(t)
 	if len(want.Checks) != len(once()) || want.Decision != "Ready" {
-		t.Fatalf("without a fault there has to be an answer of each check: %+v", want)
+		t.Fatalf("a run without faults must have a result of each check and be Ready: %+v", want)
 	}
 	first.expectExecutions(t, once())
 	first.expectNoResidue(t)
 
-	second := s.take(t, slow)
-	proxy, kubeconfig := behind(t)
-	run := second.run(t, kubeconfig)
-	got, _ := run.answer(t)
+	second := s.acquire(t, slow)
+	proxy, kubeconfig := startProxy(t)
+	run := second.start(t, kubeconfig)
+	got, _ := run.result(t)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("two runs without a fault do not agree: -first, +second:\n%s", diff)
+		t.Fatalf("two runs without faults have different results: -first, +second:\n%s", diff)
 	}
 	writes = proxy.Writes()
-	t.Logf("its writes: %s", strings.Join(writes, ", "))
-	s.table.enter(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), len(writes)))
+	t.Logf("writes of a run without faults: %s", strings.Join(writes, ", "))
+	s.table.add(t, "none", got, run.started, fmt.Sprintf("%d requests, %d of them writes", len(proxy.Requests()), len(writes)))
 	return want, writes
 }
 
-// try has a run meet a fault.
-func (s *stage) try(t *testing.T, f fault, undisturbed answer) {
+// run verifies the result of a run with a fault.
+func (s *suite) run(t *testing.T, f fault, baseline result) {
 	t.Helper()
-	scene := s.take(t, patient)
-	proxy, kubeconfig := behind(t, f.wrong...)
+	e := s.acquire(t, patient)
+	proxy, kubeconfig := startProxy(t, f.connection...)
 	if f.before != nil {
-		f.before(t, scene)
+		f.before(t, e)
 	}
-	run := work{program: scene.runWith(t, f.with.orThis(t), kubeconfig, f.args...), proxy: proxy}
-	var got answer
-	t.Cleanup(func() { s.table.enter(t, f.name, got, run.started, s.cost(run, scene)) })
+	run := proxiedRun{program: e.startTool(t, f.tool.orCurrent(t), kubeconfig, f.args...), proxy: proxy}
+	var got result
+	t.Cleanup(func() { s.table.add(t, f.name, got, run.started, s.cost(run, e)) })
 	if f.during != nil {
-		f.during(t, scene, run)
+		f.during(t, e, run)
 	}
-	scene.letGo(t)
+	e.releaseCheck(t)
 	if f.after != nil {
-		f.after(t, scene, run)
+		f.after(t, e, run)
 	}
 	var decided report.Report
-	got, decided = run.answer(t)
+	got, decided = run.result(t)
 	if f.want != nil {
 		f.want(t, got)
-	} else if diff := cmp.Diff(undisturbed, got); diff != "" {
-		t.Errorf("the answer is another than without the fault: -want, +got:\n%s", diff)
+	} else if diff := cmp.Diff(baseline, got); diff != "" {
+		t.Errorf("the result differs from that of a run without faults: -want, +got:\n%s", diff)
 	}
 	if f.pods == nil {
 		f.pods = once()
 	}
 	expectTimes(t, decided, run.program)
-	scene.expectExecutions(t, f.pods)
-	scene.expectNoResidue(t)
+	e.expectExecutions(t, f.pods)
+	e.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the program said:\n%s%s", run.stderr.text(), troubles(decided))
+		t.Logf("output of the program:\n%s%s", run.stderr.text(), failures(decided))
 	}
 }
 
-// cost is what a run took.
-func (s *stage) cost(run work, scene scene) string {
+// cost returns the numbers of requests and pods of a run.
+func (s *suite) cost(run proxiedRun, e environment) string {
 	pods := 0
-	for _, times := range s.witness.executions(scene.namespace) {
-		pods += times
+	for _, executions := range s.observer.executions(e.namespace) {
+		pods += executions
 	}
 	return fmt.Sprintf("%d requests, %d pods", len(run.proxy.Requests()), pods)
 }
 
-// wantUndecided is for faults that take the evidence: the verdict says so, and
-// why.
-func wantUndecided(reasons ...string) func(*testing.T, answer) {
-	return func(t *testing.T, got answer) {
+// wantUndecided expects the decision Undecided, and one of these reasons of each check
+// that is Unknown: the fault removes evidence.
+func wantUndecided(reasons ...string) func(*testing.T, result) {
+	return func(t *testing.T, got result) {
 		t.Helper()
 		if got.Decision != "Undecided" || got.Code != 4 {
-			t.Errorf("%s, exit code %d; want Undecided, 4, since evidence is gone", got.Decision, got.Code)
+			t.Errorf("%s, exit code %d; want Undecided, 4, since evidence was removed", got.Decision, got.Code)
 		}
 		for _, check := range got.Checks {
 			_, reason, _ := strings.Cut(check, " Unknown (")
@@ -205,7 +203,7 @@ func wantUndecided(reasons ...string) func(*testing.T, answer) {
 				known = known || reason == want+")"
 			}
 			if reason != "" && !known {
-				t.Errorf("%s: want the cause, one of %v", check, reasons)
+				t.Errorf("%s: want one of the reasons %v", check, reasons)
 			}
 		}
 	}

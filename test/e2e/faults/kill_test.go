@@ -15,22 +15,22 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// spare is how many more times than an undisturbed run a slow one may renew its
-// claim, or write what has come in.
+// spare is the number of further updates of its Lease, and of its record, that a slow run
+// may make compared to the baseline.
 const spare = 2
 
-// killPoint is a moment at which a runner dies.
+// killPoint is the moment at which a run is killed.
 type killPoint struct {
 	write  string
 	moment faults.Moment
-	// certain is false where a run may be over before: it writes as often as it
-	// takes long, and deletes the pods that the garbage collector has not deleted yet.
+	// certain is false if a run may end before this write: the number of updates depends
+	// on its duration, and that of deleted pods on the garbage collector.
 	certain bool
 }
 
-// killPoints are all moments at which a runner can die as far as the cluster is
-// concerned: before and after each of its writes. They go by what is written, for
-// many writes are in progress at one time, and their order is another each time.
+// killPoints returns all moments that make a difference to the cluster: before and after
+// each write of a run. Writes are identified by name, since many are in progress at a
+// time, in an order that varies.
 func killPoints(writes []string) []killPoint {
 	var all []killPoint
 	add := func(write string, certain bool) {
@@ -38,80 +38,80 @@ func killPoints(writes []string) []killPoint {
 			all = append(all, killPoint{write: write, moment: moment, certain: certain})
 		}
 	}
-	repeated := map[string]int{}
+	updates := map[string]int{}
 	for _, write := range writes {
 		kind := kindOf(write)
-		again := strings.HasPrefix(kind, "PUT ")
-		if again {
-			repeated[kind]++
+		update := strings.HasPrefix(kind, "PUT ")
+		if update {
+			updates[kind]++
 		}
-		add(write, kind != "DELETE pods" && (!again || repeated[kind] == 1))
+		add(write, kind != "DELETE pods" && (!update || updates[kind] == 1))
 	}
-	for _, kind := range slices.Sorted(maps.Keys(repeated)) {
+	for _, kind := range slices.Sorted(maps.Keys(updates)) {
 		for i := range spare {
-			add(fmt.Sprintf("%s %d", kind, repeated[kind]+i+1), false)
+			add(fmt.Sprintf("%s %d", kind, updates[kind]+i+1), false)
 		}
 	}
 	return all
 }
 
-// kindOf is a write's name without its number.
+// kindOf returns the name of a write without its number.
 func kindOf(write string) string { return write[:strings.LastIndex(write, " ")] }
 
-// kills are the trials of all kill points. Each time the next runner must come to
-// the same answer without running a check again.
-func (s *stage) kills(undisturbed answer, points []killPoint) []trial {
+// kills returns a trial for each kill point: the next program must reach the same result
+// without running a check again.
+func (s *suite) kills(baseline result, points []killPoint) []trial {
 	var all []trial
 	for _, point := range points {
 		all = append(all, trial{
 			fmt.Sprintf("killed %s %s", point.moment, point.write),
 			func(t *testing.T) {
 				t.Helper()
-				s.killAt(t, point, undisturbed)
+				s.killAt(t, point, baseline)
 			},
 		})
 	}
 	return all
 }
 
-// killAt kills a runner at one moment, and has another one come.
-func (s *stage) killAt(t *testing.T, point killPoint, undisturbed answer) {
+// killAt kills a program at a kill point, and starts another one.
+func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
 	t.Helper()
-	scene := s.take(t, slow)
+	e := s.acquire(t, slow)
 	victims := make(chan *program, 1)
 	killed := make(chan struct{})
-	proxy, kubeconfig := behind(t, faults.AtWrite(point.write, point.moment, func() {
+	proxy, kubeconfig := startProxy(t, faults.AtWrite(point.write, point.moment, func() {
 		(<-victims).kill()
 		close(killed)
 	}))
-	victim := scene.run(t, kubeconfig)
+	victim := e.start(t, kubeconfig)
 	victims <- victim
 	select {
 	case <-killed:
-	case <-victim.ended: // it was over before, or the kill is what ended it
+	case <-victim.ended: // before the kill point, or by the kill
 	}
 	if !slices.Contains(proxy.Writes(), point.write) {
 		if point.certain {
-			t.Errorf("the run was over before %q", point.write)
+			t.Errorf("the run ended before %q", point.write)
 		}
-		s.table.pass(point)
+		s.table.addUnreached(point)
 		return
 	}
 	<-killed
 
-	next := scene.run(t, local.Kubeconfig)
-	var got answer
+	next := e.start(t, local.Kubeconfig)
+	var got result
 	t.Cleanup(func() {
-		s.table.enter(t, fmt.Sprintf("runner killed %s each of its writes", point.moment), got, victim.started, "two runners")
+		s.table.add(t, fmt.Sprintf("runner killed %s each of its writes", point.moment), got, victim.started, "two runners")
 	})
 	var decided report.Report
-	got, decided = next.answer(t)
-	if diff := cmp.Diff(undisturbed, got); diff != "" {
-		t.Errorf("the answer is another than without the kill: -want, +got:\n%s", diff)
+	got, decided = next.result(t)
+	if diff := cmp.Diff(baseline, got); diff != "" {
+		t.Errorf("the result differs from that of a run without faults: -want, +got:\n%s", diff)
 	}
-	scene.expectExecutions(t, once())
-	scene.expectNoResidue(t)
+	e.expectExecutions(t, once())
+	e.expectNoResidue(t)
 	if t.Failed() {
-		t.Logf("the one that was killed had said:\n%s\nThe next one said:\n%s%s", victim.stderr.text(), next.stderr.text(), troubles(decided))
+		t.Logf("output of the killed program:\n%s\noutput of the next one:\n%s%s", victim.stderr.text(), next.stderr.text(), failures(decided))
 	}
 }

@@ -1,11 +1,11 @@
 //go:build faults
 
-// Package faults_test answers: does a run survive whatever happens around it?
+// Package faults_test answers: does a run survive faults of its environment?
 //
-// Everything is real: the cluster, its node, the pods, the program, and what is
-// done to them. A fault is survived when the verdict is the same as without it,
-// or Undecided with the cause where the evidence is truly gone; no check has run
-// twice whose evidence was not lost; and nothing is left behind.
+// Everything is real: the cluster, its node, the pods, the program, and the faults. A run
+// survives a fault if its verdict is the same as without the fault, or Undecided with the
+// reason if the evidence was removed; no check runs twice unless its evidence was lost;
+// and the run leaves no objects but its record.
 package faults_test
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/openshift/update-preflight/test/zoo"
 )
 
-// local is a cluster that no other package has to live in.
+// local is a cluster of this package only; testCluster makes the releases for it.
 var (
-	local *cluster.Cluster
-	house *zoo.Zoo
+	local       *cluster.Cluster
+	testCluster *zoo.Zoo
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, func(c *cluster.Cluster) { local, house = c, zoo.At(c) })
+	cluster.Main(m, func(c *cluster.Cluster) { local, testCluster = c, zoo.At(c) })
 }

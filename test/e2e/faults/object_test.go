@@ -11,21 +11,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// objectFaults are what other people do in the same cluster.
+// objectFaults are requests of other clients to the same cluster.
 func objectFaults() []fault {
 	return []fault{
 		{
-			name: "quota full for a while", before: fill,
-			during: func(t *testing.T, s scene, w work) {
+			name: "quota full for a while", before: fillQuota,
+			during: func(t *testing.T, e environment, run proxiedRun) {
 				t.Helper()
-				w.until(t, "exceeded quota")
-				if err := s.client.CoreV1().ResourceQuotas(s.namespace).Delete(t.Context(), "full", metav1.DeleteOptions{}); err != nil {
+				run.awaitOutput(t, "exceeded quota")
+				if err := e.client.CoreV1().ResourceQuotas(e.namespace).Delete(t.Context(), "full", metav1.DeleteOptions{}); err != nil {
 					t.Fatal(err)
 				}
 			},
 		},
 		{
-			name: "quota full", args: []string{"--timeout", "15s"}, before: fill,
+			name: "quota full", args: []string{"--timeout", "15s"}, before: fillQuota,
 			want: wantUndecided("QuotaExceeded"), pods: map[string]int{"first": 0, "second": 0},
 		},
 		{
@@ -36,15 +36,15 @@ func objectFaults() []fault {
 			name: "namespace deleted", during: whenFirstRuns(deleteNamespace),
 			want: wantUndecided("NamespaceMissing", "NamespaceTerminating", "JobDeleted"), pods: map[string]int{"first": 1},
 		},
-		{name: "record edited by another client", during: whenFirstRuns(spoilRecord)},
+		{name: "record edited by another client", during: whenFirstRuns(corruptRecord)},
 		{name: "record deleted by another client", during: whenFirstRuns(deleteRecord)},
 	}
 }
 
-// fill leaves no room for pods.
-func fill(t *testing.T, s scene) {
+// fillQuota permits no pods in the namespace.
+func fillQuota(t *testing.T, e environment) {
 	t.Helper()
-	_, err := s.client.CoreV1().ResourceQuotas(s.namespace).Create(t.Context(), &corev1.ResourceQuota{
+	_, err := e.client.CoreV1().ResourceQuotas(e.namespace).Create(t.Context(), &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "full"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
 	}, metav1.CreateOptions{})
@@ -53,10 +53,10 @@ func fill(t *testing.T, s scene) {
 	}
 }
 
-// deleteJobs deletes the Job of the first check, which has not answered.
-func deleteJobs(t *testing.T, s scene, _ work) {
+// deleteJobs deletes the Job of the first check, which has not reported.
+func deleteJobs(t *testing.T, e environment, _ proxiedRun) {
 	t.Helper()
-	jobs, err := s.client.BatchV1().Jobs(s.namespace).List(t.Context(), metav1.ListOptions{})
+	jobs, err := e.client.BatchV1().Jobs(e.namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,44 +65,44 @@ func deleteJobs(t *testing.T, s scene, _ work) {
 		if !strings.HasPrefix(job.Name, "first-") {
 			continue
 		}
-		if err := s.client.BatchV1().Jobs(s.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		if err := e.client.BatchV1().Jobs(e.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func deleteNamespace(t *testing.T, s scene, _ work) {
+func deleteNamespace(t *testing.T, e environment, _ proxiedRun) {
 	t.Helper()
-	if err := s.client.CoreV1().Namespaces().Delete(t.Context(), s.namespace, metav1.DeleteOptions{}); err != nil {
+	if err := e.client.CoreV1().Namespaces().Delete(t.Context(), e.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// spoilRecord leaves nothing of what the record of the run says.
-func spoilRecord(t *testing.T, s scene, _ work) {
+// corruptRecord replaces the content of the record of the run.
+func corruptRecord(t *testing.T, e environment, _ proxiedRun) {
 	t.Helper()
-	head := s.head(t)
-	head.Data = map[string]string{"format": "1", "run.yaml": "phase: Complete\n"}
-	head.BinaryData = map[string][]byte{"results.gz": []byte("not what it was")}
-	head.ResourceVersion = "" // whatever the run writes meanwhile
-	if _, err := s.client.CoreV1().ConfigMaps(recordNamespace).Update(t.Context(), head, metav1.UpdateOptions{}); err != nil {
+	header := e.header(t)
+	header.Data = map[string]string{"format": "1", "run.yaml": "phase: Complete\n"}
+	header.BinaryData = map[string][]byte{"results.gz": []byte("corrupted")}
+	header.ResourceVersion = "" // the run may write meanwhile
+	if _, err := e.client.CoreV1().ConfigMaps(recordNamespace).Update(t.Context(), header, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func deleteRecord(t *testing.T, s scene, _ work) {
+func deleteRecord(t *testing.T, e environment, _ proxiedRun) {
 	t.Helper()
-	if err := s.client.CoreV1().ConfigMaps(recordNamespace).Delete(t.Context(), s.head(t).Name, metav1.DeleteOptions{}); err != nil {
+	if err := e.client.CoreV1().ConfigMaps(recordNamespace).Delete(t.Context(), e.header(t).Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// head is where the record of the scene's run begins.
-func (s scene) head(t *testing.T) *corev1.ConfigMap {
+// header returns the header of the record of the run.
+func (e environment) header(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
-	heads, err := s.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: s.recordSelector()})
-	if err != nil || len(heads.Items) != 1 {
-		t.Fatalf("want the record of one run, got %d: %v", len(heads.Items), err)
+	headers, err := e.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: e.recordSelector()})
+	if err != nil || len(headers.Items) != 1 {
+		t.Fatalf("want the header of one run, got %d: %v", len(headers.Items), err)
 	}
-	return &heads.Items[0]
+	return &headers.Items[0]
 }

@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// table is what the suite is for: the faults, and what became of each.
+// table collects the results of all faults.
 type table struct {
 	mutex sync.Mutex
 	rows  []*row
-	// passed are the kill points that a run did not come to.
-	passed []string
+	// unreached are the kill points before which a run ended.
+	unreached []string
 }
 
-// row is one fault.
+// row is the result of one fault.
 type row struct {
 	fault, verdict, cost string
-	tried, survived      int
+	cases, survived      int
 	took                 []time.Duration
 }
 
-// enter takes note of a case of a fault when it is over, with what it cost
-// besides the time since it began. A fault may have several cases.
-func (tab *table) enter(t *testing.T, fault string, got answer, began time.Time, cost string) {
+// add records a case of a fault after its end, with its cost besides the time since it
+// began. A fault may have several cases.
+func (tab *table) add(t *testing.T, fault string, got result, began time.Time, cost string) {
 	t.Helper()
 	tab.mutex.Lock()
 	defer tab.mutex.Unlock()
 	entry := tab.row(fault)
-	entry.tried++
+	entry.cases++
 	entry.took, entry.cost = append(entry.took, time.Since(began)), cost
 	if !t.Failed() {
 		entry.survived++
@@ -44,17 +44,17 @@ func (tab *table) enter(t *testing.T, fault string, got answer, began time.Time,
 	}
 }
 
-// pass takes note of a kill point that a run did not come to.
-func (tab *table) pass(point killPoint) {
+// addUnreached records a kill point before which the run ended.
+func (tab *table) addUnreached(point killPoint) {
 	tab.mutex.Lock()
 	defer tab.mutex.Unlock()
-	tab.passed = append(tab.passed, fmt.Sprintf("%s %s", point.moment, point.write))
+	tab.unreached = append(tab.unreached, fmt.Sprintf("%s %s", point.moment, point.write))
 }
 
 func (tab *table) row(fault string) *row {
-	for _, known := range tab.rows {
-		if known.fault == fault {
-			return known
+	for _, r := range tab.rows {
+		if r.fault == fault {
+			return r
 		}
 	}
 	entry := &row{fault: fault}
@@ -62,28 +62,28 @@ func (tab *table) row(fault string) *row {
 	return entry
 }
 
-// String is the table.
+// String implements fmt.Stringer.
 func (tab *table) String() string {
 	tab.mutex.Lock()
 	defer tab.mutex.Unlock()
 	var text strings.Builder
 	text.WriteString("\n")
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	tried, survived := 0, 0
-	fmt.Fprintln(w, "fault\tverdict\tsurvived\twhat it took")
+	cases, survived := 0, 0
+	fmt.Fprintln(w, "fault\tverdict\tsurvived\tcost")
 	for _, entry := range tab.rows {
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s, %s\n", entry.fault, entry.verdict, entry.survived, entry.tried, spent(entry.took), entry.cost)
-		tried, survived = tried+entry.tried, survived+entry.survived
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%s, %s\n", entry.fault, entry.verdict, entry.survived, entry.cases, spent(entry.took), entry.cost)
+		cases, survived = cases+entry.cases, survived+entry.survived
 	}
-	fmt.Fprintf(w, "all\t\t%d of %d\t\n", survived, tried)
+	fmt.Fprintf(w, "all\t\t%d of %d\t\n", survived, cases)
 	_ = w.Flush() // into memory
-	if len(tab.passed) > 0 {
-		fmt.Fprintf(&text, "not counted, since the run was over before that: %s\n", strings.Join(slices.Sorted(slices.Values(tab.passed)), ", "))
+	if len(tab.unreached) > 0 {
+		fmt.Fprintf(&text, "not counted, since the run ended before: %s\n", strings.Join(slices.Sorted(slices.Values(tab.unreached)), ", "))
 	}
 	return text.String()
 }
 
-// spent is how long the cases took, the median of them and the longest.
+// spent returns the median and the longest duration of the cases.
 func spent(took []time.Duration) string {
 	slices.Sort(took)
 	longest, median := took[len(took)-1].Round(time.Second/10), took[len(took)/2].Round(time.Second/10)

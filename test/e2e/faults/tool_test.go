@@ -13,33 +13,31 @@ import (
 	"time"
 )
 
-// clockVariable is the environment variable by which a tool with a wrong clock
-// is given the seconds that it is ahead.
+// clockVariable is the environment variable with the seconds by which the clock of a tool
+// is ahead.
 const clockVariable = "PREFLIGHT_TEST_CLOCK_AHEAD"
 
-// tool is an oc-preflight on another machine, with a clock of its
-// own.
+// tool is a build of oc-preflight, and the time by which its clock is ahead.
 type tool struct {
 	path  string
 	ahead time.Duration
 }
 
-// tools are the oc-preflights there are besides the one that is under test.
+// tools are builds of oc-preflight that differ from the current version.
 type tools struct {
-	// other calls itself another version, and its clock can be wrong; newer also
-	// records in a format that is not known yet.
+	// other has another version and an adjustable clock; newer also writes records in a
+	// newer format.
 	other, newer tool
 }
 
-// otherVersion is what the others call themselves.
+// otherVersion is the version of all tools.
 const otherVersion = "v99.0.0"
 
-// change is how a source file differs in another tool. The file is new when
-// there is no old text.
+// change replaces the text old of a source file. The file is new if old is empty.
 type change struct{ file, old, with string }
 
-// buildTools builds the others from this source, as it will have changed by then.
-// The clock is that of the standard library: nothing in the product knows of it.
+// buildTools builds the tools from the current source with changes. The adjustable clock is
+// a change of the standard library, so the product has no code for it.
 func buildTools(t *testing.T) tools {
 	t.Helper()
 	clock := filepath.Join(goEnv(t, "GOROOT"), "src", "time")
@@ -62,7 +60,7 @@ var ahead = func() int {
 	return tools{other: build(t, root, other), newer: build(t, root, newer)}
 }
 
-// build builds the tool with changes, none of which touches a file.
+// build builds oc-preflight with changes, as an overlay: no source file is modified.
 func build(t *testing.T, root string, changes []change) tool {
 	t.Helper()
 	directory := t.TempDir()
@@ -77,19 +75,19 @@ func build(t *testing.T, root string, changes []change) tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, plan := filepath.Join(directory, "oc-preflight"), filepath.Join(directory, "overlay.json")
-	if err := os.WriteFile(plan, overlay, 0o600); err != nil {
+	path, overlayPath := filepath.Join(directory, "oc-preflight"), filepath.Join(directory, "overlay.json")
+	if err := os.WriteFile(overlayPath, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	compile := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-overlay", plan, "-o", path, "./cmd/oc-preflight")
+	compile := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-overlay", overlayPath, "-o", path, "./cmd/oc-preflight")
 	compile.Dir, compile.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := compile.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build another tool: %v\n%s", err, output)
+		t.Fatalf("cannot build oc-preflight with changes: %v\n%s", err, output)
 	}
 	return tool{path: path}
 }
 
-// apply is the text of the file as it is changed.
+// apply returns the changed text of the file.
 func (c change) apply(t *testing.T) string {
 	t.Helper()
 	if c.old == "" {
@@ -100,7 +98,7 @@ func (c change) apply(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if strings.Count(string(text), c.old) != 1 {
-		t.Fatalf("%s does not have %q once: the change has to be written anew", c.file, c.old)
+		t.Fatalf("%s must contain %q exactly once: update this change", c.file, c.old)
 	}
 	return strings.Replace(string(text), c.old, c.with, 1)
 }

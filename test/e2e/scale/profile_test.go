@@ -17,20 +17,20 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// BenchmarkProfile has the run in this process, to look at with pprof:
+// BenchmarkProfile runs the preflight in this process, for pprof:
 //
 //	go test ./test/e2e/scale -run '^$' -bench Profile/N=1000 -benchtime 1x -cpuprofile cpu.out -memprofile allocs.out
 //
-// What was alive when the heap was largest is in a file that the log names.
+// The profile of the largest live heap is in a file that the log names.
 func BenchmarkProfile(b *testing.B) {
 	for _, n := range []int{1000, 5000} {
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
-			p := start(b, cluster.ControllerRate(openshiftRate, openshiftBurst))
-			p.publish(checks{count: n, takes: "1s"})
+			e := start(b, cluster.ControllerRate(openshiftRate, openshiftBurst))
+			e.publish(checks{count: n, duration: "1s"})
 			for b.Loop() {
 				done := make(chan struct{})
 				peak := watchHeap(b, filepath.Join(os.TempDir(), fmt.Sprintf("scale-%d.heap", n)), done)
-				took := p.inProcess(n)
+				took := e.inProcess(n)
 				close(done)
 				b.ReportMetric(<-peak, "MiB-heap")
 				b.ReportMetric(took.Seconds(), "s-verdict")
@@ -39,31 +39,31 @@ func BenchmarkProfile(b *testing.B) {
 	}
 }
 
-// inProcess returns how long it took to the verdict.
-func (p *place) inProcess(n int) time.Duration {
-	p.tb.Helper()
-	config := rest.CopyConfig(p.Config)
+// inProcess runs n checks, and returns the time to the verdict.
+func (e *environment) inProcess(n int) time.Duration {
+	e.tb.Helper()
+	config := rest.CopyConfig(e.Config)
 	config.QPS, config.Impersonate.UserName = -1, admin
-	find, err := monitoring.Cluster{Config: config}.At(p.monitoring)
+	find, err := monitoring.Cluster{Config: config}.At(e.monitoring)
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	began := time.Now()
 	connected, err := client.Connect(config, "profile")
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
-	_, err = runner.Run(p.tb.Context(), connected, runner.Target{Version: to}, runner.Options{
+	_, err = runner.Run(e.tb.Context(), connected, runner.Target{Version: to}, runner.Options{
 		Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Parallelism: n, Timeout: time.Hour, ToolVersion: "profile",
 	})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	return time.Since(began)
 }
 
-// watchHeap returns how large the live heap was at most, in MiB, and writes its
-// profile.
+// watchHeap writes the profile of the largest live heap to path. When done is closed, it
+// sends the size of that heap, in MiB.
 func watchHeap(tb testing.TB, path string, done <-chan struct{}) <-chan float64 {
 	tb.Helper()
 	peak := make(chan float64, 1)
@@ -71,16 +71,16 @@ func watchHeap(tb testing.TB, path string, done <-chan struct{}) <-chan float64 
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		for most := uint64(0); ; {
+		for largest := uint64(0); ; {
 			select {
 			case <-ticker.C:
 			case <-done:
-				peak <- float64(most) / (1 << 20)
+				peak <- float64(largest) / (1 << 20)
 				return
 			}
 			metrics.Read(live)
-			if now := live[0].Value.Uint64(); now > most+most/20 {
-				most = now
+			if now := live[0].Value.Uint64(); now > largest+largest/20 {
+				largest = now
 				writeHeap(tb, path)
 			}
 		}
@@ -95,7 +95,7 @@ func writeHeap(tb testing.TB, path string) {
 		tb.Error(err)
 		return
 	}
-	defer file.Close() //nolint:errcheck // pprof says what it misses
+	defer file.Close() //nolint:errcheck // WriteHeapProfile returns write errors
 	if err := pprof.WriteHeapProfile(file); err != nil {
 		tb.Error(err)
 	}

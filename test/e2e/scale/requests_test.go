@@ -18,27 +18,26 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// others is what the administrator asks by any other verb.
+// others is the name of all requests with another verb.
 const others = "others"
 
-// verbs are all that API servers know of resources (k8s.io/apiserver
-// pkg/endpoints/request, RequestInfoFactory), and others, which is to stay 0.
+// verbs returns the verbs of resource requests (k8s.io/apiserver
+// pkg/endpoints/request, RequestInfoFactory), and others, which must remain 0.
 func verbs() []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", others}
 }
 
-// countRequests has the API server itself count what the administrator asks, by
-// verb: each verb is a flow of its own, at the priority that administrators have
-// anyway.
-func (p *place) countRequests() {
-	p.tb.Helper()
-	flows := p.client.FlowcontrolV1().FlowSchemas()
+// countRequests makes the API server count the administrator's requests by verb: each
+// verb has a FlowSchema, with the default priority level of users.
+func (e *environment) countRequests() {
+	e.tb.Helper()
+	flows := e.client.FlowcontrolV1().FlowSchemas()
 	for i, verb := range verbs() {
-		asked := verb
+		matched := verb
 		if verb == others {
-			asked = flowcontrolv1.VerbAll
+			matched = flowcontrolv1.VerbAll
 		}
-		_, err := flows.Create(p.tb.Context(), &flowcontrolv1.FlowSchema{
+		_, err := flows.Create(e.tb.Context(), &flowcontrolv1.FlowSchema{
 			ObjectMeta: metav1.ObjectMeta{Name: admin + "-" + verb},
 			Spec: flowcontrolv1.FlowSchemaSpec{
 				PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: "global-default"},
@@ -47,27 +46,27 @@ func (p *place) countRequests() {
 				Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
 					Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: admin}}},
 					ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
-						Verbs: []string{asked}, APIGroups: []string{"*"}, Resources: []string{"*"}, ClusterScope: true, Namespaces: []string{"*"},
+						Verbs: []string{matched}, APIGroups: []string{"*"}, Resources: []string{"*"}, ClusterScope: true, Namespaces: []string{"*"},
 					}},
-					NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{asked}, NonResourceURLs: []string{"*"}}},
+					NonResourceRules: []flowcontrolv1.NonResourcePolicyRule{{Verbs: []string{matched}, NonResourceURLs: []string{"*"}}},
 				}},
 			},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			p.tb.Fatal(err)
+			e.tb.Fatal(err)
 		}
 	}
 	for _, verb := range verbs() {
-		p.awaitFlow(admin + "-" + verb)
+		e.awaitFlow(admin + "-" + verb)
 	}
 }
 
-// awaitFlow returns when the API server goes by the flow schema.
-func (p *place) awaitFlow(name string) {
-	p.tb.Helper()
+// awaitFlow returns when the API server uses the FlowSchema.
+func (e *environment) awaitFlow(name string) {
+	e.tb.Helper()
 	selector := fields.OneTermEqualSelector("metadata.name", name).String()
-	flows := p.client.FlowcontrolV1().FlowSchemas()
-	_, err := watchtools.UntilWithSync(p.tb.Context(), &cache.ListWatch{
+	flows := e.client.FlowcontrolV1().FlowSchemas()
+	_, err := watchtools.UntilWithSync(e.tb.Context(), &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = selector
 			return flows.List(ctx, options)
@@ -83,27 +82,27 @@ func (p *place) awaitFlow(name string) {
 		}), nil
 	})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 }
 
-// counts are what an API server has counted since it started.
+// counts are the request counters of an API server.
 type counts struct {
-	// asked counts the requests of the administrator, by verb, with those that
-	// the API server had no time for.
-	asked map[string]float64
-	// served counts those of all clients: "POST pods/binding".
+	// byUser counts the administrator's requests by verb, including rejected ones.
+	byUser map[string]float64
+	// served counts the requests of all clients by method and resource, as in
+	// "POST pods/binding".
 	served map[string]float64
 }
 
-// counts reads them.
-func (p *place) counts() counts {
-	p.tb.Helper()
-	text, err := p.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(p.tb.Context())
+// counts reads the counters.
+func (e *environment) counts() counts {
+	e.tb.Helper()
+	text, err := e.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(e.tb.Context())
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
-	m := counts{asked: map[string]float64{}, served: map[string]float64{}}
+	m := counts{byUser: map[string]float64{}, served: map[string]float64{}}
 	label := func(labels, name string) string {
 		found := regexp.MustCompile(`\b` + name + `="([^"]*)"`).FindStringSubmatch(labels)
 		if found == nil {
@@ -115,25 +114,25 @@ func (p *place) counts() counts {
 	for _, match := range line.FindAllStringSubmatch(string(text), -1) {
 		value, err := strconv.ParseFloat(match[3], 64)
 		if err != nil {
-			p.tb.Fatal(err)
+			e.tb.Fatal(err)
 		}
 		if match[1] == "apiserver_request_total" {
 			m.served[strings.TrimSuffix(label(match[2], "verb")+" "+label(match[2], "resource")+"/"+label(match[2], "subresource"), "/")] += value
 			continue
 		}
 		if verb, ok := strings.CutPrefix(label(match[2], "flow_schema"), admin+"-"); ok {
-			m.asked[verb] += value
+			m.byUser[verb] += value
 		}
 	}
 	return m
 }
 
-// since is what was counted between earlier and m.
+// since returns the requests between earlier and m.
 func (m counts) since(earlier counts) counts {
-	return counts{asked: less(m.asked, earlier.asked), served: less(m.served, earlier.served)}
+	return counts{byUser: subtract(m.byUser, earlier.byUser), served: subtract(m.served, earlier.served)}
 }
 
-func less(now, then map[string]float64) map[string]float64 {
+func subtract(now, then map[string]float64) map[string]float64 {
 	left := map[string]float64{}
 	for key, value := range now {
 		if value > then[key] {
@@ -143,42 +142,41 @@ func less(now, then map[string]float64) map[string]float64 {
 	return left
 }
 
-// total is how many requests the administrator made.
+// total returns the number of the administrator's requests.
 func (m counts) total() float64 {
 	sum := 0.0
-	for _, value := range m.asked {
+	for _, value := range m.byUser {
 		sum += value
 	}
 	return sum
 }
 
-// byVerb says how many there were for each of n Jobs, the most first.
+// byVerb describes the administrator's requests per Job of n, most frequent first.
 func (m counts) byVerb(n int) string {
-	order := slices.SortedFunc(maps.Keys(m.asked), func(a, b string) int { return int(m.asked[b] - m.asked[a]) })
+	order := slices.SortedFunc(maps.Keys(m.byUser), func(a, b string) int { return int(m.byUser[b] - m.byUser[a]) })
 	var words []string
 	for _, verb := range order {
-		words = append(words, fmt.Sprintf("%s %.3f", verb, m.asked[verb]/float64(n)))
+		words = append(words, fmt.Sprintf("%s %.3f", verb, m.byUser[verb]/float64(n)))
 	}
 	return strings.Join(words, ", ")
 }
 
-// everybodys are the most frequent requests of the whole cluster, for each of n
-// Jobs.
-func (m counts) everybodys(n int) string {
+// topRequests describes the most frequent requests of all clients per Job of n.
+func (m counts) topRequests(n int) string {
 	order := slices.SortedFunc(maps.Keys(m.served), func(a, b string) int { return int(m.served[b] - m.served[a]) })
 	var words []string
-	for _, what := range order[:min(14, len(order))] {
-		words = append(words, fmt.Sprintf("%s %.2f", what, m.served[what]/float64(n)))
+	for _, request := range order[:min(14, len(order))] {
+		words = append(words, fmt.Sprintf("%s %.2f", request, m.served[request]/float64(n)))
 	}
 	return strings.Join(words, ", ")
 }
 
-// add counts the later requests with m's.
+// add adds the counters of later to those of m.
 func (m counts) add(later counts) {
-	for verb, value := range later.asked {
-		m.asked[verb] += value
+	for verb, value := range later.byUser {
+		m.byUser[verb] += value
 	}
-	for what, value := range later.served {
-		m.served[what] += value
+	for request, value := range later.served {
+		m.served[request] += value
 	}
 }

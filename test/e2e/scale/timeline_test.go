@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The moments of a Job's life, in their order, and what is between each and the
-// one before.
+// moment is a step in the life of a Job. The moments are in their order.
 type moment int
 
 const (
@@ -28,37 +27,37 @@ const (
 	moments
 )
 
-// until says who is at work until the moment comes.
-func (m moment) until() string {
+// phase describes the phase that ends with the moment: the component and its result.
+func (m moment) phase() string {
 	return [moments]string{
 		"API server: Job created", "Job controller: pod created", "scheduler: pod scheduled",
 		"kubelet (kwok): container running", "the check itself (1 s here)", "Job controller: Job complete",
 	}[m]
 }
 
-// timeline has the times of the events of the Jobs with a label, from a watch.
+// timeline has the moments of the Jobs with a label, as observed by a watch.
 type timeline struct {
 	tb    testing.TB
 	mutex sync.Mutex
 	jobs  map[string]*[moments]time.Time
-	// finished is when the last container ended, as its node says.
+	// finished is the time at which the last container ended, as reported by its node.
 	finished time.Time
 	ended    int
 }
 
-// observe begins to watch. The returned function ends it.
-func (p *place) observe(label string) (*timeline, func()) {
-	p.tb.Helper()
-	ctx, cancel := context.WithCancel(p.tb.Context())
-	t := &timeline{tb: p.tb, jobs: map[string]*[moments]time.Time{}}
-	factory := informers.NewSharedInformerFactoryWithOptions(p.client, 0, informers.WithNamespace(namespace),
+// observe starts the watch. The returned function stops it.
+func (e *environment) observe(label string) (*timeline, func()) {
+	e.tb.Helper()
+	ctx, cancel := context.WithCancel(e.tb.Context())
+	t := &timeline{tb: e.tb, jobs: map[string]*[moments]time.Time{}}
+	factory := informers.NewSharedInformerFactoryWithOptions(e.client, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = label }))
 	for _, informer := range []cache.SharedIndexInformer{factory.Batch().V1().Jobs().Informer(), factory.Core().V1().Pods().Informer()} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: t.note, UpdateFunc: func(_, object any) { t.note(object) },
+			AddFunc: t.update, UpdateFunc: func(_, object any) { t.update(object) },
 		})
 		if err != nil {
-			p.tb.Fatal(err)
+			e.tb.Fatal(err)
 		}
 	}
 	factory.StartWithContext(ctx)
@@ -66,7 +65,7 @@ func (p *place) observe(label string) (*timeline, func()) {
 	return t, cancel
 }
 
-func (t *timeline) note(object any) {
+func (t *timeline) update(object any) {
 	now := time.Now()
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -79,11 +78,11 @@ func (t *timeline) note(object any) {
 			}
 		}
 	case *corev1.Pod:
-		t.pod(object, now)
+		t.updatePod(object, now)
 	}
 }
 
-func (t *timeline) pod(pod *corev1.Pod, now time.Time) {
+func (t *timeline) updatePod(pod *corev1.Pod, now time.Time) {
 	name := pod.Labels[batchv1.JobNameLabel]
 	t.at(name, podCreated, now)
 	if pod.Spec.NodeName != "" {
@@ -97,69 +96,70 @@ func (t *timeline) pod(pod *corev1.Pod, now time.Time) {
 	}
 	t.ended++
 	for _, condition := range pod.Status.Conditions {
-		exactly, err := time.Parse(time.RFC3339Nano, condition.Message)
-		if condition.Type == corev1.PodReady && err == nil && exactly.After(t.finished) {
-			t.finished = exactly
+		exact, err := time.Parse(time.RFC3339Nano, condition.Message)
+		if condition.Type == corev1.PodReady && err == nil && exact.After(t.finished) {
+			t.finished = exact
 		}
 	}
 }
 
-// at takes note of the first time that something is so.
-func (t *timeline) at(job string, what moment, now time.Time) bool {
+// at records the time of a moment of a Job. It returns false if it is recorded already.
+func (t *timeline) at(job string, m moment, now time.Time) bool {
 	if t.jobs[job] == nil {
 		t.jobs[job] = &[moments]time.Time{}
 	}
-	if !t.jobs[job][what].IsZero() {
+	if !t.jobs[job][m].IsZero() {
 		return false
 	}
-	t.jobs[job][what] = now
+	t.jobs[job][m] = now
 	return true
 }
 
-// lastContainer is when the last of n containers ended.
+// lastContainer returns the time at which the last of n containers ended.
 func (t *timeline) lastContainer(n int) time.Time {
 	t.tb.Helper()
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	if t.ended != n || t.finished.IsZero() {
-		t.tb.Fatalf("%d containers were seen to end, want %d", t.ended, n)
+		t.tb.Fatalf("observed the end of %d containers, want %d", t.ended, n)
 	}
 	return t.finished
 }
 
-// phase is how long one of those at work took.
+// phase has the durations of one phase of the Jobs.
 type phase struct {
-	who string
-	// each and longest are the median and the longest of all Jobs, first and
-	// last when the moment came for the first and the last of them.
-	each, longest, first, last time.Duration
-	count                      int
+	component string
+	// median and longest are durations of the phase; first and last are the times since
+	// the start at which it ended for the first and the last Job.
+	median, longest, first, last time.Duration
+	// count is the number of Jobs for which the phase ended before the verdict.
+	count int
 }
 
-// phases are counted from start, and end with the verdict.
+// phases returns the phases between start and verdict.
 func (t *timeline) phases(start, verdict time.Time) []phase {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	var phases []phase
-	for what := range moments {
-		p := phase{who: what.until()}
-		var took, came []time.Duration
+	for m := range moments {
+		p := phase{component: m.phase()}
+		var took, ended []time.Duration
 		for _, job := range t.jobs {
-			if job[what].IsZero() || job[what].After(verdict) {
+			if job[m].IsZero() || job[m].After(verdict) {
 				continue
 			}
-			came = append(came, job[what].Sub(start))
-			if what > 0 && !job[what-1].IsZero() {
-				took = append(took, job[what].Sub(job[what-1]))
+			ended = append(ended, job[m].Sub(start))
+			if m > 0 && !job[m-1].IsZero() {
+				took = append(took, job[m].Sub(job[m-1]))
 			}
 		}
-		if p.count = len(came); p.count > 0 {
-			slices.Sort(came)
-			p.first, p.last = came[0], came[len(came)-1]
+		if p.count = len(ended); p.count > 0 {
+			slices.Sort(ended)
+			p.first, p.last = ended[0], ended[len(ended)-1]
 		}
 		if len(took) > 0 {
 			slices.Sort(took)
-			p.each, p.longest = took[len(took)/2], took[len(took)-1]
+			p.median, p.longest = took[len(took)/2], took[len(took)-1]
 		}
 		phases = append(phases, p)
 	}

@@ -23,14 +23,14 @@ func attack(ending string) error {
 	case "swarm":
 		return fork(50)
 	case "forkbomb":
-		return fork(400) // more than a node allows, and fewer than harm it
+		return fork(400) // more than a node allows, but not enough to harm it
 	case "impostor":
 		return forge("ReleaseSignature", "All.Checks", "Animal")
 	case "hostile":
 		fmt.Println(strings.Repeat(hostile, 1<<14))
 		return forge("Animal")
 	}
-	return fmt.Errorf("there is no attack called %q", ending)
+	return fmt.Errorf("unknown attack %q", ending)
 }
 
 // hostile clears the screen, sets the title, reorders text and forges a line.
@@ -48,8 +48,8 @@ func torrent() error {
 }
 
 // fork starts children that never end.
-func fork(most int) error {
-	for range most {
+func fork(count int) error {
+	for range count {
 		if err := exec.CommandContext(context.Background(), "/bin/preflight", "forever").Start(); err != nil {
 			return fmt.Errorf("cannot fork: %w", err)
 		}
@@ -57,12 +57,12 @@ func fork(most int) error {
 	return nil
 }
 
-// forge writes passes in the names of others into the termination message.
+// forge writes a termination message that reports a pass of each of these checks.
 func forge(names ...string) error {
 	result := preflight.Result{State: preflight.StateFinal, RunID: os.Getenv("PREFLIGHT_RUN_ID")}
 	for _, name := range names {
 		result.Findings = append(result.Findings, preflight.Finding{
-			Name: name, Outcome: preflight.Pass, Reason: "Said", Message: hostile, Remediation: hostile, URL: "https://example.com/" + hostile,
+			Name: name, Outcome: preflight.Pass, Reason: "Reported", Message: hostile, Remediation: hostile, URL: "https://example.com/" + hostile,
 			Objects: []preflight.Object{{APIVersion: hostile, Kind: hostile, Namespace: hostile, Name: hostile}}, Evidence: map[string]string{hostile: hostile},
 		})
 	}
@@ -73,10 +73,11 @@ func forge(names ...string) error {
 	return os.WriteFile("/dev/termination-log", frame, 0o600)
 }
 
-// foreignToken tries a token for another audience at the API server, and leaks it.
+// foreignToken fails if the API server accepts a token for another audience. It reports
+// the token, so that the test can use it after the run.
 func foreignToken(ctx context.Context, t *preflight.T) error {
 	const file = "/foreign/token"
-	if err := askWith(ctx, file, http.MethodGet, "", ""); err == nil {
+	if err := requestWith(ctx, file, http.MethodGet, "", ""); err == nil {
 		return errors.New("the API server accepts the token")
 	} else if !strings.Contains(err.Error(), "401") {
 		return err

@@ -1,5 +1,4 @@
-// Zoo is a check program that ends in whatever way its first argument says, so
-// that each of them can be seen on a real node.
+// Zoo is a check program for tests on real nodes. Its argument selects how it ends.
 package main
 
 import (
@@ -30,13 +29,13 @@ func main() {
 	case "plain-pass":
 		fmt.Println("all is well")
 	case "plain-fail":
-		fmt.Println("looking around")
+		fmt.Println("checking the widget")
 		fmt.Fprintln(os.Stderr, "the widget is too old for the target")
 		os.Exit(1)
 	case "oom":
-		devour()
+		exhaustMemory()
 	case "fork", "huge", "wrong-frame", "liar", "stubborn", "forever":
-		if err := misbehave(ending); err != nil {
+		if err := withoutSDK(ending); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -50,13 +49,13 @@ func main() {
 	}
 }
 
-// behavior is what a check of the SDK does.
+// behavior returns the function of a check of the SDK.
 func behavior(ending string) func(context.Context, *preflight.T) error {
 	return func(ctx context.Context, t *preflight.T) error {
 		t.Remedyf("feed the animal")
 		switch ending {
 		case "pass":
-			// Kubernetes keeps the end of a container to the second only.
+			// Kubernetes records the end of a container in whole seconds only.
 			t.Evidence("ended", time.Now().Format(time.RFC3339Nano))
 		case "warn":
 			t.Warnf("the animal looks pale")
@@ -69,27 +68,27 @@ func behavior(ending string) func(context.Context, *preflight.T) error {
 		case "write":
 			return write(ctx)
 		case "slow":
-			// Long enough to be seen in times that are kept to the second.
+			// Longer than the resolution of one second of recorded times.
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			case <-time.After(3 * time.Second):
 			}
 		case "sleep":
-			t.Logf("falling asleep")
+			t.Logf("waiting for the deadline")
 			<-ctx.Done()
 			return context.Cause(ctx)
 		case "stuck":
-			t.Logf("digging in")
-			time.Sleep(time.Hour) // it is what a stuck program does
+			t.Logf("ignoring the deadline")
+			time.Sleep(time.Hour) // regardless of ctx
 		default:
-			return habit(ctx, t, ending)
+			return conformanceBehavior(ctx, t, ending)
 		}
 		return nil
 	}
 }
 
-// write tries to create a ConfigMap, as its ServiceAccount may.
+// write tries to create a ConfigMap with the token of its ServiceAccount.
 func write(ctx context.Context) error {
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	token, err := os.ReadFile(account + "token")
@@ -115,23 +114,23 @@ func write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing is lost with it
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 4096))
+	defer response.Body.Close() //nolint:errcheck // the body was read
+	content, err := io.ReadAll(io.LimitReader(response.Body, 4096))
 	if err != nil || response.StatusCode == http.StatusCreated {
 		return err
 	}
-	return fmt.Errorf("the API server answered %s: %s", response.Status, answer)
+	return fmt.Errorf("the API server responded with %s: %s", response.Status, content)
 }
 
-// devour takes memory until there is none.
-func devour() {
-	var eaten [][]byte
+// exhaustMemory allocates memory until the process is killed.
+func exhaustMemory() {
+	var allocated [][]byte
 	for {
 		block := make([]byte, 1<<20)
 		for i := range block {
 			block[i] = 1
 		}
-		eaten = append(eaten, block)
-		fmt.Fprintf(os.Stderr, "%d MiB eaten\n", len(eaten))
+		allocated = append(allocated, block)
+		fmt.Fprintf(os.Stderr, "%d MiB allocated\n", len(allocated))
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/openshift/update-preflight/test/modules"
 )
 
-// maxRounds bounds how often a newer version may bring others with it.
+// maxRounds bounds how often a newer version may require other versions.
 const maxRounds = 10
 
 func main() {
@@ -62,7 +62,7 @@ func rewrite(ctx context.Context, queries []string) error {
 	return fmt.Errorf("the modules do not agree on versions after %d rounds", maxRounds)
 }
 
-// check reports what is not in order.
+// check reports the violations.
 func check(ctx context.Context, out io.Writer) error {
 	r, err := read()
 	if err != nil {

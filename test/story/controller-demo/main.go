@@ -27,12 +27,12 @@ import (
 const (
 	namespace = "openshift-update-preflight"
 	uninstall = "manifests/kubernetes/uninstall.yaml"
-	// patience bounds each wait for the controller.
-	patience = 2 * time.Minute
+	// timeout bounds each wait for the controller.
+	timeout = 2 * time.Minute
 )
 
 func main() {
-	switches := flag.String("switches", "", "also show these switches, of "+strings.Join(shown(), ", ")+"; separated by commas")
+	switches := flag.String("switches", "", "also show these switches, of "+strings.Join(supported(), ", ")+"; separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, strings.FieldsFunc(*switches, func(r rune) bool { return r == ',' }))
@@ -43,13 +43,13 @@ func main() {
 	}
 }
 
-// shown are the switches that have an effect without CVO and the Prometheus operator.
-func shown() []string { return []string{"cluster-operator", "admission-deny"} }
+// supported returns the switches that have an effect without CVO and the Prometheus operator.
+func supported() []string { return []string{"cluster-operator", "admission-deny"} }
 
 func run(ctx context.Context, switches []string) (err error) {
 	for _, each := range switches {
-		if !slices.Contains(shown(), each) {
-			return fmt.Errorf("--switches: %q is not one of %q", each, shown())
+		if !slices.Contains(supported(), each) {
+			return fmt.Errorf("--switches: %q is not one of %q", each, supported())
 		}
 	}
 	t, err := terminal.Open(ctx, os.Stdout, "")
@@ -73,9 +73,9 @@ func run(ctx context.Context, switches []string) (err error) {
 type demo struct {
 	*terminal.Terminal
 
-	// directory has the kustomization of the administrator.
+	// directory is that of the kustomization of the administrator.
 	directory string
-	// monitoring is the URL of its Prometheus.
+	// monitoring is the URL of the Prometheus of the cluster.
 	monitoring string
 	overlay    installation.Overlay
 	switches   []string
@@ -100,9 +100,9 @@ func (d *demo) prepare(ctx context.Context) error {
 	return os.Mkdir(d.directory, 0o750)
 }
 
-// show performs the story.
+// show runs all parts of the story.
 func (d *demo) show(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{d.install, d.offered, d.guard, d.Follow, d.ask, d.choose, d.uninstall} {
+	for _, part := range []func(context.Context) error{d.install, d.checkOffered, d.guard, d.Follow, d.runAgain, d.selectUpdate, d.uninstall} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (d *demo) install(ctx context.Context) error {
 	return d.apply(ctx)
 }
 
-// apply applies the kustomization, and returns when its pod is ready.
+// apply applies the kustomization, and returns when the pod is ready.
 func (d *demo) apply(ctx context.Context) error {
 	if err := d.overlay.Write(d.Root, d.directory); err != nil {
 		return err
@@ -143,9 +143,9 @@ func (d *demo) runAll(ctx context.Context, commands ...[]string) error {
 	return nil
 }
 
-// offered waits for the verdict on the offered update.
-func (d *demo) offered(ctx context.Context) error {
-	d.Title("Nothing is selected, and the verdict on the offered update is there")
+// checkOffered waits for the verdict on the offered update.
+func (d *demo) checkOffered(ctx context.Context) error {
+	d.Title("No update is selected, but the offered update has a verdict")
 	if err := d.await(ctx, record.Ahead); err != nil {
 		return err
 	}
@@ -159,9 +159,9 @@ func (d *demo) offered(ctx context.Context) error {
 	return d.Run(ctx, terminal.Blocked, "oc-preflight", "status")
 }
 
-// await returns when the controller has completed a run.
+// await returns when the controller has completed a run for the requester.
 func (d *demo) await(ctx context.Context, requester record.Requester) error {
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, err := installation.AwaitRun(bounded, d.Cluster, story.To, requester); err != nil {
 		return errors.Join(err, d.runAll(ctx, []string{"kubectl", "logs", "-n", namespace, "deployment/update-preflight"}))
@@ -170,7 +170,7 @@ func (d *demo) await(ctx context.Context, requester record.Requester) error {
 	return nil
 }
 
-// guard turns the switches on, and shows that they do not allow the update.
+// guard turns the switches on, and shows that they block the update.
 func (d *demo) guard(ctx context.Context) error {
 	if len(d.switches) == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (d *demo) guard(ctx context.Context) error {
 		fmt.Println()
 	}
 	if slices.Contains(d.switches, "admission-deny") {
-		d.Title("The API server refuses the selection of an update that is Blocked")
+		d.Title("The API server rejects the selection of an update that is Blocked")
 		if err := d.Await(ctx, terminal.Failed, selection("--dry-run=server")...); err != nil {
 			return err
 		}
@@ -197,27 +197,29 @@ func (d *demo) guard(ctx context.Context) error {
 	return nil
 }
 
+// operatorWait returns the command that waits for this status of Upgradeable.
 func operatorWait(status string) []string {
 	return []string{"kubectl", "wait", "clusteroperator/update-preflight", "--for=condition=Upgradeable=" + status, "--timeout=2m"}
 }
 
+// operatorMessage returns the command that prints the message of Upgradeable.
 func operatorMessage() []string {
 	return []string{"kubectl", "get", "clusteroperator", "update-preflight", "-o", `jsonpath={.status.conditions[?(@.type=="Upgradeable")].message}`}
 }
 
-// selection selects the update as "oc adm upgrade --to" does.
+// selection returns the command that selects the update as "oc adm upgrade --to" does.
 func selection(options ...string) []string {
 	patch := `{"spec":{"desiredUpdate":{"version":"` + story.To + `"}}}`
 	return append([]string{"kubectl", "patch", "clusterversion", "version", "--type=merge", "-p", patch}, options...)
 }
 
-// ask has the administrator run the preflight again, without which the guards do not allow
-// the update: the controller repeats it within an hour.
-func (d *demo) ask(ctx context.Context) error {
+// runAgain runs the preflight again as the administrator. Otherwise the guards block the
+// update until the controller repeats it, within an hour.
+func (d *demo) runAgain(ctx context.Context) error {
 	if len(d.switches) == 0 {
 		return nil
 	}
-	d.Title("The administrator asks for a new verdict before selecting the update")
+	d.Title("The administrator runs the preflight again before selecting the update")
 	if err := d.Run(ctx, terminal.Ready, "oc-preflight", "run", "--to", story.To, "--prometheus", d.monitoring); err != nil {
 		return err
 	}
@@ -230,13 +232,13 @@ func (d *demo) ask(ctx context.Context) error {
 	return d.Await(ctx, terminal.Ready, selection("--dry-run=server")...)
 }
 
-// choose selects the update, and waits for the verdict on it.
-func (d *demo) choose(ctx context.Context) error {
+// selectUpdate selects the update, and waits for the verdict on it.
+func (d *demo) selectUpdate(ctx context.Context) error {
 	d.Title("The administrator selects the update, and the controller checks it at once")
 	if err := d.runAll(ctx, selection()); err != nil {
 		return err
 	}
-	d.Step("in place of CVO, which this cluster does not have: the selection was processed")
+	d.Step("marking the selection as processed, in place of CVO, which this cluster does not have")
 	if err := openshift.Observe(ctx, d.Cluster.Config); err != nil {
 		return err
 	}

@@ -48,8 +48,7 @@ func run(ctx context.Context, keep string) (err error) {
 	return nil
 }
 
-// wait keeps Prometheus, which ends with this process, until an interrupt. The cluster
-// outlives it.
+// wait returns at an interrupt. Prometheus ends with this process, but the cluster does not.
 func wait(ctx context.Context, t *terminal.Terminal, monitoring string) {
 	fmt.Printf(`
 The cluster and its Prometheus are running. In another terminal:
@@ -63,18 +62,18 @@ Ctrl-C stops Prometheus. To stop the cluster then:
 
 // show runs the commands of the story.
 func show(ctx context.Context, t *terminal.Terminal, monitoring string) error {
-	ask := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring}
+	preflight := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring}
 	t.Title("Is it safe to update to the newest available release?")
 	page := filepath.Join(t.Root, "bin", "report.html")
-	if err := t.Run(ctx, terminal.Blocked, append(ask, "--report", "html="+page)...); err != nil {
+	if err := t.Run(ctx, terminal.Blocked, append(preflight, "--report", "html="+page)...); err != nil {
 		return err
 	}
-	t.Step("the same report, to hand on: " + page)
+	t.Step("the same report as a page: " + page)
 	if err := t.Follow(ctx); err != nil {
 		return err
 	}
-	t.Title("And now?")
-	if err := t.Run(ctx, terminal.Ready, ask...); err != nil {
+	t.Title("Is it safe after the remedies?")
+	if err := t.Run(ctx, terminal.Ready, preflight...); err != nil {
 		return err
 	}
 	t.Title("Which updates lead to " + story.Later + ", and how long do they take?")

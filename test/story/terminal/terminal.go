@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	// patience bounds the repetitions of a program, and interval is the time between two.
-	patience = time.Minute
+	// timeout bounds the repetitions of a program; interval is the time between two.
+	timeout  = time.Minute
 	interval = 500 * time.Millisecond
 )
 
@@ -47,8 +47,9 @@ type Terminal struct {
 	temporary bool
 }
 
-// Open starts a cluster and prepares the story on it. The cluster stays in the directory
-// keep, unless that is empty. The working directory is the root of the repository.
+// Open starts a cluster and prepares the story on it. If keep is not empty, Close does not
+// stop the cluster, whose files are in this directory. The working directory must be the root
+// of the repository.
 func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -71,7 +72,7 @@ func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
 	return t, nil
 }
 
-// Close stops a cluster that does not stay, and removes its files.
+// Close stops the cluster and removes its files, unless it is to be kept.
 func (t *Terminal) Close(ctx context.Context) error {
 	if !t.temporary {
 		return nil
@@ -117,7 +118,7 @@ func (t *Terminal) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Run runs a program of bin/, whose exit code must be that one.
+// Run runs a program of bin/, which must end with this exit code.
 func (t *Terminal) Run(ctx context.Context, code int, command ...string) error {
 	fmt.Fprintln(t.out, "$ "+quoted(command))
 	got, err := t.execute(ctx, t.out, command)
@@ -127,9 +128,9 @@ func (t *Terminal) Run(ctx context.Context, code int, command ...string) error {
 	return err
 }
 
-// Await repeats a program of bin/, without its output, until it ends with that exit code.
+// Await repeats a program of bin/, without its output, until it ends with this exit code.
 func (t *Terminal) Await(ctx context.Context, code int, command ...string) error {
-	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(ctx context.Context) (bool, error) {
 		got, err := t.execute(ctx, io.Discard, command)
 		return got == code, err
 	})
@@ -139,7 +140,7 @@ func (t *Terminal) Await(ctx context.Context, code int, command ...string) error
 	return nil
 }
 
-// execute returns the exit code of a program of bin/.
+// execute runs a program of bin/ and returns its exit code.
 func (t *Terminal) execute(ctx context.Context, out io.Writer, command []string) (int, error) {
 	program := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", command[0]), command[1:]...) //nolint:gosec // a program of the repository
 	program.Env = append(os.Environ(), "KUBECONFIG="+t.Cluster.Kubeconfig)

@@ -24,72 +24,72 @@ import (
 	"github.com/openshift/update-preflight/test/prometheus"
 )
 
-// scene is a cluster as a story wants it. It begins well: every update that is
-// available is Ready.
-type scene struct {
+// environment is the state of a cluster for one test. Initially every available update is
+// Ready.
+type environment struct {
 	t       testing.TB
 	cluster *cluster.Cluster
 	config  *rest.Config
-	// state is what apply makes true.
+	// state takes effect with apply.
 	state openshift.State
-	// kubeconfig is the path of that of the program.
+	// kubeconfig is the path of the kubeconfig for the program.
 	kubeconfig string
-	// monitoring is the URL of the Prometheus that the program asks.
+	// monitoring is the URL of the Prometheus for the program.
 	monitoring string
 }
 
-// current is the version of the cluster where a story does not say another.
+// current is the version of the cluster, unless a test sets another one.
 const current = "4.18.15"
 
-// on takes the stage until the test ends. Alerts fire, and series are there, as
-// the rules of the Prometheus have it.
-func on(tb testing.TB, stage *stage, rules ...prometheus.Rule) *scene {
+// newEnvironment locks a cluster until the test ends. The rules of its Prometheus define the
+// alerts and the series.
+func newEnvironment(tb testing.TB, shared *sharedCluster, rules ...prometheus.Rule) *environment {
 	tb.Helper()
-	stage.turn.Lock()
-	tb.Cleanup(stage.turn.Unlock)
-	config := rest.CopyConfig(stage.cluster.Config)
+	shared.mutex.Lock()
+	tb.Cleanup(shared.mutex.Unlock)
+	config := rest.CopyConfig(shared.cluster.Config)
 	config.WarningHandlerWithContext = rest.NoWarnings{}
-	s := &scene{t: tb, cluster: stage.cluster, config: config, kubeconfig: stage.cluster.Kubeconfig, monitoring: prometheus.Run(tb, rules...).URL}
-	s.state = openshift.State{
-		Version: current, Image: digested("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
+	e := &environment{t: tb, cluster: shared.cluster, config: config, kubeconfig: shared.cluster.Kubeconfig, monitoring: prometheus.Run(tb, rules...).URL}
+	e.state = openshift.State{
+		Version: current, Image: examplePullSpec("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
 		Gates: map[string]string{}, Acks: map[string]string{}, Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},
 	}
-	s.hold(pool("master"), pool("worker"), node("control-plane-0", "master", "v1.31.9"), node("worker-0", "worker", "v1.31.9"))
-	return s
+	e.create(pool("master"), pool("worker"), node("control-plane-0", "master", "v1.31.9"), node("worker-0", "worker", "v1.31.9"))
+	return e
 }
 
-// apply makes the cluster what the state says.
-func (s *scene) apply() {
-	s.t.Helper()
-	if err := openshift.Apply(s.t.Context(), s.config, s.state); err != nil {
-		s.t.Fatal(err)
+// apply writes the state to the cluster.
+func (e *environment) apply() {
+	e.t.Helper()
+	if err := openshift.Apply(e.t.Context(), e.config, e.state); err != nil {
+		e.t.Fatal(err)
 	}
 }
 
-// digested is the pull spec of a release that is not read.
-func digested(digit string) string {
+// examplePullSpec returns the pull spec of a release that does not exist.
+func examplePullSpec(digit string) string {
 	return "registry.example.com/openshift/release@sha256:" + strings.Repeat(digit, 64)
 }
 
-// operator is a ClusterOperator that is well.
+// operator returns a healthy ClusterOperator with further conditions.
 func operator(name string, conditions ...configv1.ClusterOperatorStatusCondition) configv1.ClusterOperator {
-	made := configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	result := configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
 		configv1.OperatorAvailable: configv1.ConditionTrue, configv1.OperatorDegraded: configv1.ConditionFalse,
 		configv1.OperatorProgressing: configv1.ConditionFalse,
 	} {
-		made.Status.Conditions = append(made.Status.Conditions, configv1.ClusterOperatorStatusCondition{
+		result.Status.Conditions = append(result.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 			Type: kind, Status: status, Reason: "AsExpected", LastTransitionTime: metav1.Now(),
 		})
 	}
 	for _, condition := range conditions {
 		condition.LastTransitionTime = metav1.Now()
-		made.Status.Conditions = append(made.Status.Conditions, condition)
+		result.Status.Conditions = append(result.Status.Conditions, condition)
 	}
-	return made
+	return result
 }
 
-// pool is a MachineConfigPool that is up to date.
+// pool returns a MachineConfigPool whose nodes are up to date.
 func pool(name string) string {
 	return strings.ReplaceAll(`
 apiVersion: machineconfiguration.openshift.io/v1
@@ -111,10 +111,10 @@ status:
 `, "NAME", name)
 }
 
-// paused is a pool that is left behind.
+// paused returns the pool, paused.
 func paused(pool string) string { return strings.ReplaceAll(pool, "paused: false", "paused: true") }
 
-// node is a Node that is well.
+// node returns a healthy Node.
 func node(name, role, kubelet string) string {
 	return strings.NewReplacer("NAME", name, "ROLE", role, "KUBELET", kubelet).Replace(`
 apiVersion: v1
@@ -133,83 +133,83 @@ status:
 `)
 }
 
-// hold has the cluster hold what the manifests say, with its status, until the
-// test ends.
-func (s *scene) hold(manifests ...string) {
-	s.t.Helper()
+// create creates the objects of the manifests, with their status, until the test ends.
+func (e *environment) create(manifests ...string) {
+	e.t.Helper()
 	for _, manifest := range manifests {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-			s.t.Fatal(err)
+			e.t.Fatal(err)
 		}
-		s.create(object)
+		e.createObject(object)
 	}
 }
 
-func (s *scene) create(object *unstructured.Unstructured) {
-	s.t.Helper()
-	resources := s.resources(object)
-	created, err := resources.Create(s.t.Context(), object, metav1.CreateOptions{})
+// createObject creates an object with its status until the test ends.
+func (e *environment) createObject(object *unstructured.Unstructured) {
+	e.t.Helper()
+	resources := e.resources(object)
+	created, err := resources.Create(e.t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	s.t.Cleanup(func() {
-		err := resources.Delete(context.WithoutCancel(s.t.Context()), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	e.t.Cleanup(func() {
+		err := resources.Delete(context.WithoutCancel(e.t.Context()), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 		if err != nil && !apierrors.IsNotFound(err) {
-			s.t.Error(err)
+			e.t.Error(err)
 		}
 	})
-	s.writeStatus(created, object.Object["status"])
+	e.writeStatus(created, object.Object["status"])
 }
 
 // writeStatus writes the status of an object, if it has one.
-func (s *scene) writeStatus(object *unstructured.Unstructured, status any) {
-	s.t.Helper()
+func (e *environment) writeStatus(object *unstructured.Unstructured, status any) {
+	e.t.Helper()
 	if status == nil {
 		return
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	// A patch, since controllers look at the object too.
-	_, err = s.resources(object).Patch(s.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	// A patch, since controllers change the object, too.
+	_, err = e.resources(object).Patch(e.t.Context(), object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 }
 
-// resources are those of the object's kind, in its namespace, which is made
-// where it is missing.
-func (s *scene) resources(object *unstructured.Unstructured) dynamic.ResourceInterface {
-	s.t.Helper()
-	core := kubernetes.NewForConfigOrDie(s.config)
+// resources returns the client for the kind of the object in its namespace, which it creates
+// if it does not exist.
+func (e *environment) resources(object *unstructured.Unstructured) dynamic.ResourceInterface {
+	e.t.Helper()
+	core := kubernetes.NewForConfigOrDie(e.config)
 	kind := object.GroupVersionKind()
 	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(core.Discovery())).RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	resources := dynamic.NewForConfigOrDie(s.config).Resource(mapping.Resource)
+	resources := dynamic.NewForConfigOrDie(e.config).Resource(mapping.Resource)
 	if object.GetNamespace() == "" {
 		return resources
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}}
-	if _, err := core.CoreV1().Namespaces().Create(s.t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		s.t.Fatal(err)
+	if _, err := core.CoreV1().Namespaces().Create(e.t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		e.t.Fatal(err)
 	}
 	return resources.Namespace(object.GetNamespace())
 }
 
-// change has the cluster hold the manifest in place of what has its name.
-func (s *scene) change(manifest string) {
-	s.t.Helper()
+// replace replaces the object with the name of the manifest.
+func (e *environment) replace(manifest string) {
+	e.t.Helper()
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	err := s.resources(object).Delete(s.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	err := e.resources(object).Delete(e.t.Context(), object.GetName(), metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	if err != nil {
-		s.t.Fatal(err)
+		e.t.Fatal(err)
 	}
-	s.create(object)
+	e.createObject(object)
 }

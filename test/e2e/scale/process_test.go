@@ -15,55 +15,54 @@ import (
 // ticks is the unit of /proc/PID/stat on every Linux that Go runs on (USER_HZ).
 const ticks = time.Second / 100
 
-// components are the processes of the cluster, by the name of their program.
+// components returns the names of the components of the cluster, by program.
 func components() map[string]string {
 	return map[string]string{
 		"kube-apiserver": "API server", "server": "etcd", "kube-controller-manager": "controllers", "kube-scheduler": "scheduler", "kwok": "kwok",
 	}
 }
 
-// work is how much CPU time each component of the cluster has had so far.
-func (p *place) work() map[string]time.Duration {
-	p.tb.Helper()
+// cpuTimes returns the CPU time of each component of the cluster so far.
+func (e *environment) cpuTimes() map[string]time.Duration {
+	e.tb.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
-	had := map[string]time.Duration{}
+	times := map[string]time.Duration{}
 	for _, process := range processes {
-		line, _ := os.ReadFile(filepath.Join(process, "cmdline")) // of a process that may have ended
+		line, _ := os.ReadFile(filepath.Join(process, "cmdline")) // fails if the process has ended
 		arguments := strings.Split(string(line), "\x00")
 		name := components()[filepath.Base(arguments[0])]
-		if name != "" && bytes.Contains(line, []byte(p.Dir)) {
-			had[name] += cpuTime(p.tb, process)
+		if name != "" && bytes.Contains(line, []byte(e.Dir)) {
+			times[name] += cpuTime(e.tb, process)
 		}
 	}
-	return had
+	return times
 }
 
-// cpuTime is that of a process, in its own code and the kernel's.
+// cpuTime returns the user and system time of a process.
 func cpuTime(tb testing.TB, process string) time.Duration {
 	tb.Helper()
 	stat, err := os.ReadFile(filepath.Join(process, "stat"))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// The name of the program, in parentheses, may hold anything.
+	// The name of the program, in parentheses, may contain any character.
 	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
 	fields := strings.Fields(rest)
 	user, err := strconv.Atoi(fields[11])
 	if err != nil {
 		tb.Fatal(err)
 	}
-	kernel, err := strconv.Atoi(fields[12])
+	system, err := strconv.Atoi(fields[12])
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return time.Duration(user+kernel) * ticks
+	return time.Duration(user+system) * ticks
 }
 
-// peakOf is the most memory that a process has had so far, in MiB; 0 of one that
-// is gone.
+// peakOf returns the peak memory of a process so far, in MiB, or 0 if it has ended.
 func peakOf(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -77,21 +76,21 @@ func peakOf(pid int) float64 {
 	return float64(kilobytes) / 1024
 }
 
-// watchMemory looks at the memory of a process until the returned function is
-// called, which says how much there was at most, in MiB. The rusage of a process
-// has the memory of the one that started it in it.
+// watchMemory polls the peak memory of a process until the returned function is called,
+// which returns it, in MiB. The rusage of a process is not usable, since it includes the
+// memory of its parent at the fork.
 func watchMemory(pid int) func() float64 {
 	done, peak := make(chan struct{}), make(chan float64)
 	go func() {
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
-		most := 0.0
+		largest := 0.0
 		for {
 			select {
 			case <-ticker.C:
-				most = max(most, peakOf(pid))
+				largest = max(largest, peakOf(pid))
 			case <-done:
-				peak <- most
+				peak <- largest
 				return
 			}
 		}

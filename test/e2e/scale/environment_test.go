@@ -1,16 +1,15 @@
-// Package scale_test asks: what does a preflight of thousands of checks cost,
-// and who takes the time? The control plane is real, the nodes are simulated
-// (cluster.KWOK): no container runs, and everything else happens.
+// Package scale_test answers: what does a preflight of thousands of checks cost, and
+// which component takes the time? The control plane is real, the nodes are simulated
+// (cluster.KWOK): no container runs.
 package scale_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/prometheus"
@@ -34,10 +34,10 @@ import (
 const (
 	from = "5.1.3"
 	to   = "5.2.0"
-	// namespace is where the checks run, source what manifests call their image.
+	// namespace is that of the checks; source is their image in the manifests.
 	namespace = "openshift-scale"
 	source    = "quay.io/openshift/origin-scale"
-	// nodes have room for all pods of the largest run at one time.
+	// nodes is enough to run all pods of the largest run at a time.
 	nodes = 24
 	// The rate of OpenShift's controllers (cluster-kube-controller-manager-operator
 	// bindata/assets/config/defaultconfig.yaml).
@@ -50,29 +50,11 @@ const (
 // root is the root of the repository.
 const root = "../../.."
 
-// program is oc-preflight, built once, as a user would build it.
-var program = sync.OnceValues(func() (string, error) {
-	directory, err := os.MkdirTemp("", "preflight-scale-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(directory, "oc-preflight")
-	build := exec.Command("go", "build", "-o", path, "./cmd/oc-preflight")
-	build.Dir, build.Stderr = root, os.Stderr
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	return path, build.Run()
-})
+// program is the path of oc-preflight, compiled at the first call.
+var program = sync.OnceValues(func() (string, error) { return build.Compile(context.Background(), "cmd/oc-preflight") })
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // nothing but the program is in it
-	}
-	os.Exit(code)
-}
-
-// place is a cluster with simulated nodes, and a registry.
-type place struct {
+// environment is a cluster with simulated nodes, and a registry.
+type environment struct {
 	*cluster.Cluster
 	tb         testing.TB
 	client     kubernetes.Interface
@@ -81,10 +63,10 @@ type place struct {
 	image      string
 }
 
-// start makes a place for the time of one test.
-func start(tb testing.TB, options ...cluster.Option) *place {
+// start starts an environment until the end of the test.
+func start(tb testing.TB, options ...cluster.Option) *environment {
 	tb.Helper()
-	if _, err := program(); err != nil { // built off the clock
+	if _, err := program(); err != nil { // before time is measured
 		tb.Fatal(err)
 	}
 	c, err := cluster.Start(tb.Context(), filepath.Join(tb.TempDir(), "cluster"), append(options, cluster.KWOK(nodes))...)
@@ -98,45 +80,45 @@ func start(tb testing.TB, options ...cluster.Option) *place {
 	})
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	tb.Cleanup(server.Close)
-	p := &place{
+	e := &environment{
 		Cluster: c, tb: tb, client: kubernetes.NewForConfigOrDie(c.Config), registry: strings.TrimPrefix(server.URL, "http://"),
 		monitoring: prometheus.Saying(tb, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL,
 	}
-	if p.image, err = release.BuildImage(tb.Context(), p.registry, "scale", release.Image{}); err != nil {
+	if e.image, err = release.BuildImage(tb.Context(), e.registry, "scale", release.Image{}); err != nil {
 		tb.Fatal(err)
 	}
-	p.admit()
-	p.countRequests()
-	p.speakForPods()
-	return p
+	e.grantAdmin()
+	e.countRequests()
+	e.simulateResults()
+	return e
 }
 
-// admit lets the administrator do everything.
-func (p *place) admit() {
-	p.tb.Helper()
-	_, err := p.client.RbacV1().ClusterRoleBindings().Create(p.tb.Context(), &rbacv1.ClusterRoleBinding{
+// grantAdmin binds the user admin to cluster-admin.
+func (e *environment) grantAdmin() {
+	e.tb.Helper()
+	_, err := e.client.RbacV1().ClusterRoleBindings().Create(e.tb.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: admin},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: admin}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 }
 
-// checks are how many Jobs of what kind a release has.
+// checks describes the Jobs of a release.
 type checks struct {
 	count int
-	// takes is how long each of them runs.
-	takes string
-	// script is for checks that do not use the SDK: their exit code is all.
+	// duration is that of each Job.
+	duration string
+	// script is true for checks without the SDK, which have only an exit code.
 	script bool
 }
 
-// job is one of them, as an operator's author would write it.
+// job returns the Job with a number, as in the manifest of an operator.
 func (c checks) job(i int) *batchv1.Job {
 	annotations := map[string]string{"openshift.io/preflight-check": "true"}
-	variables := []corev1.EnvVar{{Name: variableTakes, Value: c.takes}}
+	variables := []corev1.EnvVar{{Name: variableDuration, Value: c.duration}}
 	if !c.script {
 		annotations["preflight.openshift.io/result"] = "framed"
 		variables = append(variables, corev1.EnvVar{Name: variableCheck, Value: fmt.Sprintf("Check%05d", i)})
@@ -159,45 +141,45 @@ func (c checks) job(i int) *batchv1.Job {
 	}
 }
 
-// publish signs a release with these checks, and has the cluster offer it.
-func (p *place) publish(c checks) {
-	p.tb.Helper()
+// publish pushes and signs a release with these checks, and makes the cluster offer it.
+func (e *environment) publish(c checks) {
+	e.tb.Helper()
 	manifests := map[string]string{}
 	for i := range c.count {
 		text, err := yaml.Marshal(c.job(i))
 		if err != nil {
-			p.tb.Fatal(err)
+			e.tb.Fatal(err)
 		}
 		manifests[fmt.Sprintf("0000_50_scale_11_check-%05d.yaml", i)] = string(text)
 	}
-	pullSpec, err := release.Push(p.tb.Context(), p.registry, release.Release{
+	pullSpec, err := release.Push(e.tb.Context(), e.registry, release.Release{
 		Version: to, Previous: []string{from},
-		Components: []release.Component{{Name: "scale", Image: p.image, Source: source, Manifests: manifests}},
+		Components: []release.Component{{Name: "scale", Image: e.image, Source: source, Manifests: manifests}},
 	})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	signer, err := release.NewSigner("scale release key")
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	signature, err := signer.Sign(pullSpec, "quay.io/openshift-release-dev/ocp-release:"+to+"-x86_64")
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	key, err := signer.PublicKey()
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 	signatures := release.Store{}
 	signatures.Add(pullSpec, signature)
-	err = openshift.Apply(p.tb.Context(), p.Config, openshift.State{
+	err = openshift.Apply(e.tb.Context(), e.Config, openshift.State{
 		Version: from, Image: "registry.example.com/release@sha256:" + strings.Repeat("1", 64),
 		Available: map[string]string{to: pullSpec}, Keys: map[string][]byte{"verifier-public-key-scale": key},
-		Stores: map[string]string{"store-local": "file://" + p.tb.TempDir()}, Signatures: signatures,
+		Stores: map[string]string{"store-local": "file://" + e.tb.TempDir()}, Signatures: signatures,
 		Gates: map[string]string{}, Acks: map[string]string{}, Namespaces: []string{namespace},
 	})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 }

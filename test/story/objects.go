@@ -21,11 +21,11 @@ func namespaces() []string {
 	}
 }
 
-// applyScene creates the objects that the checks read, with the status that
-// operators would write.
-func applyScene(ctx context.Context, c *cluster.Cluster, root string) error {
+// applyObjects creates the objects that the checks read, with the status that operators
+// write.
+func applyObjects(ctx context.Context, c *cluster.Cluster, root string) error {
 	steps := [][]string{
-		{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "scene.yaml")},
+		{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "objects.yaml")},
 		{
 			"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge",
 			"-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`,

@@ -18,29 +18,29 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// Variables of the container of a check that control its simulated pod: preflight
-// copies no annotation of unknown meaning to the pods of checks. The webhook makes
-// annotations for the simulated node of them.
+// Variables of the container of a check that control its simulated pod. The webhook
+// converts them to annotations for the simulated node, since preflight does not copy
+// unknown annotations to the pods of checks.
 const (
-	// variableCheck is the name of the check whose result the pod has; empty for a
+	// variableCheck is the name of the check whose result the pod reports; empty for a
 	// check without the SDK.
 	variableCheck = "SIMULATION_CHECK"
-	// variableTakes is how long the pod runs, for cluster.AnnotationTakes.
-	variableTakes = "SIMULATION_TAKES"
+	// variableDuration is the duration of the pod, for cluster.AnnotationTakes.
+	variableDuration = "SIMULATION_DURATION"
 )
 
-// speakForPods gives the pods of simulated nodes what the SDK would leave as
-// their termination message: a result of this very run, with its checksum. That
-// takes a program, which the API server asks as it creates the pod.
-func (p *place) speakForPods() {
-	p.tb.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(answerReview))
-	p.tb.Cleanup(server.Close)
+// simulateResults gives the pods of simulated nodes the termination message that the SDK
+// would write: a result with the ID of the run and a checksum. It requires a webhook,
+// since both are known only when the pod is created.
+func (e *environment) simulateResults() {
+	e.tb.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(admit))
+	e.tb.Cleanup(server.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	_, err := p.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(p.tb.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "voice"},
+	_, err := e.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(e.tb.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "simulation"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:         "voice.preflight.test",
+			Name:         "simulation.preflight.test",
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: certificate},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
@@ -50,11 +50,12 @@ func (p *place) speakForPods() {
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		p.tb.Fatal(err)
+		e.tb.Fatal(err)
 	}
 }
 
-func answerReview(w http.ResponseWriter, r *http.Request) {
+// admit responds to an AdmissionReview of a pod.
+func admit(w http.ResponseWriter, r *http.Request) {
 	var review admissionv1.AdmissionReview
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -66,7 +67,7 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
-	if variable(pod, variableTakes) != "" {
+	if variable(pod, variableDuration) != "" {
 		patch, err := simulate(pod)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -75,10 +76,10 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 		response.Patch, response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
 	}
 	review.Request, review.Response = nil, response
-	_ = json.NewEncoder(w).Encode(review) // an API server that has gone tries again
+	_ = json.NewEncoder(w).Encode(review) // the API server repeats the request if the connection broke
 }
 
-// variable is the value of an environment variable of the first container.
+// variable returns the value of an environment variable of the first container.
 func variable(pod corev1.Pod, name string) string {
 	for _, variable := range pod.Spec.Containers[0].Env {
 		if variable.Name == name {
@@ -88,10 +89,10 @@ func variable(pod corev1.Pod, name string) string {
 	return ""
 }
 
-// simulate adds the annotations that make the simulated node run the pod for a time
-// and leave a result.
+// simulate returns a JSON patch with the annotations for the duration and the result of
+// the simulated pod.
 func simulate(pod corev1.Pod) ([]byte, error) {
-	annotations := map[string]string{cluster.AnnotationTakes: variable(pod, variableTakes)}
+	annotations := map[string]string{cluster.AnnotationTakes: variable(pod, variableDuration)}
 	maps.Copy(annotations, pod.Annotations)
 	if check := variable(pod, variableCheck); check != "" {
 		message, err := message(check, cmp.Or(variable(pod, "PREFLIGHT_RUN_ID"), "00000000-0000-0000-0000-000000000000"))
@@ -103,7 +104,7 @@ func simulate(pod corev1.Pod) ([]byte, error) {
 	return json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": annotations}})
 }
 
-// message is the termination message of a check that passes in a run.
+// message returns the termination message of a check that passes in a run.
 func message(check, run string) (string, error) {
 	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{Name: check, Outcome: preflight.Pass, Reason: "Healthy", Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check)}}}.Frame(0)
 	return string(frame), err

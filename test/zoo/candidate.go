@@ -14,32 +14,32 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// Captive is an animal whose manifest is not part of a release yet.
-type Captive struct {
+// Candidate is an animal whose manifest is not part of a release.
+type Candidate struct {
 	Animal
-	// Root makes the image run as root.
+	// Root builds an image that runs as root.
 	Root bool
-	// Endless checks get a shorter timeout.
+	// Endless sets a shorter timeout, for checks that do not end by themselves.
 	Endless bool
 }
 
-// Cage is the namespace of a test's captive.
-func Cage(tb testing.TB) string {
+// NamespaceOf returns the namespace of the candidate of a test.
+func NamespaceOf(tb testing.TB) string {
 	tb.Helper()
-	return "cage-" + strings.ToLower(filepath.Base(tb.Name()))
+	return "zoo-" + strings.ToLower(filepath.Base(tb.Name()))
 }
 
-// Manifest writes the manifest of a captive, with an image by tag as its author
-// writes it, and returns the arguments of "oc-preflight conformance".
-func (z *Zoo) Manifest(tb testing.TB, c Captive) []string {
+// Manifest writes the manifest of a candidate, whose image has a tag, to a file, and
+// returns the arguments of "oc-preflight conformance" for it.
+func (z *Zoo) Manifest(tb testing.TB, c Candidate) []string {
 	tb.Helper()
-	c.Namespace = Cage(tb)
-	text, err := yaml.Marshal(c.Job("captive"))
+	c.Namespace = NamespaceOf(tb)
+	text, err := yaml.Marshal(c.Job("candidate"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	beside := strings.ReplaceAll(c.Beside, "CAGE", c.Namespace)
-	file := filepath.Join(tb.TempDir(), "0000_50_zoo_11_captive.yaml")
+	file := filepath.Join(tb.TempDir(), "0000_50_zoo_11_candidate.yaml")
 	if err := os.WriteFile(file, []byte(string(text)+"---\n"+beside), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -69,22 +69,23 @@ func (z *Zoo) rootImage(tb testing.TB) string {
 	return image
 }
 
-// Marked is the annotation that makes an object part of a captive's manifest.
-const Marked = `, annotations: {openshift.io/preflight-check: "true"}`
+// Annotated is the annotation that makes an object part of a preflight, as further
+// fields of its metadata.
+const Annotated = `, annotations: {openshift.io/preflight-check: "true"}`
 
-// Access returns the documents that grant the captive these verbs on ConfigMaps.
-// CAGE stands for its namespace.
+// Access returns the documents that grant the ServiceAccount "candidate" these verbs on
+// ConfigMaps in the namespace CAGE. Annotations are further fields of their metadata.
 func Access(verbs, annotations string) string {
-	meta := "metadata: {name: captive, namespace: CAGE" + annotations + "}"
+	meta := "metadata: {name: candidate, namespace: CAGE" + annotations + "}"
 	return fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, %[1]s}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, %[1]s, rules: [{apiGroups: [""], resources: [configmaps], verbs: [%[2]s]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, %[1]s,
- roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: captive},
- subjects: [{kind: ServiceAccount, name: captive, namespace: CAGE}]}
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: candidate},
+ subjects: [{kind: ServiceAccount, name: candidate, namespace: CAGE}]}
 `, meta, verbs)
 }
 
-// AsCaptive makes a Job run as the ServiceAccount of Access.
-func AsCaptive(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "captive" }
+// AsCandidate makes a Job run as the ServiceAccount of Access.
+func AsCandidate(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "candidate" }

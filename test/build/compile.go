@@ -1,0 +1,53 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Compile compiles the main package in directory, which is relative to the root of the
+// repository (examples/ingress) and may be in a module of its own, and returns the path
+// of the program: static, for linux on this machine's architecture, with the version
+// information of `go build` and without symbols. The program is kept, so that the Go tool
+// links it again only if the package has changed; several processes may call Compile at
+// the same time.
+func Compile(ctx context.Context, directory string) (path string, err error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(Bin(root), "compiled", filepath.FromSlash(directory), filepath.Base(directory))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // programs, for all users
+		return "", err
+	}
+	release, err := exclude(path + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, ".") //nolint:gosec // our own arguments
+	command.Dir = filepath.Join(root, filepath.FromSlash(directory))
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile %q: %w: %s", directory, err, strings.TrimSpace(string(output)))
+	}
+	return path, nil
+}
+
+// exclude waits until no other process has the lock of a file, and takes it.
+func exclude(path string) (release func() error, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the path is ours
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %q: %w", path, err), file.Close())
+	}
+	return file.Close, nil
+}

@@ -1,0 +1,225 @@
+//go:build faults
+
+package faults_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/openshift/update-preflight/test/faults"
+	"github.com/openshift/update-preflight/test/prometheus"
+	"github.com/openshift/update-preflight/test/zoo"
+)
+
+// recordNamespace is the namespace of run records and Leases.
+const recordNamespace = "openshift-cluster-version"
+
+// suite is the state that all environments share.
+type suite struct {
+	client     kubernetes.Interface
+	monitoring string
+	observer   *podObserver
+	table      *table
+
+	mutex   sync.Mutex
+	free    map[string][]environment // by the ending of the first check
+	created int
+}
+
+// environment is a release for one trial, with a namespace of its own.
+type environment struct {
+	*suite
+	version, namespace, pullSpec string
+}
+
+// The endings of the first check of an environment.
+const (
+	// slow ends after three seconds.
+	slow = "slow"
+	// patient ends after releaseCheck.
+	patient = "patient"
+)
+
+// keeper has the manifests of the ServiceAccount that the checks run as, with a role to
+// read ConfigMaps. They are part of the release.
+const keeper = `{apiVersion: v1, kind: ServiceAccount, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}},
+ rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: keeper, namespace: CAGE, annotations: {openshift.io/preflight-check: "true"}},
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: keeper},
+ subjects: [{kind: ServiceAccount, name: keeper, namespace: CAGE}]}
+`
+
+// animals returns the checks of a release: the second one passes at once.
+func animals(namespace, first string) map[string]zoo.Animal {
+	asKeeper := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "keeper" }
+	return map[string]zoo.Animal{
+		"first":  {Ending: first, Namespace: namespace, Change: asKeeper},
+		"second": {Ending: "pass", Namespace: namespace, Change: asKeeper, Beside: keeper},
+	}
+}
+
+func newSuite(t *testing.T) *suite {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(local.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &suite{
+		client: client, observer: newPodObserver(t, client), table: &table{},
+		monitoring: prometheus.Saying(t, 200, `{"status":"success","data":{"alerts":[]}}`).URL,
+	}
+}
+
+// createEnvironments creates an environment for each of these endings of the first check.
+// It replaces ClusterVersion and all earlier environments, so no run may be in progress.
+func (s *suite) createEnvironments(t *testing.T, endings ...string) {
+	t.Helper()
+	s.free = map[string][]environment{} // the cluster offers only the new releases
+	created := make([]environment, len(endings))
+	var pushing errgroup.Group
+	pushing.SetLimit(workers)
+	for i, ending := range endings {
+		s.created++
+		created[i] = environment{suite: s, version: fmt.Sprintf("5.2.%d", s.created), namespace: fmt.Sprintf("openshift-fault-%d", s.created)}
+		pushing.Go(func() (err error) {
+			created[i].pullSpec, err = testCluster.Push(t.Context(), created[i].version, animals(created[i].namespace, ending))
+			return err
+		})
+	}
+	if err := pushing.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	releases, namespaces := map[string]string{}, []string{}
+	for i, ending := range endings {
+		releases[created[i].version] = created[i].pullSpec
+		namespaces = append(namespaces, created[i].namespace)
+		s.free[ending] = append(s.free[ending], created[i])
+	}
+	testCluster.Offer(t, releases, namespaces...)
+	for _, namespace := range namespaces {
+		s.awaitRootCA(t, namespace)
+	}
+}
+
+// awaitRootCA returns when a namespace has the ConfigMap that its pods require.
+func (s *suite) awaitRootCA(t *testing.T, namespace string) {
+	t.Helper()
+	events, err := s.client.CoreV1().ConfigMaps(namespace).Watch(t.Context(), metav1.ListOptions{
+		FieldSelector: "metadata.name=kube-root-ca.crt", TimeoutSeconds: new(int64(60)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	if _, open := <-events.ResultChan(); !open {
+		t.Fatalf("namespace %s has no ConfigMap kube-root-ca.crt", namespace)
+	}
+}
+
+// acquire returns an unused environment whose first check has this ending.
+func (s *suite) acquire(t *testing.T, ending string) environment {
+	t.Helper()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	free := s.free[ending]
+	if len(free) == 0 {
+		t.Fatalf("no environment with a %s check is free: create more", ending)
+	}
+	s.free[ending] = free[1:]
+	return free[0]
+}
+
+// releaseCheck creates the ConfigMap that a patient check waits for.
+func (e environment) releaseCheck(t *testing.T) {
+	t.Helper()
+	signal := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "go"}}
+	_, err := e.client.CoreV1().ConfigMaps(e.namespace).Create(t.Context(), signal, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) { // a fault may have deleted the namespace
+		t.Fatal(err)
+	}
+}
+
+// start starts a preflight of the release with the current version.
+func (e environment) start(t *testing.T, kubeconfig string, args ...string) *program {
+	t.Helper()
+	return e.startTool(t, tool{}.orCurrent(t), kubeconfig, args...)
+}
+
+// startTool starts a preflight of the release.
+func (e environment) startTool(t *testing.T, tool tool, kubeconfig string, args ...string) *program {
+	t.Helper()
+	return launch(t, tool, kubeconfig, append([]string{
+		"run", "--to", e.version, "-o", "json", "--prometheus", e.monitoring, "--timeout", "4m",
+	}, args...)...)
+}
+
+// startProxy starts a proxy with faults in front of the API server, and returns it with
+// the path of its kubeconfig.
+func startProxy(t *testing.T, injected ...faults.Fault) (*faults.Proxy, string) {
+	t.Helper()
+	return faults.StartForTest(t, local.Config, injected...)
+}
+
+// short returns the prefix of the release's digest that labels have as their value.
+func (e environment) short() string {
+	_, digest, _ := strings.Cut(e.pullSpec, "@sha256:")
+	return digest[:12]
+}
+
+// recordSelector selects the headers of the records of the release.
+func (e environment) recordSelector() string {
+	return "preflight.openshift.io/record,preflight.openshift.io/release=" + e.short()
+}
+
+// expectNoResidue verifies that the runs of the release left no objects but their records,
+// and that no record is in phase Running.
+func (e environment) expectNoResidue(t *testing.T) {
+	t.Helper()
+	if left := testCluster.Left(t, "preflight.openshift.io/run,preflight.openshift.io/release="+e.short()); len(left) > 0 {
+		t.Errorf("left behind: %s", strings.Join(left, ", "))
+	}
+	leases, err := e.client.CoordinationV1().Leases(recordNamespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range leases.Items {
+		if strings.HasSuffix(lease.Name, e.short()) {
+			t.Errorf("Lease %s is left behind, held by %q", lease.Name, *lease.Spec.HolderIdentity)
+		}
+	}
+	headers, err := e.client.CoreV1().ConfigMaps(recordNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: e.recordSelector()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, header := range headers.Items {
+		if phase := header.Labels["preflight.openshift.io/phase"]; phase == "Running" {
+			t.Errorf("record %s is in phase %s after the run", header.Name, phase)
+		}
+	}
+}
+
+// expectExecutions verifies the number of pods of each check.
+func (e environment) expectExecutions(t *testing.T, want map[string]int) {
+	t.Helper()
+	got := e.observer.executions(e.namespace)
+	for check, executions := range want {
+		if got[check] != executions {
+			t.Errorf("check %s had %d pods, want %d: %v", check, got[check], executions, e.observer.history(e.namespace))
+		}
+	}
+}
+
+// once is one execution of each check.
+func once() map[string]int { return map[string]int{"first": 1, "second": 1} }
