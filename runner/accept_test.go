@@ -40,7 +40,7 @@ func TestAcceptancesOfAFile(t *testing.T) {
 	}
 	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
 		if f := find(t, decided, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
-			t.Errorf("%s: %+v, want a warning that says %q", name, f, want)
+			t.Errorf("%s: %+v, want a warning with %q", name, f, want)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	}
 }
 
-func TestAcceptancesOfChecksAreNotJudgedUnseen(t *testing.T) {
+func TestAcceptancesOfUnreadChecksAreNotReported(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.target = runner.Target{Image: digested("7")} // no such release, and no signature
 	w.options.Accept = accepting(check, "RiskA")
@@ -84,43 +84,43 @@ func TestNamesThatCannotBeAccepted(t *testing.T) {
 	for _, name := range []string{"", "risk", "Risk_A", "-"} {
 		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Accept: accepting(name)}}
 		if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil || !strings.Contains(err.Error(), "illegal risk") {
-			t.Errorf("%q: error %v, want that it is illegal", name, err)
+			t.Errorf("%q: error %v, want an illegal risk", name, err)
 		}
 	}
 }
 
-func TestAdminGatesOfTheTargetAreReportedAhead(t *testing.T) {
+func TestAdminGatesOfTheTargetAreReported(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
 	w.target = runner.Target{Image: w.push(t, next)}
 	w.options.Force = true // it is not signed
 	f := find(t, w.run(t), "AdminAckAhead")
 	if f.Outcome != preflight.Warn || f.Blocks || !strings.Contains(f.Message, "to leave 4.19, ack-4.19-y: Do this before you leave 4.19.") {
-		t.Errorf("%+v, want a warning that names the gate and what it asks for", f)
+		t.Errorf("%+v, want a warning with the gate and its description", f)
 	}
 }
 
-func TestWhatCVOWouldDo(t *testing.T) {
+func TestAcceptanceByCVO(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		change  func(*world)
 		accepts bool
-		says    string
+		want    string
 	}{
-		"Takes":    {reason: "available, signed, nothing in the way", change: func(*world) {}, accepts: true, says: "PayloadLoaded"},
-		"Unsigned": {reason: "CVO verifies it too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, says: "RetrievePayload"},
+		"Accepts":  {reason: "the release is available and signed, and nothing blocks", change: func(*world) {}, accepts: true, want: "PayloadLoaded"},
+		"Unsigned": {reason: "CVO verifies the signature, too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, want: "RetrievePayload"},
 		"Gate": {
-			reason: "its condition will report it", says: "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
+			reason: "the condition of CVO does not report the gate yet", want: "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
 		},
 		"Upgradeable": {
-			reason: "its condition reports it", says: "PreconditionChecks: Preconditions failed",
+			reason: "the condition of CVO is False", want: "PreconditionChecks: Preconditions failed",
 			change: func(w *world) {
 				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Because", Message: "no"}}
 			},
 		},
 		"Forced": {
-			reason: "force goes past it", accepts: true, says: "PayloadLoaded",
+			reason: "force bypasses the gate", accepts: true, want: "PayloadLoaded",
 			change: func(w *world) { w.state.Gates, w.options.Force = map[string]string{"ack-4.18-x": "Do."}, true },
 		},
 	} {
@@ -129,8 +129,8 @@ func TestWhatCVOWouldDo(t *testing.T) {
 			tc.change(&w)
 			w.apply(t)
 			decided := w.run(t).CVO
-			if decided.Accepts == nil || *decided.Accepts != tc.accepts || !strings.HasPrefix(decided.Reason+": "+decided.Message, tc.says) {
-				t.Errorf("%s: %s: %s (%v), want %q", tc.reason, decided.Reason, decided.Message, decided.Accepts, tc.says)
+			if decided.Accepts == nil || *decided.Accepts != tc.accepts || !strings.HasPrefix(decided.Reason+": "+decided.Message, tc.want) {
+				t.Errorf("%s: %s: %s (%v), want %q", tc.reason, decided.Reason, decided.Message, decided.Accepts, tc.want)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Attach waits for a recorded run that is in progress, and continues it when the
-// process that held it is gone: its release, and what it covers. Of options, what
+// process that held it is gone, with its release and its selection. Of options, what
 // selects checks is that of the run. A run that has ended is an error, a
 // *record.NotRunningError, and so is one whose record is not authentic, a
 // *record.UnauthenticError; id may be a prefix of an ID.
@@ -51,7 +51,7 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source Pla
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }
 
-// selectionOf is what a recorded run covers.
+// selectionOf returns the selection of a recorded run.
 func selectionOf(run record.Record) (selection, error) {
 	var covered selection
 	if err := json.Unmarshal([]byte(run.Selection), &covered); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/openshift/update-preflight/runner/standing"
 )
 
-// Cancel ends a run before its time, and returns its record when it has ended. It
-// asks the process that holds the run; where that is gone, it takes the run over,
-// deletes what the run has in the cluster, and closes its record. id may be a
+// Cancel ends a run early, and returns its record when it has ended. It requests the end
+// from the process that holds the run. Without such a process it takes the run over,
+// deletes its objects in the cluster, and closes its record. id may be a
 // prefix of an ID. The error for a run that has ended is a *record.NotRunningError.
 // ctx bounds the waiting. Of options, Observer is used.
 func Cancel(ctx context.Context, cluster *cluster.Cluster, id string, options Options) (record.Record, error) {

@@ -109,7 +109,7 @@ func selects(selector string, check launch.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 
-// intent is what is recorded before the first Job exists.
+// intent is the record before the first Job exists.
 func (p plan) intent(id string) record.Intent {
 	intent := record.Intent{
 		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.selection(),

@@ -19,7 +19,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// newSigstoreKey is a key, and its public part in PEM.
+// newSigstoreKey returns a key, and its public part in PEM.
 func newSigstoreKey(t *testing.T) (sigstore.SignerVerifier, []byte) {
 	t.Helper()
 	key, private, err := sigstore.NewDefaultECDSASignerVerifier()
@@ -33,8 +33,8 @@ func newSigstoreKey(t *testing.T) (sigstore.SignerVerifier, []byte) {
 	return key, public
 }
 
-// keep has the cluster's API server keep one image policy, until the test ends.
-func (w world) keep(t *testing.T, spec configv1.ClusterImagePolicySpec) {
+// createPolicy creates an image policy, and deletes it at the end of the test.
+func (w world) createPolicy(t *testing.T, spec configv1.ClusterImagePolicySpec) {
 	t.Helper()
 	client := w.cluster.OpenShift.ConfigV1().ClusterImagePolicies()
 	policy := &configv1.ClusterImagePolicy{ObjectMeta: metav1.ObjectMeta{Name: "test"}, Spec: spec}
@@ -48,7 +48,7 @@ func (w world) keep(t *testing.T, spec configv1.ClusterImagePolicySpec) {
 	})
 }
 
-// attach signs the image with sigstore, as an image of a repository.
+// attach pushes a sigstore signature of the image, under the name of a repository.
 func attach(t *testing.T, key sigstore.Signer, pullSpec, signedAs string) {
 	t.Helper()
 	repository, digest, _ := strings.Cut(pullSpec, "@")
@@ -70,9 +70,9 @@ func trusting(key []byte, scope string) configv1.ClusterImagePolicySpec {
 	}
 }
 
-func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
+func TestImagePoliciesApplyToRelease(t *testing.T) {
 	key, public := newSigstoreKey(t)
-	_, stranger := newSigstoreKey(t)
+	_, otherPublic := newSigstoreKey(t)
 	certificate := []byte("-----BEGIN CERTIFICATE-----\n" + strings.Repeat("a", 80) + "\n-----END CERTIFICATE-----")
 	for name, tc := range map[string]struct {
 		reason   string
@@ -81,20 +81,20 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 		unsigned bool
 		signedAs string
 		want     preflight.Outcome
-		says     string
+		contains string
 	}{
-		"Signed":   {reason: "as the policy wants it", key: public, want: preflight.Pass, says: "ImagePolicySatisfied"},
-		"Unsigned": {reason: "the nodes would refuse it", key: public, unsigned: true, want: preflight.Fail, says: "NoSigstoreSignature"},
-		"Stranger": {reason: "signed by another key", key: stranger, want: preflight.Fail, says: "InvalidSigstoreSignature"},
-		"Remapped": {reason: "signed under the name that the policy puts in place", key: public, signedAs: "quay.io/openshift-release-dev/release", change: func(spec *configv1.ClusterImagePolicySpec) {
+		"Signed":   {reason: "the signature satisfies the policy", key: public, want: preflight.Pass, contains: "ImagePolicySatisfied"},
+		"Unsigned": {reason: "the nodes would reject the image", key: public, unsigned: true, want: preflight.Fail, contains: "NoSigstoreSignature"},
+		"OtherKey": {reason: "signed by another key", key: otherPublic, want: preflight.Fail, contains: "InvalidSigstoreSignature"},
+		"Remapped": {reason: "signed under the remapped name", key: public, signedAs: "quay.io/openshift-release-dev/release", change: func(spec *configv1.ClusterImagePolicySpec) {
 			spec.Policy.SignedIdentity = &configv1.PolicyIdentity{
 				MatchPolicy: configv1.IdentityMatchPolicyRemapIdentity,
 				PolicyMatchRemapIdentity: &configv1.PolicyMatchRemapIdentity{
 					Prefix: configv1.IdentityRepositoryPrefix(spec.Scopes[0]), SignedPrefix: "quay.io/openshift-release-dev/release",
 				},
 			}
-		}, want: preflight.Pass, says: "ImagePolicySatisfied"},
-		"Fulcio": {reason: "the verification by Fulcio is not implemented", want: preflight.Unknown, says: "FulcioCAWithRekor", change: func(spec *configv1.ClusterImagePolicySpec) {
+		}, want: preflight.Pass, contains: "ImagePolicySatisfied"},
+		"Fulcio": {reason: "the verification by Fulcio is not implemented", want: preflight.Unknown, contains: "FulcioCAWithRekor", change: func(spec *configv1.ClusterImagePolicySpec) {
 			spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{PolicyType: configv1.FulcioCAWithRekorRootOfTrust, FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
 				FulcioCAData: certificate, RekorKeyData: public, FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
 			}}
@@ -107,7 +107,7 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&spec)
 			}
-			w.keep(t, spec)
+			w.createPolicy(t, spec)
 			if tc.signedAs == "" {
 				tc.signedAs = repository
 			}
@@ -116,14 +116,14 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 			}
 			decided := w.run(t)
 			got := find(t, decided, "ReleaseImagePolicy")
-			if got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
-				t.Errorf("%s: %s (%s) %q, want %s, %q", tc.reason, got.Outcome, got.Reason, got.Message, tc.want, tc.says)
+			if got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.contains) {
+				t.Errorf("%s: %s (%s) %q, want %s, %q", tc.reason, got.Outcome, got.Reason, got.Message, tc.want, tc.contains)
 			}
 			blocks, undecided := slices.Contains(decided.Verdict.Blocking, got.Name), slices.Contains(decided.Verdict.Undecided, got.Name)
 			if blocks != (tc.want == preflight.Fail) || undecided != (tc.want == preflight.Unknown) {
-				t.Errorf("%s: it blocks: %t, it is undecided: %t", tc.reason, blocks, undecided)
+				t.Errorf("%s: blocking %t, undecided %t", tc.reason, blocks, undecided)
 			}
-			if refuses := decided.CVO.Accepts != nil && !*decided.CVO.Accepts; refuses != (tc.want == preflight.Fail) {
+			if rejects := decided.CVO.Accepts != nil && !*decided.CVO.Accepts; rejects != (tc.want == preflight.Fail) {
 				t.Errorf("%s: cvo %+v", tc.reason, decided.CVO)
 			}
 		})
@@ -133,20 +133,20 @@ func TestReleaseIsHeldAgainstImagePolicies(t *testing.T) {
 func TestNoImagePolicyNoFinding(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	_, public := newSigstoreKey(t)
-	w.keep(t, trusting(public, "quay.io"))
+	w.createPolicy(t, trusting(public, "quay.io"))
 	for _, f := range w.run(t).Findings {
 		if strings.HasSuffix(f.Name, "ImagePolicy") {
-			t.Errorf("no policy is about the release, and it has the finding %+v", f)
+			t.Errorf("no policy covers the release, but there is the finding %+v", f)
 		}
 	}
 }
 
-// TestComponentsAreHeldAgainstImagePolicies has three components: two of them
-// without signature.
-func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
+// TestImagePoliciesApplyToComponents checks a release of three components, two of them
+// without a signature.
+func TestImagePoliciesApplyToComponents(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	key, public := newSigstoreKey(t)
-	w.keep(t, trusting(public, w.registry+"/openshift/components"))
+	w.createPolicy(t, trusting(public, w.registry+"/openshift/components"))
 	var components []release.Component
 	for _, component := range []string{"a", "b", "signed"} {
 		image, err := random.Image(64, 1)
@@ -186,6 +186,6 @@ func TestComponentsAreHeldAgainstImagePolicies(t *testing.T) {
 		t.Errorf("findings %q, want one for the two without signature, and one for the other", got)
 	}
 	if !slices.Contains(decided.Verdict.Blocking, "ComponentImagePolicy") || decided.CVO.Accepts == nil || !*decided.CVO.Accepts {
-		t.Errorf("blocking %q, cvo %+v; want it to block, and that CVO does not know of it", decided.Verdict.Blocking, decided.CVO)
+		t.Errorf("blocking %q, cvo %+v; want a blocking finding, and an acceptance by CVO, which does not check components", decided.Verdict.Blocking, decided.CVO)
 	}
 }

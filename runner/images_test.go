@@ -17,35 +17,35 @@ import (
 
 func TestImages(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason string
-		mode   image.Mode
-		accept []string
-		ghost  bool
-		want   preflight.Outcome
-		says   string
+		reason   string
+		mode     image.Mode
+		accept   []string
+		missing  bool
+		want     preflight.Outcome
+		contains string
 		// decision is that of the whole run.
 		decision verdict.Decision
 	}{
-		"There":      {reason: "all images are there", want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
-		"With blobs": {reason: "and all of their layers", mode: image.Blobs, want: preflight.Pass, says: "ImagesPresent", decision: verdict.Ready},
-		"Missing":    {reason: "one is not", ghost: true, want: preflight.Fail, says: "ghost", decision: verdict.Blocked},
-		"Accepted":   {reason: "an image is missing, which is accepted", ghost: true, accept: []string{image.Name}, want: preflight.Fail, says: "ghost", decision: verdict.Ready},
-		"Off":        {reason: "not looking is not a pass", mode: image.Off, want: preflight.Unknown, says: "NotSelected", decision: verdict.Undecided},
+		"Present":    {reason: "all images exist", want: preflight.Pass, contains: "ImagesPresent", decision: verdict.Ready},
+		"With blobs": {reason: "all images and their layers exist", mode: image.Blobs, want: preflight.Pass, contains: "ImagesPresent", decision: verdict.Ready},
+		"Missing":    {reason: "an image is missing", missing: true, want: preflight.Fail, contains: "ghost", decision: verdict.Blocked},
+		"Accepted":   {reason: "a missing image is accepted", missing: true, accept: []string{image.Name}, want: preflight.Fail, contains: "ghost", decision: verdict.Ready},
+		"Off":        {reason: "a disabled check is not a pass", mode: image.Off, want: preflight.Unknown, contains: "NotSelected", decision: verdict.Undecided},
 		"Off, and accepted": {
-			reason: "the check is disabled, which is accepted", mode: image.Off, accept: []string{image.Name},
-			want: preflight.Unknown, says: "NotSelected", decision: verdict.Ready,
+			reason: "a disabled check is accepted", mode: image.Off, accept: []string{image.Name},
+			want: preflight.Unknown, contains: "NotSelected", decision: verdict.Ready,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
-			if tc.ghost {
-				w.haunt(t)
+			if tc.missing {
+				w.pushWithMissingImage(t)
 			}
 			w.options.Images, w.options.Accept = tc.mode, append(w.options.Accept, accepting(tc.accept...)...)
 			decided := w.run(t)
 			got := find(t, decided, image.Name)
-			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.says) {
-				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.says)
+			if got.Source != finding.SourceImage || got.Outcome != tc.want || !strings.Contains(got.Reason+got.Message, tc.contains) {
+				t.Errorf("%s: %+v, want %s, %q", tc.reason, got, tc.want, tc.contains)
 			}
 			if decided.Verdict.Decision != tc.decision {
 				t.Errorf("%s: decision %s, want %s", tc.reason, decided.Verdict.Decision, tc.decision)
@@ -54,8 +54,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// haunt has the cluster look at a release with an image that no registry has.
-func (w *world) haunt(t *testing.T) {
+// pushWithMissingImage makes the target a release with an image that no registry has.
+func (w *world) pushWithMissingImage(t *testing.T) {
 	t.Helper()
 	ghost := w.registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64)
 	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Components: []release.Component{
@@ -68,7 +68,7 @@ func (w *world) haunt(t *testing.T) {
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 }
 
-func TestImagesTellOfProgress(t *testing.T) {
+func TestImagesReportProgress(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	var details []string
 	w.options.Observer = observer{status: func(status jobs.Status) {
@@ -83,13 +83,13 @@ func TestImagesTellOfProgress(t *testing.T) {
 	}
 }
 
-func TestImagesInNoKnownWay(t *testing.T) {
+func TestInvalidImageModes(t *testing.T) {
 	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "without Jobs"} {
 		w := newWorld(t, map[string]string{})
 		w.options.Images = mode
 		_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 		if bad := (*runner.BadInputError)(nil); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want bad input that says %s", mode, err, want)
+			t.Errorf("%s: %v, want bad input with %s", mode, err, want)
 		}
 	}
 }

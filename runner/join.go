@@ -80,7 +80,7 @@ func claim(ctx context.Context, p plan, records *record.Store) (*record.Held, re
 	}
 }
 
-// notClaimed makes bad input of a run in progress that covers something else.
+// notClaimed turns the error for a run in progress with another selection into bad input.
 func notClaimed(err error) error {
 	if other, ok := errors.AsType[*record.SelectionError](err); ok {
 		return &BadInputError{Err: other}

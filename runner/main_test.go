@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server that the tests of this package share. Checks
-// that run in pods are the business of test/e2e.
+// config is for the API server that the tests of this package share. Checks that run
+// in pods are tested in test/e2e.
 var config *rest.Config
 
 func TestMain(m *testing.M) {

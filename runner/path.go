@@ -28,7 +28,7 @@ type PathRequest struct {
 	Plan PlanRequest
 }
 
-// RunPath makes the preflight of each update of a path, one after the other. The first is
+// RunPath runs the preflight of each update of a path, one after the other. The first is
 // that of Run. Each later one has a record of its own, and its verdict is provisional:
 // checks are run and gates evaluated on the present cluster, and what can only be
 // evaluated when the cluster runs the release before is listed.

@@ -76,7 +76,7 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	w := withJobs(t)
 	request := w.pathTo(t, map[string]string{"0000_50_etcd_11_quorum.yaml": checkManifest})
 	node := newKubelet(t, w, 0)
-	node.let()
+	node.endPods()
 	made := w.runPath(t.Context(), t, request)
 	if made.Decision != verdict.Ready || made.Updates[1].Verdict.Decision != verdict.NothingKnown {
 		t.Errorf("decision %s, of the later update %s; want Ready, NothingKnown: %+v", made.Decision, made.Updates[1].Verdict.Decision, made.Updates[1].Findings)
@@ -86,10 +86,10 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	}
 	shared := find(t, made.Updates[1], check)
 	if shared.Outcome != preflight.Pass || !strings.Contains(shared.Message, "the same as that of "+next) {
-		t.Errorf("the result of the later update is that of the first: %+v", shared)
+		t.Errorf("want the result of the first update for the later one, got %+v", shared)
 	}
 	for _, each := range made.Updates {
-		expectNothingButTheRecord(t, w, each.Run.ID, record.Complete)
+		expectOnlyRecord(t, w, each.Run.ID, record.Complete)
 	}
 	stored, err := record.New(w.cluster.Kubernetes).Get(t.Context(), made.Updates[1].Run.ID)
 	if err != nil || stored.Decision != string(verdict.NothingKnown) || !strings.Contains(stored.Selection, next) {
@@ -101,7 +101,7 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 }
 
 // TestLaterUpdateIsContinued detaches from the run of the later update, whose check fails,
-// and comes back to the same path.
+// and runs the same path again.
 func TestLaterUpdateIsContinued(t *testing.T) {
 	w := withJobs(t)
 	const later = "Etcd.Definition"
@@ -109,69 +109,69 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 	request := w.pathTo(t, map[string]string{"0000_50_etcd_12_definition.yaml": manifest})
 	w.options.Accept = accepting("Images", check)
 	path := make(chan string, 1)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
 	whenPodOf(t, w, afterNext, func(value string) {
 		path <- value
-		leave()
+		interrupt()
 	})
 	node := newKubelet(t, w, 1)
 	node.held = afterNext
-	node.let()
+	node.endPods()
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
-	left, err := runner.RunPath(ctx, w.cluster, request, w.options)
+	detached, err := runner.RunPath(ctx, w.cluster, request, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(current+","+next+","+afterNext, <-path); diff != "" {
-		t.Errorf("the check receives the whole path: -want +got:\n%s", diff)
+		t.Errorf("the path that the check receives: -want +got:\n%s", diff)
 	}
-	if left.Decision == verdict.Ready || !left.Interrupted() {
-		t.Errorf("decision %s, interrupted %t; want no Ready, true", left.Decision, left.Interrupted())
+	if detached.Decision == verdict.Ready || !detached.Interrupted() {
+		t.Errorf("decision %s, interrupted %t; want no Ready, true", detached.Decision, detached.Interrupted())
 	}
 	close(node.freed)
 	made := w.runPath(t.Context(), t, request)
-	if made.Decision != verdict.Blocked || made.Updates[1].Run.ID != left.Updates[1].Run.ID {
-		t.Errorf("decision %s of run %s, want Blocked of run %s", made.Decision, made.Updates[1].Run.ID, left.Updates[1].Run.ID)
+	if made.Decision != verdict.Blocked || made.Updates[1].Run.ID != detached.Updates[1].Run.ID {
+		t.Errorf("decision %s of run %s, want Blocked of run %s", made.Decision, made.Updates[1].Run.ID, detached.Updates[1].Run.ID)
 	}
 	failed := find(t, made.Updates[1], later)
 	if failed.Outcome != preflight.Fail || !strings.Contains(failed.Message, "Judged from "+current) {
-		t.Errorf("a failure of a later update states from which release it was judged: %+v", failed)
+		t.Errorf("want a failure of a later update with the release from which it was judged, got %+v", failed)
 	}
 }
 
-// leftPath is a path that was detached from while its update to a version ran, in a world
-// whose node ends all other checks with an exit code.
-type leftPath struct {
+// detachedPath is a path from which a test detached during the update to a version. The
+// node ends the checks of other updates.
+type detachedPath struct {
 	world
 
 	request runner.PathRequest
-	left    report.Path
+	path    report.Path
 	node    *kubelet
 }
 
-// leavePath detaches from the path when the check of the update to that version runs.
-func leavePath(t *testing.T, at string) leftPath {
+// detachPath detaches from the path when the check of the update to that version runs.
+func detachPath(t *testing.T, at string) detachedPath {
 	t.Helper()
 	w := withJobs(t)
 	request := w.pathTo(t, map[string]string{"0000_50_etcd_12_definition.yaml": strings.ReplaceAll(checkManifest, "quorum", "definition")})
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	whenPodOf(t, w, at, func(string) { leave() })
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	whenPodOf(t, w, at, func(string) { interrupt() })
 	node := newKubelet(t, w, 0)
 	node.held = at
-	node.let()
+	node.endPods()
 	detaching := w.options
 	detaching.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
-	left, err := runner.RunPath(ctx, w.cluster, request, detaching)
-	if err != nil || !left.Interrupted() || left.Decision == verdict.Ready {
-		t.Fatalf("decision %s, interrupted %t, error %v; want no Ready, true", left.Decision, left.Interrupted(), err)
+	detached, err := runner.RunPath(ctx, w.cluster, request, detaching)
+	if err != nil || !detached.Interrupted() || detached.Decision == verdict.Ready {
+		t.Fatalf("decision %s, interrupted %t, error %v; want no Ready, true", detached.Decision, detached.Interrupted(), err)
 	}
-	return leftPath{world: w, request: request, left: left, node: node}
+	return detachedPath{world: w, request: request, path: detached, node: node}
 }
 
-// id is that of the run that was left.
-func (l leftPath) id() string { return l.left.Updates[len(l.left.Updates)-1].Run.ID }
+// id is the ID of the detached run.
+func (p detachedPath) id() string { return p.path.Updates[len(p.path.Updates)-1].Run.ID }
 
 // The run of each update of a path is attached to by its ID. The risks of a later update
 // are read from the graph again: without a graph that has it, they are Unknown.
@@ -213,23 +213,23 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := leavePath(t, tc.at)
-			close(l.node.freed)
-			decided, err := runner.Attach(t.Context(), l.cluster, l.id(), tc.graph(l.request.Plan), l.options)
-			if err != nil || decided.Run.ID != l.id() || decided.Verdict.Decision != tc.want {
-				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, l.id(), decided.Findings)
+			p := detachPath(t, tc.at)
+			close(p.node.freed)
+			decided, err := runner.Attach(t.Context(), p.cluster, p.id(), tc.graph(p.request.Plan), p.options)
+			if err != nil || decided.Run.ID != p.id() || decided.Verdict.Decision != tc.want {
+				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, p.id(), decided.Findings)
 			}
 			if got := find(t, decided, risks); got.Outcome != tc.risks {
 				t.Errorf("%s: the risks are %s: %s; want %s", tc.reason, got.Outcome, got.Message, tc.risks)
 			}
-			stored, err := record.New(l.cluster.Kubernetes).Get(t.Context(), l.id())
+			stored, err := record.New(p.cluster.Kubernetes).Get(t.Context(), p.id())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.path, runner.PathOf(stored)); diff != "" {
-				t.Errorf("%s: the record has the path: -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s: the path of the record: -want +got:\n%s", tc.reason, diff)
 			}
-			expectNothingButTheRecord(t, l.world, l.id(), record.Complete)
+			expectOnlyRecord(t, p.world, p.id(), record.Complete)
 		})
 	}
 }
@@ -238,18 +238,18 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 func TestCancelAnUpdateOfAPath(t *testing.T) {
 	for _, at := range []string{next, afterNext} {
 		t.Run(at, func(t *testing.T) {
-			l := leavePath(t, at)
-			ended, err := runner.Cancel(t.Context(), l.cluster, l.id(), l.options)
+			p := detachPath(t, at)
+			ended, err := runner.Cancel(t.Context(), p.cluster, p.id(), p.options)
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
 				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
 			}
-			close(l.node.freed)
-			expectNothingButTheRecord(t, l.world, l.id(), record.Canceled)
+			close(p.node.freed)
+			expectOnlyRecord(t, p.world, p.id(), record.Canceled)
 		})
 	}
 }
 
-// A path of one update has the result of Run, and one update more never makes a path
+// A path of one update has the result of Run, and an additional update never makes a path
 // Ready that was not.
 func TestPathOfOneUpdateIsRun(t *testing.T) {
 	w := newWorld(t, map[string]string{})
@@ -282,7 +282,7 @@ func TestPathOfOneUpdateIsRun(t *testing.T) {
 		}
 		state := fmt.Sprintf("gates %v, acks %v, accepted %v", w.state.Gates, w.state.Acks, accepted)
 		if diff := cmp.Diff(alone.Findings, made.Updates[0].Findings); diff != "" || made.Decision != alone.Verdict.Decision {
-			t.Errorf("%s: the path is %s, run is %s: -run +path:\n%s", state, made.Decision, alone.Verdict.Decision, diff)
+			t.Errorf("%s: the path is %s, Run returned %s: -run +path:\n%s", state, made.Decision, alone.Verdict.Decision, diff)
 		}
 		longer := w.runPath(t.Context(), t, request)
 		if diff := cmp.Diff(alone.Findings, longer.Updates[0].Findings); diff != "" {
@@ -297,7 +297,7 @@ func TestPathOfOneUpdateIsRun(t *testing.T) {
 	}
 }
 
-// whenPodOf calls do with PREFLIGHT_UPDATE_PATH of the first pod for a target.
+// whenPodOf calls do once a pod for a target exists, with its PREFLIGHT_UPDATE_PATH.
 func whenPodOf(t *testing.T, w world, target string, do func(path string)) {
 	t.Helper()
 	pods, err := w.cluster.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})

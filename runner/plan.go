@@ -37,10 +37,10 @@ type PlanRequest struct {
 	// Channels are those of the update service; none for that of the cluster.
 	Channels []string
 	// Files are graphs, and Services the URLs of update services; without both, the update
-	// service of the cluster, or else the public one, is asked.
+	// service of the cluster, or else the public one, is used.
 	Files    []GraphFile
 	Services []string
-	// Graphs stores what update services answer; nil stores nothing. A graph that is stored
+	// Graphs stores the responses of update services; nil stores none. A graph that is stored
 	// for at most ten minutes is used instead of a request.
 	Graphs GraphStore
 	// Offline uses the graphs of Graphs instead of requesting them.
@@ -255,7 +255,7 @@ func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
 // graphSource is where graphs are requested.
 type graphSource struct {
 	transport http.RoundTripper
-	// own is the URL of the service that is asked by default; only it receives id.
+	// own is the URL of the default service; only it receives id.
 	own, id string
 }
 

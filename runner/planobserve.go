@@ -25,7 +25,7 @@ import (
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
 
-// graphSource is the update service that CVO asks, through the proxy of the cluster.
+// graphSource is the update service that CVO uses, through the proxy of the cluster.
 func (v view) graphSource(ctx context.Context) graphSource {
 	return graphSource{
 		transport: registry.Outbound(ctx, registry.Cluster{Kubernetes: v.cluster.Kubernetes, OpenShift: v.cluster.OpenShift, Dynamic: v.cluster.Dynamic}),
@@ -33,7 +33,7 @@ func (v view) graphSource(ctx context.Context) graphSource {
 	}
 }
 
-// graphArchitecture is the architecture that CVO asks for, unless another is named.
+// graphArchitecture is the architecture that CVO requests, unless another is named.
 func (v view) graphArchitecture(ctx context.Context, named string, miss func(string, ...any)) string {
 	if named != "" {
 		return named

@@ -20,8 +20,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// until removes what a test has put into the cluster.
-func until(t *testing.T, err error, remove func(context.Context) error) {
+// deleteAfter fails the test for the error of a creation, and removes the object after it.
+func deleteAfter(t *testing.T, err error, remove func(context.Context) error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -33,14 +33,14 @@ func until(t *testing.T, err error, remove func(context.Context) error) {
 	})
 }
 
-// mirror has the cluster pull what is at source from mirrors alone.
+// mirror configures mirrors for a source that is never contacted.
 func (w world) mirror(t *testing.T, source string, mirrors ...configv1.ImageMirror) {
 	t.Helper()
 	sets := w.cluster.OpenShift.ConfigV1().ImageDigestMirrorSets()
 	_, err := sets.Create(t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mirrors"}, Spec: configv1.ImageDigestMirrorSetSpec{
 		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: source, Mirrors: mirrors, MirrorSourcePolicy: configv1.NeverContactSource}},
 	}}, metav1.CreateOptions{})
-	until(t, err, func(ctx context.Context) error { return sets.Delete(ctx, "mirrors", metav1.DeleteOptions{}) })
+	deleteAfter(t, err, func(ctx context.Context) error { return sets.Delete(ctx, "mirrors", metav1.DeleteOptions{}) })
 }
 
 const disconnected = "quay.example.com/openshift/release"
@@ -52,24 +52,24 @@ func TestReleaseComesFromTheMirror(t *testing.T) {
 	w.target = runner.Target{Image: disconnected + "@" + digest}
 	decided := w.run(t)
 	if decided.Verdict.Decision != verdict.Ready || decided.Target.Image != w.target.Image {
-		t.Errorf("decision %s for %s, want Ready for the release as it is called: %+v", decided.Verdict.Decision, decided.Target.Image, decided.Findings)
+		t.Errorf("decision %s for %s, want Ready, and the requested pull spec: %+v", decided.Verdict.Decision, decided.Target.Image, decided.Findings)
 	}
 }
 
-func TestReleaseThatNoMirrorHas(t *testing.T) {
+func TestReleaseIsOnNoMirror(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.mirror(t, disconnected, configv1.ImageMirror(w.registry+"/empty/release"), "127.0.0.1:1")
 	_, digest, _ := strings.Cut(w.pullSpec, "@")
 	w.target = runner.Target{Image: disconnected + "@" + digest}
 	_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err == nil {
-		t.Fatal("a release that is nowhere was read")
+		t.Fatal("a release that no mirror has was read")
 	}
 	for _, want := range []string{
 		`mirror "` + w.registry + `/empty/release": 404 Not Found`, `mirror "127.0.0.1:1": `, `source "` + disconnected + `": never contacted by policy`,
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
+			t.Errorf("%q does not contain %q", err, want)
 		}
 	}
 }
@@ -83,17 +83,17 @@ func TestReleaseIsReadOnce(t *testing.T) {
 	w.options.Cache = directory
 	w.options.Images, w.options.Accept = image.Off, append(w.options.Accept, accepting(image.Name)...)
 	w.run(t)
-	w.mirror(t, w.registry, "127.0.0.1:1") // from now on there is nowhere to read it from
+	w.mirror(t, w.registry, "127.0.0.1:1") // no registry has it any longer
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready {
-		t.Errorf("decision %s, want Ready: all of it had been read before", decided.Verdict.Decision)
+		t.Errorf("decision %s, want Ready from the cache", decided.Verdict.Decision)
 	}
 	w.options.Cache = nil
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
-		t.Error("the release was read from nowhere")
+		t.Error("the release was read without a cache")
 	}
 }
 
-// annotated has the cluster look at a release whose check has the annotation.
+// annotated makes the target a release whose check has the annotation.
 func (w *world) annotated(t *testing.T, annotation string) {
 	t.Helper()
 	manifest := strings.Replace(checkManifest, "  annotations:\n", "  annotations:\n    "+annotation+"\n", 1)
@@ -109,13 +109,13 @@ func (w *world) annotated(t *testing.T, annotation string) {
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 }
 
-// TestManifestsAreFiltered has a cluster with one feature gate and one
-// capability, whose operator was started for another profile.
+// TestManifestsAreFiltered filters for a cluster with one feature gate and one
+// capability, whose cluster-version operator has another profile.
 func TestManifestsAreFiltered(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	gates := w.cluster.OpenShift.ConfigV1().FeatureGates()
 	gate, err := gates.Create(t.Context(), &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, metav1.CreateOptions{})
-	until(t, err, func(ctx context.Context) error { return gates.Delete(ctx, "cluster", metav1.DeleteOptions{}) })
+	deleteAfter(t, err, func(ctx context.Context) error { return gates.Delete(ctx, "cluster", metav1.DeleteOptions{}) })
 	gate.Status.FeatureGates = []configv1.FeatureGateDetails{
 		{Version: "4.17.9", Enabled: []configv1.FeatureGateAttributes{{Name: "Past"}}},
 		{Version: current, Enabled: []configv1.FeatureGateAttributes{{Name: "Present"}}},
@@ -134,14 +134,14 @@ func TestManifestsAreFiltered(t *testing.T) {
 		want       string
 		outcome    preflight.Outcome
 	}{
-		"Gate":             {reason: "it is on", annotation: `release.openshift.io/feature-gate: Present`},
-		"Past gate":        {reason: "it was on in another version", annotation: `release.openshift.io/feature-gate: Past`, want: "FeatureGateDisabled", outcome: preflight.Skipped},
-		"Set":              {reason: "it is the default one", annotation: `release.openshift.io/feature-set: Default`},
-		"Capability":       {reason: "it is enabled", annotation: `capability.openshift.io/name: Console`},
-		"Other capability": {reason: "it is not", annotation: `capability.openshift.io/name: Storage`, want: "CapabilityDisabled", outcome: preflight.Skipped},
-		"Profile":          {reason: "it is the operator's", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
-		"Other profile":    {reason: "it is not", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
-		"Excluded":         {reason: "the operator excludes it", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
+		"Gate":             {reason: "the gate is enabled", annotation: `release.openshift.io/feature-gate: Present`},
+		"Past gate":        {reason: "the gate was enabled in another version", annotation: `release.openshift.io/feature-gate: Past`, want: "FeatureGateDisabled", outcome: preflight.Skipped},
+		"Set":              {reason: "the set is the default one", annotation: `release.openshift.io/feature-set: Default`},
+		"Capability":       {reason: "the capability is enabled", annotation: `capability.openshift.io/name: Console`},
+		"Other capability": {reason: "the capability is disabled", annotation: `capability.openshift.io/name: Storage`, want: "CapabilityDisabled", outcome: preflight.Skipped},
+		"Profile":          {reason: "the profile is that of the operator", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
+		"Other profile":    {reason: "the operator has another profile", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
+		"Excluded":         {reason: "the operator excludes the manifest", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
 		"Unreadable":       {reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestManifestsAreFiltered(t *testing.T) {
 	}
 }
 
-// startOperator makes the Deployment of a cluster-version operator with that
-// environment; no node runs it.
+// startOperator creates the Deployment of a cluster-version operator with that
+// environment, without replicas.
 func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
 	t.Helper()
 	deployments := w.cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version")
@@ -181,12 +181,12 @@ func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
 			Name: "cluster-version-operator", Image: "quay.io/openshift/cvo:latest", Env: environment,
 		}}}},
 	}}, metav1.CreateOptions{})
-	until(t, err, func(ctx context.Context) error {
+	deleteAfter(t, err, func(ctx context.Context) error {
 		return deployments.Delete(ctx, "cluster-version-operator", metav1.DeleteOptions{})
 	})
 }
 
-// TestArchitectureOfTheControlPlane has a release without that of the cluster.
+// TestArchitectureOfTheControlPlane checks a release for two architectures.
 func TestArchitectureOfTheControlPlane(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Architectures: []string{"amd64", "arm64"}, Components: []release.Component{{Name: "cli", Image: w.pullSpec}}})
@@ -197,7 +197,7 @@ func TestArchitectureOfTheControlPlane(t *testing.T) {
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 	nodes := w.cluster.Kubernetes.CoreV1().Nodes()
 	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
-	until(t, err, func(ctx context.Context) error { return nodes.Delete(ctx, "master", metav1.DeleteOptions{}) })
+	deleteAfter(t, err, func(ctx context.Context) error { return nodes.Delete(ctx, "master", metav1.DeleteOptions{}) })
 	for architecture, want := range map[string]string{"s390x": "ArchitectureMissing", "arm64": "Read"} {
 		patch := []byte(`{"status":{"nodeInfo":{"architecture":"` + architecture + `"}}}`)
 		if _, err := nodes.Patch(t.Context(), "master", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {

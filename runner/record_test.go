@@ -22,11 +22,11 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// kubelet stands in for the node that this cluster has not: it ends the pods of
-// runs with an exit code, once it is let, and remembers all that it saw.
+// kubelet replaces the missing node: it ends the pods of runs with an exit code once
+// endPods was called, and counts all pods.
 type kubelet struct {
 	end chan struct{}
-	// held is a version: pods for that target are ended only once freed is closed.
+	// held is a version; pods for that target are ended only after freed is closed.
 	held  string
 	freed chan struct{}
 
@@ -34,7 +34,7 @@ type kubelet struct {
 	seen  map[string]bool
 }
 
-// newKubelet begins to look at pods. It ends them from when let is called.
+// newKubelet begins to watch pods. It ends none before endPods is called.
 func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
 	t.Helper()
 	pods, err := w.cluster.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
@@ -53,9 +53,9 @@ func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
 	return k
 }
 
-func (k *kubelet) let() { close(k.end) }
+func (k *kubelet) endPods() { close(k.end) }
 
-// pods are how many pods there ever were.
+// pods returns how many pods were created.
 func (k *kubelet) pods() int {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -88,7 +88,7 @@ func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.In
 		if exitCode != 0 {
 			phase = corev1.PodFailed
 		}
-		// The scheduler writes to it too. A run that has ended has deleted it.
+		// The scheduler updates the pod, too. A run that has ended has deleted it.
 		patch := fmt.Appendf(nil, `{"status":{"phase":%q,"containerStatuses":[{"name":"preflight","image":"i","imageID":"i",
 			"state":{"terminated":{"exitCode":%d,"finishedAt":%q}}}]}}`, phase, exitCode, time.Now().UTC().Format(time.RFC3339))
 		_, err := w.cluster.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
@@ -99,7 +99,7 @@ func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.In
 	}
 }
 
-// withJobs is a world whose checks are run.
+// withJobs returns a world whose checks are run.
 func withJobs(t *testing.T) world {
 	t.Helper()
 	w := newWorld(t, map[string]string{})
@@ -110,8 +110,8 @@ func withJobs(t *testing.T) world {
 	return w
 }
 
-// whenJobIsThere calls do as soon as the Job of a run is in the cluster.
-func whenJobIsThere(t *testing.T, w world, do func()) {
+// whenJobExists calls do once the Job of a run exists.
+func whenJobExists(t *testing.T, w world, do func()) {
 	t.Helper()
 	jobs, err := w.cluster.Kubernetes.BatchV1().Jobs("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil {
@@ -128,7 +128,7 @@ func whenJobIsThere(t *testing.T, w world, do func()) {
 	}()
 }
 
-func expectNothingButTheRecord(t *testing.T, w world, id string, phase record.Phase) {
+func expectOnlyRecord(t *testing.T, w world, id string, phase record.Phase) {
 	t.Helper()
 	jobs, err := w.cluster.Kubernetes.BatchV1().Jobs("").List(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
 	if err != nil || len(jobs.Items) > 0 {
@@ -140,7 +140,7 @@ func expectNothingButTheRecord(t *testing.T, w world, id string, phase record.Ph
 	}
 	found, err := record.New(w.cluster.Kubernetes).Get(t.Context(), id)
 	if err != nil || found.Phase != phase {
-		t.Errorf("the record says %q, want %q; error %v", found.Phase, phase, err)
+		t.Errorf("the phase of the record is %q, want %q; error %v", found.Phase, phase, err)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 	var reports [2]report.Report
 	var errs [2]error
 	var both sync.WaitGroup
-	whenJobIsThere(t, w, node.let)
+	whenJobExists(t, w, node.endPods)
 	for i := range reports {
 		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.cluster, w.target, w.options) })
 	}
@@ -163,44 +163,45 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 	if got := node.pods(); got != 1 {
 		t.Errorf("%d pods were started for one check", got)
 	}
-	expectNothingButTheRecord(t, w, reports[0].Run.ID, record.Complete)
+	expectOnlyRecord(t, w, reports[0].Run.ID, record.Complete)
 }
 
-func TestDetachedRunGoesOn(t *testing.T) {
+func TestDetachedRunIsContinued(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	whenJobIsThere(t, w, leave)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	whenJobExists(t, w, interrupt)
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
-	left, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || left.Run.Phase != report.PhaseInterrupted {
-		t.Fatalf("phase %s, error %v; want Interrupted", left.Run.Phase, err)
+	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
+	if err != nil || detached.Run.Phase != report.PhaseInterrupted {
+		t.Fatalf("phase %s, error %v; want Interrupted", detached.Run.Phase, err)
 	}
-	if left.Removal != nil {
-		t.Errorf("what was to go on was deleted: %+v", left.Removal)
+	if detached.Removal != nil {
+		t.Errorf("the objects of a detached run were deleted: %+v", detached.Removal)
 	}
-	node.let()
+	node.endPods()
 	decided := w.run(t)
-	if decided.Run.ID != left.Run.ID || decided.Run.StartTime != left.Run.StartTime || decided.Verdict.Decision != verdict.Ready {
-		t.Errorf("run %s of %s, %s; want run %s of %s, Ready", decided.Run.ID, decided.Run.StartTime, decided.Verdict.Decision, left.Run.ID, left.Run.StartTime)
+	if decided.Run.ID != detached.Run.ID || decided.Run.StartTime != detached.Run.StartTime || decided.Verdict.Decision != verdict.Ready {
+		t.Errorf("run %s of %s, %s; want run %s of %s, Ready; findings: %+v", decided.Run.ID, decided.Run.StartTime, decided.Verdict.Decision,
+			detached.Run.ID, detached.Run.StartTime, decided.Findings)
 	}
 	if got := node.pods(); got != 1 {
 		t.Errorf("%d pods were started for one check", got)
 	}
-	expectNothingButTheRecord(t, w, decided.Run.ID, record.Complete)
+	expectOnlyRecord(t, w, decided.Run.ID, record.Complete)
 }
 
 func TestInterruptedRunIsCleanedUp(t *testing.T) {
 	w := withJobs(t)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	whenJobIsThere(t, w, leave)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	whenJobExists(t, w, interrupt)
 	decided, err := runner.Run(ctx, w.cluster, w.target, w.options)
 	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Verdict.Decision != verdict.Undecided || decided.Verdict.ValidUntil != "" {
-		t.Errorf("%+v %+v, error %v; want it Interrupted, Undecided, and never valid", decided.Run, decided.Verdict, err)
+		t.Errorf("%+v %+v, error %v; want Interrupted, Undecided, and no validity", decided.Run, decided.Verdict, err)
 	}
-	expectNothingButTheRecord(t, w, decided.Run.ID, record.Interrupted)
+	expectOnlyRecord(t, w, decided.Run.ID, record.Interrupted)
 }
 
 func TestCanceledRunIsCleanedUp(t *testing.T) {
@@ -209,7 +210,7 @@ func TestCanceledRunIsCleanedUp(t *testing.T) {
 	started := make(chan string, 1)
 	w.options.Observer = observer{started: func(run string) { started <- run }}
 	canceled := make(chan error, 1)
-	whenJobIsThere(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
+	whenJobExists(t, w, func() { canceled <- records.Cancel(t.Context(), <-started) })
 	decided, err := runner.Run(t.Context(), w.cluster, w.target, w.options)
 	if err != nil || decided.Run.Phase != report.PhaseInterrupted {
 		t.Errorf("phase %s, error %v; want Interrupted", decided.Run.Phase, err)
@@ -217,29 +218,29 @@ func TestCanceledRunIsCleanedUp(t *testing.T) {
 	if err := <-canceled; err != nil {
 		t.Error(err)
 	}
-	expectNothingButTheRecord(t, w, decided.Run.ID, record.Canceled)
+	expectOnlyRecord(t, w, decided.Run.ID, record.Canceled)
 }
 
-func TestRunThatLooksAtSomethingElseIsRefused(t *testing.T) {
+func TestRunWithOtherSelectionIsRejected(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	refused := make(chan error, 1)
-	whenJobIsThere(t, w, func() {
+	rejected := make(chan error, 1)
+	whenJobExists(t, w, func() {
 		other := w.options
 		other.Skip = []string{check}
 		_, err := runner.Run(t.Context(), w.cluster, w.target, other)
-		refused <- err
-		node.let()
+		rejected <- err
+		node.endPods()
 	})
 	decided := w.run(t)
-	if err := <-refused; err == nil || !strings.Contains(err.Error(), decided.Run.ID) {
-		t.Errorf("error %v, want one that says how to attach to run %s", err, decided.Run.ID)
+	if err := <-rejected; err == nil || !strings.Contains(err.Error(), decided.Run.ID) {
+		t.Errorf("error %v, want one with the ID of run %s", err, decided.Run.ID)
 	}
 }
 
-// A run in progress comes before one that is done: a run, and attach, join it,
-// although the results of an earlier run still hold.
-func TestARunInProgressComesBeforeReuse(t *testing.T) {
+// A run in progress precedes a completed one: Run and Attach join it, although the results
+// of an earlier run are valid.
+func TestRunInProgressPrecedesReuse(t *testing.T) {
 	for name, join := range map[string]func(context.Context, world, string) (report.Report, error){
 		"Run": func(ctx context.Context, w world, _ string) (report.Report, error) {
 			return runner.Run(ctx, w.cluster, w.target, w.options)
@@ -251,25 +252,25 @@ func TestARunInProgressComesBeforeReuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			node := newKubelet(t, w, 0)
-			node.let()
+			node.endPods()
 			if first := w.run(t); first.Verdict.Decision != verdict.Ready {
 				t.Fatalf("decision %s, want Ready", first.Verdict.Decision)
 			}
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
 			rerun := w
 			rerun.options.Rerun = true
 			rerun.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
-			whenJobIsThere(t, w, leave)
-			left, err := runner.Run(ctx, w.cluster, w.target, rerun.options)
-			if err != nil || left.Run.Phase != report.PhaseInterrupted {
-				t.Fatalf("phase %s, error %v; want Interrupted", left.Run.Phase, err)
+			whenJobExists(t, w, interrupt)
+			detached, err := runner.Run(ctx, w.cluster, w.target, rerun.options)
+			if err != nil || detached.Run.Phase != report.PhaseInterrupted {
+				t.Fatalf("phase %s, error %v; want Interrupted", detached.Run.Phase, err)
 			}
-			joined, err := join(t.Context(), w, left.Run.ID)
-			if err != nil || joined.Run.ID != left.Run.ID || joined.Run.ChecksFrom != "" {
-				t.Errorf("run %s with the checks of %q, error %v; want run %s with its own", joined.Run.ID, joined.Run.ChecksFrom, err, left.Run.ID)
+			joined, err := join(t.Context(), w, detached.Run.ID)
+			if err != nil || joined.Run.ID != detached.Run.ID || joined.Run.ChecksFrom != "" {
+				t.Errorf("run %s with the checks of %q, error %v; want run %s with its own", joined.Run.ID, joined.Run.ChecksFrom, err, detached.Run.ID)
 			}
-			expectNothingButTheRecord(t, w, left.Run.ID, record.Complete)
+			expectOnlyRecord(t, w, detached.Run.ID, record.Complete)
 		})
 	}
 }
@@ -282,7 +283,7 @@ func TestEveryRunIsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
-			newKubelet(t, w, 0).let()
+			newKubelet(t, w, 0).endPods()
 			w.run(t)
 			w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
 			w.apply(t)
@@ -296,12 +297,12 @@ func TestEveryRunIsRecorded(t *testing.T) {
 	}
 }
 
-// What passed and still holds is not run again, and everything else is asked
+// Checks whose pass is still valid are not run again, all other findings are determined
 // again: a report has no outdated findings.
 func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	node.let()
+	node.endPods()
 	first := w.run(t)
 	if first.Verdict.Decision != verdict.Ready || first.Run.ChecksFrom != "" {
 		t.Fatalf("%+v, checks from %q; want Ready by its own checks", first.Verdict, first.Run.ChecksFrom)
@@ -314,7 +315,7 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 		t.Errorf("expected %+v, and %s to pass", second.Expected, check)
 	}
 	if second.Verdict.ValidUntil > first.Verdict.ValidUntil {
-		t.Errorf("it holds until %s, and what it rests on only until %s", second.Verdict.ValidUntil, first.Verdict.ValidUntil)
+		t.Errorf("the verdict is valid until %s, but the reused results only until %s", second.Verdict.ValidUntil, first.Verdict.ValidUntil)
 	}
 
 	w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
@@ -324,16 +325,16 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestWhatHasChecksRunAgain(t *testing.T) {
+func TestChecksAreRunAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		exitCode int32
 		change   func(t *testing.T, w *world)
 	}{
-		"Asked":  {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
-		"Failed": {reason: "what failed may have been fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
-		"Tool":   {reason: "another version may judge otherwise", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
-		"Node": {reason: "a check looks at nodes, and there is a new one", change: func(t *testing.T, w *world) {
+		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Rerun = true }},
+		"Failed": {reason: "the cause of a failure may be fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
+		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.ToolVersion = "newer" }},
+		"Node": {reason: "a check may depend on nodes, and one was added", change: func(t *testing.T, w *world) {
 			t.Helper()
 			nodes := w.cluster.Kubernetes.CoreV1().Nodes()
 			if _, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{}); err != nil {
@@ -349,7 +350,7 @@ func TestWhatHasChecksRunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			node := newKubelet(t, w, tc.exitCode)
-			node.let()
+			node.endPods()
 			w.run(t)
 			before := node.pods()
 			tc.change(t, &w)

@@ -38,7 +38,7 @@ import (
 // checked again.
 //
 // Canceling ctx ends the run early with what is known by then. The objects that
-// it created are deleted all the same, unless Options.OnInterrupt decides
+// it created are deleted nevertheless, unless Options.OnInterrupt decides
 // otherwise.
 func Run(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (report.Report, error) {
 	decided, _, err := conduct(ctx, cluster, request{target: target, options: options, needs: options.readingNeeds()})

@@ -35,12 +35,12 @@ const (
 	check   = "Etcd.Quorum"
 )
 
-// world is a cluster with a signed release to ask about.
+// world is a cluster with a signed target release.
 type world struct {
 	registry string
 	pullSpec string
 	signer   *release.Signer
-	// gates is a manifest that further releases have besides.
+	// gates is an additional manifest of the releases that push makes.
 	gates   string
 	state   openshift.State
 	cluster *cluster.Cluster
@@ -48,8 +48,8 @@ type world struct {
 	options runner.Options
 }
 
-// newWorld has the cluster offer a release whose only check is Etcd.Quorum. The
-// checks are not run: there is no node.
+// newWorld configures a cluster with an available release whose only check is
+// Etcd.Quorum. The checks are not run: the cluster has no node.
 func newWorld(t *testing.T, gates map[string]string) world {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -137,7 +137,7 @@ func (o observer) Decided(decided report.Report) {
 	}
 }
 
-// apply has the cluster say what the state says.
+// apply writes the state to the cluster.
 func (w world) apply(t *testing.T) {
 	t.Helper()
 	if err := openshift.Apply(t.Context(), config, w.state); err != nil {
@@ -145,10 +145,10 @@ func (w world) apply(t *testing.T) {
 	}
 }
 
-// monitor is a monitoring with this response to every request.
-func monitor(t *testing.T, config *rest.Config, answer string) *monitoring.Client {
+// monitor returns the client of a monitoring that sends this response to every request.
+func monitor(t *testing.T, config *rest.Config, response string) *monitoring.Client {
 	t.Helper()
-	find, err := monitoring.Cluster{Config: config}.At(prometheus.Saying(t, http.StatusOK, answer).URL)
+	find, err := monitoring.Cluster{Config: config}.At(prometheus.Saying(t, http.StatusOK, response).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (w world) push(t *testing.T, version string) string {
 	return pullSpec
 }
 
-// checkManifest is the one check of the release.
+// checkManifest is the manifest of the only check of the release.
 const checkManifest = `
 apiVersion: batch/v1
 kind: Job
@@ -256,9 +256,9 @@ func TestTargetIsResolved(t *testing.T) {
 	}{
 		"Available":   {reason: "one of availableUpdates", target: runner.Target{Version: "4.18.10"}, image: digested("a"), kind: "Patch"},
 		"Conditional": {reason: "one of conditionalUpdates", target: runner.Target{Version: "4.18.20"}, image: digested("c"), kind: "Patch"},
-		"History":     {reason: "where it came from", target: runner.Target{Version: "4.18.1"}, image: digested("0"), kind: "Rollback"},
-		"Latest":      {reason: "the newest by version, and conditional ones are not offered unasked", target: runner.Target{Latest: true}, image: w.pullSpec, kind: "Minor"},
-		"Image":       {reason: "its version is known when its payload is read", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
+		"History":     {reason: "a release in the history", target: runner.Target{Version: "4.18.1"}, image: digested("0"), kind: "Rollback"},
+		"Latest":      {reason: "the newest available update, without conditional ones", target: runner.Target{Latest: true}, image: w.pullSpec, kind: "Minor"},
+		"Image":       {reason: "the version is in the payload", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.target = tc.target
@@ -270,7 +270,7 @@ func TestTargetIsResolved(t *testing.T) {
 	}
 }
 
-func TestTargetThatCannotBeHad(t *testing.T) {
+func TestInvalidTargets(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	for name, tc := range map[string]struct {
 		reason string
@@ -278,9 +278,9 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 		empty  bool
 		want   string
 	}{
-		"Unknown":   {reason: "names the versions there are", target: runner.Target{Version: "4.99.0"}, want: next},
-		"NoneAtAll": {reason: "nothing to take the newest of", target: runner.Target{Latest: true}, empty: true, want: "no available updates"},
-		"Nothing":   {reason: "lists the known versions", want: "no target release is named; the cluster knows " + next},
+		"Unknown":   {reason: "the error lists the known versions", target: runner.Target{Version: "4.99.0"}, want: next},
+		"NoUpdates": {reason: "no update is available", target: runner.Target{Latest: true}, empty: true, want: "no available updates"},
+		"NoTarget":  {reason: "the error lists the known versions", want: "no target release is named; the cluster knows " + next},
 		"Two":       {reason: "two targets", target: runner.Target{Version: next, Latest: true}, want: "more than one target release"},
 		"Tag":       {reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next}, want: "no digest"},
 	} {
@@ -299,13 +299,13 @@ func TestTargetThatCannotBeHad(t *testing.T) {
 				t.Fatalf("%s: error %v, want a BadInputError", tc.reason, err)
 			}
 			if !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: %q does not say %q", tc.reason, err, tc.want)
+				t.Errorf("%s: %q does not contain %q", tc.reason, err, tc.want)
 			}
 		})
 	}
 }
 
-func TestReadyWhenNothingIsInTheWay(t *testing.T) {
+func TestReadyWithoutBlockingFindings(t *testing.T) {
 	decided := newWorld(t, map[string]string{}).run(t)
 	if decided.Verdict.Decision != verdict.Ready {
 		t.Errorf("decision %s, want Ready: %+v", decided.Verdict.Decision, decided.Findings)
@@ -314,7 +314,7 @@ func TestReadyWhenNothingIsInTheWay(t *testing.T) {
 		t.Errorf("target %+v, want it verified by its one signer", decided.Target)
 	}
 	if decided.Expected.Checks < 5 || decided.Expected.Reported != decided.Expected.Checks || len(decided.Expected.Missing) > 0 {
-		t.Errorf("signature, payload, gates, risks and check had to report: %+v", decided.Expected)
+		t.Errorf("want results of signature, payload, gates, risks and check: %+v", decided.Expected)
 	}
 	if decided.Cluster.ID != openshift.ClusterID || decided.Cluster.Version != current || !strings.HasPrefix(decided.Cluster.Kubernetes, "v1.") {
 		t.Errorf("cluster %+v", decided.Cluster)
@@ -338,7 +338,7 @@ func TestGatesAreFolded(t *testing.T) {
 		t.Errorf("decision %s, blocking -want +got:\n%s", decided.Verdict.Decision, diff)
 	}
 	if decided.CVO.Accepts == nil || *decided.CVO.Accepts {
-		t.Errorf("cvo %+v, want that it refuses too", decided.CVO)
+		t.Errorf("cvo %+v, want a rejection", decided.CVO)
 	}
 	w.options.Accept = append(w.options.Accept, accepting("AdminAck-ack-4.18-x")...)
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked {
@@ -350,7 +350,7 @@ func TestGatesAreFolded(t *testing.T) {
 	}
 }
 
-func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
+func TestReleaseOfAnotherVersion(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.status(t, func(status *configv1.ClusterVersionStatus) {
 		status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: w.pullSpec}}
@@ -363,7 +363,7 @@ func TestReleaseThatIsNotTheVersionAskedFor(t *testing.T) {
 	}
 }
 
-func TestForceTakesATagAndSaysSo(t *testing.T) {
+func TestForceResolvesATag(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	w.target = runner.Target{Image: w.registry + "/openshift/release:" + next}
 	w.options.Force = true
@@ -393,9 +393,9 @@ func TestVerdictComesWithTheReport(t *testing.T) {
 		decided: func(decided report.Report) { early = decided },
 	}
 	if diff := cmp.Diff(w.run(t), early); diff != "" {
-		t.Errorf("what Verdict was given differs from what Run returned: %s", diff)
+		t.Errorf("the report for the observer differs from that of Run (-Run, +observer):\n%s", diff)
 	}
 	if len(steps) == 0 || steps[0] != "reading the cluster" {
-		t.Errorf("steps %q, want the first to be reading the cluster", steps)
+		t.Errorf("steps %q, want \"reading the cluster\" first", steps)
 	}
 }

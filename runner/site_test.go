@@ -18,12 +18,12 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// siteManifest is a check of the site with that name and image.
+// siteManifest returns the manifest of a check of the site with that name and image.
 func siteManifest(name, image string) string {
 	return strings.NewReplacer("quorum", name, "quay.io/openshift/etcd:latest", image).Replace(checkManifest)
 }
 
-// image is an image that a check of the site may run.
+// image returns an image that a check of the site may run.
 func (w world) image(t *testing.T) string {
 	t.Helper()
 	image, err := release.BuildImage(t.Context(), w.registry, "site", release.Image{})
@@ -33,7 +33,7 @@ func (w world) image(t *testing.T) string {
 	return image
 }
 
-// siteDirectory is a directory with one check of the site.
+// siteDirectory returns a directory with one check of the site.
 func (w world) siteDirectory(t *testing.T, name string) site.Source {
 	t.Helper()
 	directory := t.TempDir()
@@ -47,7 +47,7 @@ func (w world) siteDirectory(t *testing.T, name string) site.Source {
 	return source
 }
 
-// siteImage is an image with manifests.
+// siteImage returns an image with manifests.
 func (w world) siteImage(t *testing.T, manifests map[string]string) site.Source {
 	t.Helper()
 	files := map[string]release.File{}
@@ -65,7 +65,7 @@ func (w world) siteImage(t *testing.T, manifests map[string]string) site.Source 
 	return source
 }
 
-// names are the names of the checks that the target would run.
+// names returns the names of the checks that the target would run.
 func (w world) names(t *testing.T) ([]string, runner.Listing) {
 	t.Helper()
 	listing, err := runner.Checks(t.Context(), w.cluster, w.target, w.options)
@@ -101,7 +101,7 @@ func TestSiteChecksAreListed(t *testing.T) {
 
 // The image policies of the cluster apply to an image of manifests, and to the images that
 // its checks run.
-func TestSiteImagesAreHeldAgainstImagePolicies(t *testing.T) {
+func TestImagePoliciesApplyToSiteImages(t *testing.T) {
 	key, public := newSigstoreKey(t)
 	for name, tc := range map[string]struct {
 		reason string
@@ -113,13 +113,13 @@ func TestSiteImagesAreHeldAgainstImagePolicies(t *testing.T) {
 	}{
 		"NotCovered": {reason: "no policy requires a signature", covered: "other", outcome: preflight.Pass, checks: []string{check, "Site.Freeze"}},
 		"Signed":     {reason: "the policy is satisfied", covered: "site-checks", signed: true, outcome: preflight.Pass, checks: []string{check, "Site.Freeze"}},
-		"Unsigned":   {reason: "nothing in it is used, and that is inconclusive", covered: "site-checks", outcome: preflight.Unknown, checks: []string{check}},
+		"Unsigned":   {reason: "an image that violates a policy is not used, and is inconclusive", covered: "site-checks", outcome: preflight.Unknown, checks: []string{check}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
 			source := w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})
 			repository := w.registry + "/openshift/"
-			w.keep(t, trusting(public, repository+tc.covered))
+			w.createPolicy(t, trusting(public, repository+tc.covered))
 			if tc.signed {
 				attach(t, key, source.Name, repository+tc.covered)
 			}
@@ -135,7 +135,7 @@ func TestSiteImagesAreHeldAgainstImagePolicies(t *testing.T) {
 	}
 }
 
-// Checks of the site that cannot be used never make a verdict of what is left.
+// A run whose checks of the site cannot be used is Undecided.
 func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -158,7 +158,7 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 			}
 			w.options.Site = []site.Source{source}
 		}},
-		"NoManifests": {reason: "the image is another one", find: site.NameSource, change: func(t *testing.T, w *world) {
+		"NoManifests": {reason: "the image has no manifests", find: site.NameSource, change: func(t *testing.T, w *world) {
 			t.Helper()
 			w.options.Site = []site.Source{w.siteImage(t, map[string]string{"README": "x"})}
 		}},
@@ -190,7 +190,7 @@ func TestBadSiteInput(t *testing.T) {
 func TestSiteChecksAreInTheSelection(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	node.let()
+	node.endPods()
 	backup := w.siteDirectory(t, "backup")
 	plain := w.run(t)
 	w.options.Site = []site.Source{backup}
@@ -199,7 +199,7 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 		t.Errorf("a run without the checks of the site was reused: %+v, %+v", got, first.Run)
 	}
 	if again := w.run(t); again.Run.ChecksFrom != first.Run.ID {
-		t.Errorf("the same checks are not run again: %+v, want those of %s", again.Run, first.Run.ID)
+		t.Errorf("the same checks were run again: %+v, want those of %s", again.Run, first.Run.ID)
 	}
 	w.options.Site = []site.Source{w.siteDirectory(t, "freeze")}
 	if other := w.run(t); other.Run.ChecksFrom != "" {
@@ -207,7 +207,7 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 	}
 	w.options.Site = nil
 	if again := w.run(t); again.Run.ChecksFrom != plain.Run.ID {
-		t.Errorf("the run without them is still reused: %+v, want %s", again.Run, plain.Run.ID)
+		t.Errorf("the run without checks of the site was not reused: %+v, want %s", again.Run, plain.Run.ID)
 	}
 }
 
@@ -218,18 +218,18 @@ func TestAttachKeepsSiteChecks(t *testing.T) {
 	w.options.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	whenJobIsThere(t, w, cancel)
+	whenJobExists(t, w, cancel)
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
-	left, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || left.Run.Phase != report.PhaseInterrupted {
-		t.Fatalf("phase %s, error %v", left.Run.Phase, err)
+	detached, err := runner.Run(ctx, w.cluster, w.target, w.options)
+	if err != nil || detached.Run.Phase != report.PhaseInterrupted {
+		t.Fatalf("phase %s, error %v", detached.Run.Phase, err)
 	}
 	w.options.Site = nil
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
-		t.Error("a run with other checks of the site is another run")
+		t.Error("a run with other checks of the site was joined")
 	}
-	node.let()
-	decided, err := runner.Attach(t.Context(), w.cluster, left.Run.ID, runner.PlanRequest{}, w.options)
+	node.endPods()
+	decided, err := runner.Attach(t.Context(), w.cluster, detached.Run.ID, runner.PlanRequest{}, w.options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,5 +238,5 @@ func TestAttachKeepsSiteChecks(t *testing.T) {
 			t.Errorf("%+v, want a pass", got)
 		}
 	}
-	expectNothingButTheRecord(t, w, left.Run.ID, record.Complete)
+	expectOnlyRecord(t, w, detached.Run.ID, record.Complete)
 }

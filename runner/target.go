@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Target selects the release to ask about. Exactly one field is set.
+// Target selects the target release. Exactly one field is set.
 type Target struct {
 	// Version is looked up in ClusterVersion: status.availableUpdates, then
 	// conditionalUpdates, then history.
@@ -32,9 +32,8 @@ func (t Target) given() int {
 	return given
 }
 
-// validate reports what is wrong with the selection itself, before the cluster is
-// asked. A selection that names nothing is left to resolve, which lists the
-// releases that there are.
+// validate returns an error for an invalid selection, before a request to the cluster.
+// An empty selection is left to resolve, whose error lists the known releases.
 func (t Target) validate() error {
 	if t.given() > 1 {
 		return badInput("more than one target release is named: name a version, the latest or an image")

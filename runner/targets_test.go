@@ -73,14 +73,14 @@ func (w world) targets(t *testing.T) report.Targets {
 	return decided
 }
 
-// decisions are in the order of the targets.
+// decisions returns version, kind, decision and causes of each target.
 func decisions(decided report.Targets) []string {
-	var said []string
+	var lines []string
 	for _, target := range decided.Targets {
 		causes := slices.Concat(target.Verdict.Blocking, target.Verdict.Undecided)
-		said = append(said, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision, strings.Join(causes, ","))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision, strings.Join(causes, ","))))
 	}
-	return said
+	return lines
 }
 
 func TestTargetsOfTheEnhancement(t *testing.T) {
@@ -94,7 +94,7 @@ func TestTargetsOfTheEnhancement(t *testing.T) {
 	}
 	for _, f := range decided.Findings {
 		if f.Name == bootImages && !slices.Equal(f.Targets, []string{"4.18.17", "4.18.16"}) {
-			t.Errorf("%s is said of %q, want it said once for both: %+v", bootImages, f.Targets, f)
+			t.Errorf("%s has the targets %q, want one finding with both: %+v", bootImages, f.Targets, f)
 		}
 		if f.Reason == "Unused" {
 			t.Errorf("%s, although each is needed for some target", f.Message)
@@ -115,7 +115,7 @@ func TestTargetsExplainOne(t *testing.T) {
 	}
 }
 
-func TestTargetsAreSortedAndCompleteWhateverTheyAreCalled(t *testing.T) {
+func TestTargetsAreSortedAndComplete(t *testing.T) {
 	w := newFleet(t)
 	w.state.Available = map[string]string{"4.18.9": digested("1"), "4.18.20": digested("2"), "4.18.17": digested("7"), "not-a-version": digested("3")}
 	w.state.Conditional = append(w.state.Conditional, conditional("4.20", "4", leaked))
@@ -135,7 +135,7 @@ func TestTargetsAreSortedAndCompleteWhateverTheyAreCalled(t *testing.T) {
 	}
 	want := []string{"4.19.1", "4.18.20", "4.18.17", "4.18.16", "4.18.9", "not-a-version", "4.20"}
 	if diff := cmp.Diff(want, versions); diff != "" {
-		t.Errorf("newest first, and what is no version last: -want +got:\n%s", diff)
+		t.Errorf("want the newest first, invalid versions last: -want +got:\n%s", diff)
 	}
 }
 
@@ -148,11 +148,11 @@ func TestNoTargets(t *testing.T) {
 	w.apply(t)
 	decided := w.targets(t)
 	if len(decided.Targets) != 0 || len(decided.Findings) == 0 || !strings.Contains(decided.Findings[len(decided.Findings)-1].Message, "VersionNotFound") {
-		t.Errorf("%+v, want no targets, and why", decided)
+		t.Errorf("%+v, want no targets, and a finding with the reason", decided)
 	}
 }
 
-// count keeps account of the requests that pass.
+// count counts requests by method and URL.
 type count struct {
 	http.RoundTripper
 
@@ -204,14 +204,14 @@ func TestTargetsReadTheClusterOnce(t *testing.T) {
 	}
 }
 
-func TestTargetsForOneWhoMayReadNothingElse(t *testing.T) {
+func TestTargetsWithoutPermissions(t *testing.T) {
 	w := newFleet(t)
 	w.state.Conditional = w.state.Conditional[1:2] // 4.18.17
 	w.apply(t)
 	w.cluster.Kubernetes = kubernetes.NewForConfigOrDie(unprivileged(t))
 	decided := w.targets(t)
 	if decided.Targets[0].Verdict.Decision != "Undecided" {
-		t.Errorf("%+v; what may not be read is not known", decided.Targets[0].Verdict)
+		t.Errorf("%+v, want Undecided without permission to read", decided.Targets[0].Verdict)
 	}
 	for _, f := range decided.Findings {
 		if f.Outcome == "Unknown" && f.Reason != "Forbidden" {
@@ -228,8 +228,8 @@ func unprivileged(t *testing.T) *rest.Config {
 	return config
 }
 
-// The text of a finding about several targets has no version, but
-// where only part of a version looks like it.
+// The text of a finding about several targets has no version; a longer version that
+// begins with that of a target is not replaced.
 func TestTargetsShareTheirFindings(t *testing.T) {
 	w := newFleet(t)
 	w.options.Accept = nil
@@ -237,13 +237,13 @@ func TestTargetsShareTheirFindings(t *testing.T) {
 	w.apply(t)
 	for _, f := range w.targets(t).Findings {
 		if len(f.Targets) == 2 && (strings.Contains(f.Message, "4.18.16") || strings.Contains(f.Message, report.AnyTarget+"6")) {
-			t.Errorf("%s: %q is said of %q", f.Name, f.Message, f.Targets)
+			t.Errorf("%s: the message %q names one of the targets %q", f.Name, f.Message, f.Targets)
 		}
 		if f.Name == leaked && (len(f.Targets) != 2 || !slices.Equal(f.BlockedTargets, f.Targets)) {
-			t.Errorf("%s is said of %q, and blocks %q", f.Name, f.Targets, f.BlockedTargets)
+			t.Errorf("%s has the targets %q, and blocks %q", f.Name, f.Targets, f.BlockedTargets)
 		}
 		if len(f.Targets) == 1 && strings.Contains(f.Message, report.AnyTarget) {
-			t.Errorf("%s: %q is said of one target", f.Name, f.Message)
+			t.Errorf("%s: the message %q of a single target does not name it", f.Name, f.Message)
 		}
 	}
 }

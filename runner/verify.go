@@ -103,7 +103,7 @@ func verify(ctx context.Context, o observed) (verified, error) {
 }
 
 // distrust is the proof of a release whose verification failed: by force, it is
-// read all the same.
+// read nevertheless.
 func distrust(o observed, pullSpec string, failure error) (proof, error) {
 	var cvo *bool
 	if known, ok := errors.AsType[*signature.Error](failure); ok {

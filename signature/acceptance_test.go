@@ -58,7 +58,7 @@ func TestCVOAccepts(t *testing.T) {
 		"UntrustedKey":   {reason: "the key is not in its keyring", stores: []signature.Store{memory{sign(t, untrusted, pullSpec)}}, want: no},
 		"None":           {reason: "there is no signature", stores: []signature.Store{memory{}}, want: no},
 		"Garbage":        {reason: "its parser accepts more, so the result is unknown", stores: []signature.Store{memory{[]byte("a")}}},
-		"Down":           {reason: "the store may have a good one", stores: []signature.Store{broken{err: errors.New("down")}, memory{sign(t, untrusted, pullSpec)}}},
+		"Down":           {reason: "the store may have a valid signature", stores: []signature.Store{broken{err: errors.New("down")}, memory{sign(t, untrusted, pullSpec)}}},
 		"OneIsEnough":    {reason: "it accepts one signature of two", stores: []signature.Store{memory{sign(t, untrusted, pullSpec), claimed(string(good) + "1")}}, want: yes},
 		"AllKeyrings":    {reason: "the other keyring has no valid signature", rings: []signature.Keyring{ringA, keyring(t, "s", untrusted)}, stores: []signature.Store{memory{claimed(string(good) + "1")}}, want: no},
 		"SHA512":         {reason: "a longer digest algorithm", stores: []signature.Store{memory{signed(message{body: good, hash: crypto.SHA512})}}, want: yes},
@@ -74,18 +74,18 @@ func TestCVOAccepts(t *testing.T) {
 			if failure, ok := errors.AsType[*signature.Error](err); ok {
 				got = failure.CVOAccepts()
 				forced, err := signature.Force(pullSpec, failure)
-				if err != nil || spell(forced.CVOAccepts()) != spell(got) {
+				if err != nil || describe(forced.CVOAccepts()) != describe(got) {
 					t.Errorf("%s: force changes the reported acceptance by CVO: %v", tc.reason, err)
 				}
 			}
-			if spell(got) != spell(tc.want) {
-				t.Errorf("%s: CVO accepts: %s, want %s (%v)", tc.reason, spell(got), spell(tc.want), err)
+			if describe(got) != describe(tc.want) {
+				t.Errorf("%s: CVO accepts: %s, want %s (%v)", tc.reason, describe(got), describe(tc.want), err)
 			}
 		})
 	}
 }
 
-func spell(accepts *bool) string {
+func describe(accepts *bool) string {
 	switch {
 	case accepts == nil:
 		return "unknown"

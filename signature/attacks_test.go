@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// TestAttacksByRedirects has a store with a password redirect to other hosts.
+// TestAttacksByRedirects reads a store with a password that redirects to other hosts.
 func TestAttacksByRedirects(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
 	for name, tc := range map[string]struct {
@@ -23,7 +23,7 @@ func TestAttacksByRedirects(t *testing.T) {
 		status int
 	}{
 		"Found":     {reason: "the password is not sent to another host", status: http.StatusFound},
-		"Permanent": {reason: "nor after a permanent redirect", status: http.StatusPermanentRedirect},
+		"Permanent": {reason: "the password is not sent after a permanent redirect", status: http.StatusPermanentRedirect},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mutex sync.Mutex
@@ -40,7 +40,7 @@ func TestAttacksByRedirects(t *testing.T) {
 			t.Cleanup(inside.Close)
 			store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if _, password, _ := r.BasicAuth(); password != "secret" {
-					t.Errorf("%s: the store itself gets the password %q", tc.reason, password)
+					t.Errorf("%s: the store receives the password %q", tc.reason, password)
 				}
 				http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
 				// Go compares names, so another name of the same machine is another host.

@@ -18,7 +18,7 @@ func signedAs(t *testing.T, references ...string) signature.Release {
 	var trust signature.Trust
 	var store memory
 	for _, reference := range references {
-		signer := newSigner(t, "a", &packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveNistP256}) // made fast
+		signer := newSigner(t, "a", &packet.Config{Algorithm: packet.PubKeyAlgoECDSA, Curve: packet.CurveNistP256}) // its generation is fast
 		data, err := signer.Sign(pullSpec, reference)
 		if err != nil {
 			t.Fatal(err)

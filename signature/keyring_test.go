@@ -72,7 +72,7 @@ func TestReadKeyringReportsReadErrors(t *testing.T) {
 	}
 }
 
-func TestKeyringRefusesOtherUses(t *testing.T) {
+func TestKeyringRejectsOtherUses(t *testing.T) {
 	signer := newSigner(t, "a", nil)
 	for _, identity := range signer.Entity().Identities {
 		identity.SelfSignature.FlagSign = false
@@ -81,5 +81,5 @@ func TestKeyringRefusesOtherUses(t *testing.T) {
 		}
 	}
 	r, err := verify(t, keyring(t, "a", signer), message{body: claimOf(digest)}.bytes(t, signer))
-	check(t, "a key that its owner does not let sign", "UnknownKey", r, err)
+	check(t, "a key whose flags exclude signing", "UnknownKey", r, err)
 }

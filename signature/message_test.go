@@ -70,7 +70,7 @@ func TestVerifyForm(t *testing.T) {
 		"Version3First": {reason: "version 3 in the old packet order", data: join(version3, literal), want: "UnsupportedSignature"},
 		"TextKind":      {reason: "a signature of text, as made by gpg --textmode", data: message{body: append(genuine.body, "\r\n"...), kind: packet.SigTypeText, format: 't'}.bytes(t, a)},
 		"TextBody":      {reason: "a replaced body of a signed text", data: join(textOnePass, literalOf(claimOf(other)), textSignature), want: "InvalidSignature"},
-		"CertKind":      {reason: "a signature of a key is none of a document", data: message{body: genuine.body, kind: packet.SigTypeGenericCert}.bytes(t, a), want: "UnsupportedSignature"},
+		"CertKind":      {reason: "a signature of a key is not a signature of a document", data: message{body: genuine.body, kind: packet.SigTypeGenericCert}.bytes(t, a), want: "UnsupportedSignature"},
 		"Notation":      {reason: "an unsupported critical notation", data: message{body: genuine.body, notation: true}.bytes(t, a), want: "UnsupportedSignature"},
 		"OtherBody":     {reason: "a replaced body", data: join(onePass, literalOf(claimOf(other)), sig), want: "InvalidSignature"},
 	} {
@@ -214,7 +214,7 @@ func TestVerifyValidity(t *testing.T) {
 	now := time.Now()
 	at := func(age time.Duration) func() time.Time { return func() time.Time { return now.Add(-age) } }
 	expired := newSigner(t, "expired", &packet.Config{Time: at(48 * time.Hour), KeyLifetimeSecs: 24 * 3600})
-	revoked, young, forever := newSigner(t, "revoked", nil), newSigner(t, "young", nil), newSigner(t, "forever", &packet.Config{Time: at(48 * time.Hour)})
+	revoked, recent, unlimited := newSigner(t, "revoked", nil), newSigner(t, "young", nil), newSigner(t, "forever", &packet.Config{Time: at(48 * time.Hour)})
 	revoke(t, revoked)
 	for name, tc := range map[string]struct {
 		reason  string
@@ -225,11 +225,11 @@ func TestVerifyValidity(t *testing.T) {
 	}{
 		"KeyExpiredSince":  {reason: "CVO also accepts an expired key", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest), created: at(30 * time.Hour)()}.bytes(t, expired), warned: true},
 		"KeyExpiredBefore": {reason: "signed after the provider extended the key, with the old keyring", keyring: keyring(t, "k", expired), data: message{body: claimOf(digest)}.bytes(t, expired), warned: true},
-		"KeyYounger":       {reason: "signed before the key was created", keyring: keyring(t, "k", young), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, young), want: "KeyNotYetValid"},
+		"KeyYounger":       {reason: "signed before the key was created", keyring: keyring(t, "k", recent), data: message{body: claimOf(digest), created: at(time.Hour)()}.bytes(t, recent), want: "KeyNotYetValid"},
 		"KeyRevoked":       {reason: "the keyring holds a revocation of the key", keyring: keyring(t, "k", revoked), data: message{body: claimOf(digest)}.bytes(t, revoked), want: "KeyRevoked"},
-		"SignatureExpired": {reason: "valid for an hour, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 3600}.bytes(t, forever), want: "SignatureExpired"},
-		"SignatureValid":   {reason: "valid for two days, a day ago", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 48 * 3600}.bytes(t, forever)},
-		"SignatureFuture":  {reason: "dated tomorrow", keyring: keyring(t, "k", forever), data: message{body: claimOf(digest), created: at(-24 * time.Hour)()}.bytes(t, forever), want: "SignatureNotYetValid"},
+		"SignatureExpired": {reason: "valid for an hour, a day ago", keyring: keyring(t, "k", unlimited), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 3600}.bytes(t, unlimited), want: "SignatureExpired"},
+		"SignatureValid":   {reason: "valid for two days, a day ago", keyring: keyring(t, "k", unlimited), data: message{body: claimOf(digest), created: at(24 * time.Hour)(), lifetime: 48 * 3600}.bytes(t, unlimited)},
+		"SignatureFuture":  {reason: "dated tomorrow", keyring: keyring(t, "k", unlimited), data: message{body: claimOf(digest), created: at(-24 * time.Hour)()}.bytes(t, unlimited), want: "SignatureNotYetValid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := verify(t, tc.keyring, tc.data)

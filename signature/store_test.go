@@ -59,7 +59,7 @@ func TestStoreServesSignatures(t *testing.T) {
 
 func TestStoreMisbehaves(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
-	answer := func(status int, size int) http.HandlerFunc {
+	serving := func(status int, size int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			for rest, chunk := size, make([]byte, 64<<10); rest > 0; rest -= len(chunk) {
@@ -76,10 +76,10 @@ func TestStoreMisbehaves(t *testing.T) {
 		requests int64
 	}{
 		"NotFound":  {reason: "404 means no signature", handler: http.NotFound, want: "NoSignature", requests: 1},
-		"Error":     {reason: "after 500 the store is not read again", handler: answer(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
-		"Forbidden": {reason: "403 leaves the signature unknown", handler: answer(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
-		"Empty":     {reason: "200 with an empty body for every path", handler: answer(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
-		"Huge":      {reason: "20 MiB are not read in full", handler: answer(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
+		"Error":     {reason: "after 500 the store is not read again", handler: serving(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
+		"Forbidden": {reason: "403 leaves the signature unknown", handler: serving(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
+		"Empty":     {reason: "200 with an empty body for every path", handler: serving(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
+		"Huge":      {reason: "20 MiB are not read in full", handler: serving(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
 		"Loop": {reason: "endless redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"a", http.StatusFound)
 		}, want: "StoreUnavailable", requests: 6},

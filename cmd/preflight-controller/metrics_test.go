@@ -73,7 +73,7 @@ func (a authority) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
 }
 
-// write makes the authority the only one of the file.
+// write writes a file with this authority only.
 func (a authority) write(t *testing.T, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(a.pem()), 0o600); err != nil {
@@ -124,7 +124,7 @@ func TestMetricsClients(t *testing.T) {
 		"Scraper":         {"the cluster's Prometheus reads the metrics", []tls.Certificate{trusted.client(t, scraper)}, true},
 		"None":            {"a certificate is required", nil, false},
 		"AnotherName":     {"the CA signs certificates of all clients of the cluster", []tls.Certificate{trusted.client(t, "system:serviceaccount:default:default")}, false},
-		"AnotherIssuer":   {"another CA may sign any name", []tls.Certificate{other.client(t, scraper)}, false},
+		"AnotherIssuer":   {"another CA is not trusted for any name", []tls.Certificate{other.client(t, scraper)}, false},
 		"PrefixOfTheName": {"the name is compared as a whole", []tls.Certificate{trusted.client(t, scraper+"-2")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,12 +221,12 @@ func TestInvalidFlags(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Signal":       {"the value is named", []string{"--signal=alarm"}, `--signal: "alarm" is not one of`},
+		"Signal":       {"the error names the value", []string{"--signal=alarm"}, `--signal: "alarm" is not one of`},
 		"TwoModes":     {"the policy has one mode", []string{"--signal=admission=Warn,admission=Deny"}, "both Warn and Deny"},
 		"Uninstall":    {"nothing is turned on and removed", []string{"--uninstall", "--signal=alert"}, "--signal must not be given"},
 		"ClientName":   {"any client of the cluster would be allowed", []string{"--metrics-client-ca=x", "--metrics-client="}, "needs a --metrics-client"},
 		"Ahead":        {"the runs ahead are bounded", []string{"--ahead=11"}, "it must be 0 to 10"},
-		"Argument":     {"the program takes none", []string{"run"}, `got "run"`},
+		"Argument":     {"the program has no arguments", []string{"run"}, `got "run"`},
 		"LeaderSpaces": {"the Lease has a namespace", []string{"--namespace="}, "--leader-elect needs a --namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {

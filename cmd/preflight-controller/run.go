@@ -170,7 +170,7 @@ func (f flags) manager(config *rest.Config, client kubernetes.Interface) (manage
 	return m, errors.Join(err, m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("cache", synced))
 }
 
-// metricsTLS configures the server of /metrics. What it watches, if anything, is to be run.
+// metricsTLS configures the server of /metrics. The caller must run watch unless it is nil.
 func (f flags) metricsTLS(client kubernetes.Interface) (options []func(*tls.Config), watch manager.Runnable, err error) {
 	options = []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
 	clients := metricsClients{commonName: f.metricsClient}

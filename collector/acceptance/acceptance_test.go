@@ -170,21 +170,21 @@ func TestReview(t *testing.T) {
 }
 
 // check verifies the reasons of warnings, and a part of each message.
-func check(t *testing.T, why string, want map[string]string, findings []finding.Finding) {
+func check(t *testing.T, reason string, want map[string]string, findings []finding.Finding) {
 	t.Helper()
 	reasons := []string{}
 	for _, f := range findings {
 		reasons = append(reasons, f.Reason)
 		if f.Outcome != preflight.Warn || f.Source == "" || f.Remediation == "" {
-			t.Errorf("%s: %+v is no warning with a source and a remedy", why, f)
+			t.Errorf("%s: %+v is no warning with a source and a remedy", reason, f)
 		}
 		if !strings.Contains(f.Message, want[f.Reason]) {
-			t.Errorf("%s: message %q, want %q in it", why, f.Message, want[f.Reason])
+			t.Errorf("%s: message %q, want %q in it", reason, f.Message, want[f.Reason])
 		}
 	}
 	slices.Sort(reasons)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), reasons, cmp.Transformer("length", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
-		t.Errorf("%s: reasons -want +got:\n%s", why, diff)
+		t.Errorf("%s: reasons -want +got:\n%s", reason, diff)
 	}
 }
 

@@ -115,7 +115,7 @@ func TestWrite(t *testing.T) {
 			want: []string{"RiskB", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskA")}, changed: true,
 		},
 		"Append": {
-			reason: "present risks stay", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
+			reason: "present risks are kept", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
 			want: []string{"RiskZ", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskZ", "RiskA")}, changed: true,
 		},
 		"Remove": {

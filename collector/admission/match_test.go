@@ -103,7 +103,7 @@ func TestMatch(t *testing.T) {
 		"ConditionOnKubelet": row{reason: "the kubelet is in its group", webhook: called(rule("", "v1", "nodes/status", update)), request: admission.ReportNodes(nodes)}.with(
 			conditions("!('system:nodes' in request.userInfo.groups)")),
 		"ConditionOnSpec":       row{reason: "the spec is not known", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("!has(object.spec.hostNetwork)")),
-		"ConditionOnSpecAndOne": row{reason: "one that does not hold excludes, whatever the others", webhook: newPods, request: created}.with(conditions("has(object.spec.hostNetwork)", "request.name == 'x'")),
+		"ConditionOnSpecAndOne": row{reason: "one condition that does not hold excludes the request, independent of the others", webhook: newPods, request: created}.with(conditions("has(object.spec.hostNetwork)", "request.name == 'x'")),
 		"ConditionErrs":         row{reason: "an error may have another cause than in the API server", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("object.metadata.labels['missing'] == 'x'")),
 		"ConditionInvalid":      row{reason: "an expression that does not compile", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("1 +")),
 		"ConditionOnAuthorizer": row{reason: "permissions are not known", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("authorizer.group('').resource('pods').check('get').allowed()")),

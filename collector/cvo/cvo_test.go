@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cvo"
 )
 
-// digest makes the pull spec of a release.
+// digest returns the pull spec of a release.
 func digest(version string) string { return "quay.io/release@sha256:" + version }
 
 // at is a cluster that completed an update to a version, after updates to others,
@@ -101,7 +101,7 @@ func recommended(conditions ...metav1.Condition) *configv1.ClusterVersion {
 	return cluster
 }
 
-// result is what tables compare of an answer.
+// result has the fields of an Answer that the tables compare.
 type result struct {
 	Accepts string
 	Reason  string
@@ -115,7 +115,7 @@ func resultOf(answer cvo.Answer) result {
 	return result{Accepts: accepts, Reason: answer.Reason}
 }
 
-// row is a request and the answer.
+// row is a request and the expected Answer.
 type row struct {
 	reason  string
 	request cvo.Request
@@ -229,7 +229,7 @@ func TestValidation(t *testing.T) {
 			reason: "acceptance does not cover a risk that could not be evaluated", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", undecided), "5.0.9"), risk), want: invalid,
 		},
 		"History": {
-			reason: "a version in the history passes, and gives no image (pkg/cvo/cvo.go)", request: byVersion(at("4.18.9", "4.18.3"), "4.18.3"),
+			reason: "a version in the history passes, but has no image (pkg/cvo/cvo.go)", request: byVersion(at("4.18.9", "4.18.3"), "4.18.3"),
 			want: result{"no", "NoTarget"}, message: "silently stays at 4.18.9",
 		},
 		"Current": {
@@ -243,7 +243,7 @@ func TestValidation(t *testing.T) {
 			reason: "a status of an earlier generation is out of date", request: byVersion(stale, "4.18.9"),
 			want: undetermined, message: "generation 2",
 		},
-		"NoClusterVersion": {reason: "without a ClusterVersion the answer is unknown", request: cvo.Request{Version: "4.18.9"}, want: undetermined},
+		"NoClusterVersion": {reason: "without a ClusterVersion the acceptance is unknown", request: cvo.Request{Version: "4.18.9"}, want: undetermined},
 	})
 }
 

@@ -69,21 +69,21 @@ func noGiantHops() change {
 	return change{since: minor{4, 19}, partly: []backport{{minor: minor{4, 18}}}}
 }
 
-// majorFive lets ClusterVersionGiantHop pass from 4.y to 5.0 (pull request 1275).
+// majorFive makes ClusterVersionGiantHop accept updates from 4.y to 5.0 (pull request 1275).
 func majorFive() change { return change{since: minor{4, 22}} }
 
-// fromDesired has ClusterVersionUpgradeable measure from status.desired, not
+// fromDesired makes ClusterVersionUpgradeable measure from status.desired, not
 // from the last completed release, so that an update in progress can be
 // retargeted within its minor version (pull request 1094).
 func fromDesired() change {
 	return change{since: minor{4, 18}, partly: []backport{{minor: minor{4, 17}}}}
 }
 
-// acksOfDesired has CVO judge the admin gates of its own release, not those of the
+// acksOfDesired makes CVO judge the admin gates of its own release, not those of the
 // last completed one (pkg/risk/adminack).
 func acksOfDesired() change { return change{since: minor{4, 23}} }
 
-// risksByName has CVO evaluate each risk once for all updates, by its name. Before,
+// risksByName makes CVO evaluate each risk once for all updates, by its name. Before,
 // it evaluated the risks of every update by the definitions of that update.
 func risksByName() change { return change{since: minor{4, 22}} }
 
@@ -111,7 +111,7 @@ func AcksOf(completed, desired semver.Version) semver.Version {
 	return completed
 }
 
-// patchDespiteOverrides no longer lets overrides block patch updates (pull request
+// patchDespiteOverrides makes CVO accept patch updates despite overrides (pull request
 // 1314).
 func patchDespiteOverrides() change { return change{since: minor{4, 22}} }
 

@@ -130,7 +130,7 @@ func TestCompletedVersion(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks the rules for every answer, with any content of a
+// FuzzJudge checks the invariants of every Answer, with any content of a
 // ClusterVersion.
 func FuzzJudge(f *testing.F) {
 	f.Add("4.18.3", "4.19.0", "4.17.1", "repository@sha256:0", "False", true)

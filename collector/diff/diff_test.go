@@ -45,19 +45,19 @@ func TestCompare(t *testing.T) {
 		before, after []finding.Finding
 		want          string
 	}{
-		"Same": {reason: "nothing happened", before: []finding.Finding{fail}, after: []finding.Finding{fail}, want: "same 1"},
-		"New":  {reason: "it was not there", after: []finding.Finding{fail}, want: "new -/NoQuorum"},
+		"Same": {reason: "the finding is unchanged", before: []finding.Finding{fail}, after: []finding.Finding{fail}, want: "same 1"},
+		"New":  {reason: "the finding did not exist", after: []finding.Finding{fail}, want: "new -/NoQuorum"},
 		"PassedBefore": {
-			reason: "what passed and fails needs attention now",
+			reason: "a pass became a failure",
 			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{fail}, want: "new Passed/NoQuorum",
 		},
-		"Gone":   {reason: "the check is no longer asked, or finds nothing", before: []finding.Finding{fail}, want: "fixed NoQuorum/-"},
-		"Passes": {reason: "it was fixed", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "fixed NoQuorum/Passed"},
+		"Gone":   {reason: "the check does not run or has no finding", before: []finding.Finding{fail}, want: "fixed NoQuorum/-"},
+		"Passes": {reason: "the check passes", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "fixed NoQuorum/Passed"},
 		"Skipped": {
-			reason: "a skipped check has not found it fixed",
+			reason: "a skipped check does not imply a fix",
 			before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed NoQuorum/NotProvided",
 		},
-		"NotLookedAt": {
+		"NoLongerChecked": {
 			reason: "a pass that is no longer checked", before: []finding.Finding{etcd(preflight.Pass, "Passed", "")},
 			after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed Passed/NotProvided",
 		},
@@ -69,7 +69,7 @@ func TestCompare(t *testing.T) {
 			before: []finding.Finding{etcd(preflight.Pass, "Passed", "3 members")}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "5 members")}, want: "same 1",
 		},
 		"Accepted": {
-			reason: "the decision changes by it",
+			reason: "an acceptance may change the decision",
 			before: []finding.Finding{fail}, after: []finding.Finding{bypassed(fail)}, want: "changed NoQuorum/NoQuorum",
 		},
 		"Added": {
@@ -85,16 +85,16 @@ func TestCompare(t *testing.T) {
 			want: "new -/NoQuorum fixed NoQuorum/-",
 		},
 		"RunNames": {
-			reason: "names and times of the run are no change",
+			reason: "names and times of the run are ignored",
 			before: []finding.Finding{ofRun("0123456789", "x7k2p", firstRun)}, after: []finding.Finding{ofRun("fedcba9876", "bbbbb", secondRun)}, want: "same 1",
 		},
 		"TwoOfOneName": {
-			reason: "they differ in their objects",
+			reason: "findings of one name are matched by their objects",
 			before: []finding.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Down", "b", node("b"))},
 			after:  []finding.Finding{etcd(preflight.Fail, "Down", "b", node("b"))}, want: "fixed Down/- same 1",
 		},
 		"ReasonBeforeRest": {
-			reason: "one of two is gone, and the other has other objects",
+			reason: "findings without a common object are matched by their reason",
 			before: []finding.Finding{etcd(preflight.Fail, "Down", "a", node("a")), etcd(preflight.Fail, "Full", "b", node("b"))},
 			after:  []finding.Finding{etcd(preflight.Fail, "Full", "c", node("c"))}, want: "fixed Down/- changed Full/Full",
 		},
@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // whatever the order
+			for range 2 { // in either order
 				if got := summary(diff.Compare(found(firstRun, tc.before...), found(secondRun, tc.after...))); got != tc.want {
 					t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 				}
@@ -193,9 +193,9 @@ func certificate(job string) finding.Finding {
 	return f
 }
 
-// after is the same cluster one day later: the acknowledgement was given, etcd
-// is worse, the certificate is as before in another Job, and the next patch
-// release has other checks.
+// after is the same cluster one day later: the gate is acknowledged, etcd is worse,
+// another Job reports the same certificate, and the next patch release has other
+// checks.
 func after() report.Report {
 	first := before()
 	return decided(report.Report{
@@ -278,7 +278,7 @@ func TestJSONReadsBack(t *testing.T) {
 	}
 }
 
-// A report does not differ from itself, whatever a stored report contains.
+// A report does not differ from itself, for any content of a stored report.
 func FuzzCompare(f *testing.F) {
 	for _, seed := range []report.Report{before(), after(), elsewhere()} {
 		var written bytes.Buffer

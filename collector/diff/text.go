@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-// WriteText writes the changes for people.
+// WriteText writes the changes as text.
 func (c Changes) WriteText(w io.Writer) error {
 	var p page.Page
 	writeSides(&p, c)

@@ -17,7 +17,7 @@ const (
 	ActionAccept ActionType = "Accept"
 	// ActionAcknowledge acknowledges the admin gate named by Action.Value.
 	ActionAcknowledge ActionType = "Acknowledge"
-	// ActionForce goes past the finding by force; nothing else does.
+	// ActionForce bypasses the finding by force, which is the only way.
 	ActionForce ActionType = "Force"
 	// ActionTargets lists the updates that the cluster knows.
 	ActionTargets ActionType = "Targets"

@@ -34,8 +34,8 @@ func operator(name, version string) *configv1.ClusterOperator {
 	}
 }
 
-// definition is a CustomResourceDefinition, whose generation the API server sets.
-// definition is that of a resource, with the name PLURAL.GROUP.
+// definition is the CustomResourceDefinition with the name PLURAL.GROUP. The API server
+// sets its generation.
 func definition(name string) *unstructured.Unstructured {
 	plural, group, _ := strings.Cut(name, ".")
 	return &unstructured.Unstructured{Object: map[string]any{

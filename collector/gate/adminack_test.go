@@ -25,7 +25,7 @@ const (
 	oldAcks  = "openshift-cluster-version/admin-acks"
 )
 
-// ackResult is what a table compares of a finding.
+// ackResult has the fields of a finding that the tables compare.
 type ackResult struct {
 	Outcome preflight.Outcome
 	Reason  string

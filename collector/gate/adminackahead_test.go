@@ -23,9 +23,9 @@ func TestAdminAckAhead(t *testing.T) {
 		want    checktest.Result
 		message string // a part of it
 	}{
-		"None":    {reason: "most releases bring no gate", want: none},
+		"None":    {reason: "most releases have no gate", want: none},
 		"Leaving": {reason: "a gate of the target's own minor version applies to the next update", gates: map[string]string{"ack-4.19-x": "Do this."}, want: ahead, message: "\nto leave 4.19, ack-4.19-x: Do this."},
-		"Patch":   {reason: "a patch release may bring a new gate of the present minor version", to: "4.18.9", gates: map[string]string{"ack-4.18-x": "Do this."}, want: ahead, message: "to leave 4.18, ack-4.18-x"},
+		"Patch":   {reason: "a patch release may add a gate of the present minor version", to: "4.18.9", gates: map[string]string{"ack-4.18-x": "Do this."}, want: ahead, message: "to leave 4.18, ack-4.18-x"},
 		"Acked": {
 			reason: "an acknowledged gate is left out", to: "4.18.9", acks: map[string]string{"ack-4.18-x": "true"},
 			gates: map[string]string{"ack-4.18-x": "Do this."}, want: none,

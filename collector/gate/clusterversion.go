@@ -42,8 +42,8 @@ type situation struct {
 	// but from status.desired, which is the newer release while an update is in
 	// progress.
 	update update.Update
-	// asked is the update from the last completed release.
-	asked update.Update
+	// requested is the update from the last completed release.
+	requested update.Update
 }
 
 // judgement judges a situation with at least one finding.
@@ -64,7 +64,7 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 		if err != nil {
 			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}, asked: s.Update})
+		findings := judge(situation{version: version, update: update.Update{From: desired, To: s.Update.To}, requested: s.Update})
 		for i, f := range findings {
 			if f.Objects == nil {
 				findings[i] = f.About(check.ClusterVersionObject())
@@ -141,7 +141,7 @@ func (s situation) target() string { return s.update.To.String() }
 func (s situation) minor() string { return update.Line(s.update.From) }
 
 // measure is that of a gate which CVO applies by the condition Upgradeable.
-func (s situation) measure() measure { return measureOf(byUpgradeable, s.update.From, s.asked) }
+func (s situation) measure() measure { return measureOf(byUpgradeable, s.update.From, s.requested) }
 
 // notConcerned is the result of a check that blocks only updates to another minor
 // version.

@@ -88,7 +88,7 @@ func available(cluster *configv1.ClusterVersion, images ...configv1.Release) *co
 	return cluster
 }
 
-// row is one cluster, one target, and the results of a check. Message and remedy
+// row is a cluster, a target, and the results of a check. Message and remedy
 // are parts of the messages and remedies of all findings.
 type row struct {
 	reason  string
@@ -99,8 +99,8 @@ type row struct {
 	remedy  []string
 }
 
-// try runs the check on each row, on the real API server.
-func try(t *testing.T, make constructor, rows map[string]row) {
+// runRows runs the check on each row, with the API server.
+func runRows(t *testing.T, make constructor, rows map[string]row) {
 	t.Helper()
 	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 		"Other":       {reason: "another release is requested, from which the update would be measured", cluster: requesting(notUpgradeable(), "4.19.0"), to: "4.19.1"},
 		"GiantHop":    {reason: "the hop is too far from the present release", cluster: at("4.19.3"), to: "4.21.0", fails: []string{"ClusterVersionGiantHop"}},
 		"InProgress":  {reason: "the update in progress blocks the next minor version", cluster: toward("4.18.3", "4.19.2"), to: "4.20.0", fails: []string{"ClusterVersionUpdating"}},
-		"Invalid":     {reason: "the change of the spec may have fixed it", cluster: with(at("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
+		"Invalid":     {reason: "the change of the spec may be the fix", cluster: with(at("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.cluster.Status.ObservedGeneration = 0
@@ -184,7 +184,7 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 				want := one(name, preflight.Skipped, "StaleStatus")
 				findings := checktest.Run(t, check.constructor(), cluster, checktest.Update(t, "4.18.3", tc.to))
 				switch {
-				case !check.current: // it rests on no field that a change of the spec makes stale
+				case !check.current: // it depends on no field that a change of the spec makes stale
 					for _, f := range findings {
 						if f.Reason == "StaleStatus" {
 							t.Errorf("%s: %s: %+v, want a finding about the cluster", tc.reason, name, f)

@@ -57,7 +57,7 @@ type measure struct {
 	effect effect
 }
 
-// measureOf is the only place that decides from which release a gate measures. asked
+// measureOf is the only place that decides from which release a gate measures. requested
 // is the update from the last completed release. CVO, whose release is taken to be
 // status.desired, measures updates that leave the minor version from there:
 //
@@ -69,28 +69,28 @@ type measure struct {
 //
 // Without an update in progress both releases are the same. An earlier minor version
 // than that of desired is no retarget.
-func measureOf(by rule, desired semver.Version, asked update.Update) measure {
+func measureOf(by rule, desired semver.Version, requested update.Update) measure {
 	m := measure{
-		update: update.Update{From: desired, To: asked.To}, completed: asked.From, desired: desired,
+		update: update.Update{From: desired, To: requested.To}, completed: requested.From, desired: desired,
 		within: update.Line(desired), effect: blocks,
 	}
 	switch {
 	case m.update.LeavesMinor():
 		return m
-	case !asked.LeavesMinor():
+	case !requested.LeavesMinor():
 		m.effect = none
 		return m
 	}
-	m.update = asked
+	m.update = requested
 	switch allowed, certain := cvo.AllowsRetarget(desired); {
-	case update.Line(desired) != update.Line(asked.To):
-		m.within = update.Line(asked.From)
+	case update.Line(desired) != update.Line(requested.To):
+		m.within = update.Line(requested.From)
 	case by == retargetFree || (allowed && certain):
 		m.effect = warns
 	case !certain:
 		m.effect = uncertain
 	default:
-		m.within = update.Line(asked.From)
+		m.within = update.Line(requested.From)
 	}
 	return m
 }

@@ -26,7 +26,7 @@ func TestUpgradeableOfOwnSignal(t *testing.T) {
 	overridden := closed(at("4.18.3"), ownsignal.NotReady, named)
 	overridden.Spec.Overrides = []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: "a", Name: "b", Unmanaged: true}}
 	skipped := one(name, preflight.Skipped, "OwnSignal")
-	try(t, gate.Upgradeable, map[string]row{
+	runRows(t, gate.Upgradeable, map[string]row{
 		"Since4.23": {reason: "the message is repeated", cluster: closed(at("5.0.3"), since423, own), to: "5.1.0", want: skipped, message: []string{own}},
 		"Until4.22": {reason: "the operator is named", cluster: closed(at("4.18.3"), ownsignal.NotReady, named), to: "4.19.0", want: skipped},
 		"Retarget":  {reason: "up to 4.16 CVO refuses the retarget for the same cause", cluster: closed(toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped},
@@ -35,7 +35,7 @@ func TestUpgradeableOfOwnSignal(t *testing.T) {
 			cluster: closed(at("5.0.3"), "MultipleReasons", "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* "+own+"\n* Wait."),
 		},
 		"SeparateCondition": {
-			reason: "another cause has a condition of its own", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
+			reason: "another cause has a separate condition", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
 			cluster: with(closed(at("4.18.3"), ownsignal.NotReady, named), "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge."),
 		},
 		"Overrides": {reason: "an override is another cause, which CVO may not have listed yet", cluster: overridden, to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady)},
@@ -68,13 +68,13 @@ func TestOwnClusterOperator(t *testing.T) {
 			},
 		},
 		"Another": {
-			reason: "another operator counts beside it", operators: []runtime.Object{closed("update-preflight"), closed("etcd")},
+			reason: "another operator counts, too", operators: []runtime.Object{closed("update-preflight"), closed("etcd")},
 			want: map[string]checktest.Result{
 				"ClusterOperatorUpgradeable-etcd": {Outcome: preflight.Fail, Reason: "Closed"}, "ClusterOperatorUpgradeable-update-preflight": own,
 			},
 		},
 		"SimilarName": {
-			reason: "an operator whose name begins alike counts", operators: []runtime.Object{closed("update-preflight-2")},
+			reason: "an operator whose name has the same beginning counts", operators: []runtime.Object{closed("update-preflight-2")},
 			want: map[string]checktest.Result{"ClusterOperatorUpgradeable-update-preflight-2": {Outcome: preflight.Fail, Reason: "Closed"}},
 		},
 	} {

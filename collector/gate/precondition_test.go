@@ -12,7 +12,7 @@ import (
 func TestRollback(t *testing.T) {
 	const name = "ClusterVersionRollback"
 	low := one(name, preflight.Fail, "LowDesiredVersion")
-	try(t, gate.Rollback, map[string]row{
+	runRows(t, gate.Rollback, map[string]row{
 		"Forward": {reason: "a later release is no rollback", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "NotBefore"), message: []string{"4.18.9 is not before 4.18.3"}},
 		"Previous": {
 			reason: "the previous release, in the same minor version", cluster: at("4.18.9", "4.18.3"), to: "4.18.3",
@@ -36,7 +36,7 @@ func TestGiantHop(t *testing.T) {
 	const name = "ClusterVersionGiantHop"
 	many := one(name, preflight.Fail, "MultipleMinorVersionsUpdate")
 	pass := one(name, preflight.Pass, "OneHop")
-	try(t, gate.GiantHop, map[string]row{
+	runRows(t, gate.GiantHop, map[string]row{
 		"Patch": {reason: "a patch update is no hop", cluster: at("4.20.3"), to: "4.20.9", want: pass},
 		"Minor": {reason: "the next minor version is one hop", cluster: at("4.20.3"), to: "4.21.0", want: pass},
 		"Two": {
@@ -67,7 +67,7 @@ func TestUpgradeable(t *testing.T) {
 	old = with(old, "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge the removal.")
 	old = with(old, "UpgradeableClusterVersionOverrides", configv1.ConditionFalse, "ClusterVersionOverridesSet", "Remove the overrides.")
 	multiple := "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* Acknowledge the removal.\n* Wait."
-	try(t, gate.Upgradeable, map[string]row{
+	runRows(t, gate.Upgradeable, map[string]row{
 		"Absent": {reason: "CVO removes the condition when nothing blocks", cluster: at("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "Upgradeable")},
 		"True":   {reason: "the condition is True", cluster: with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionTrue, "", ""), to: "4.19.0", want: one(name, preflight.Pass, "Upgradeable")},
 		"False": {
@@ -114,7 +114,7 @@ func TestOverrides(t *testing.T) {
 	cluster := override(at("4.18.3"))
 	cluster.Spec.Overrides = []configv1.ComponentOverride{{Kind: "ClusterRole", Group: "rbac.authorization.k8s.io", Name: "reader", Unmanaged: true}}
 	const set = "ClusterVersionOverridesSet"
-	try(t, gate.Overrides, map[string]row{
+	runRows(t, gate.Overrides, map[string]row{
 		"None":    {reason: "no overrides", cluster: at("4.18.3"), to: "4.19.0", want: pass},
 		"Managed": {reason: "an override that leaves the object managed", cluster: override(at("4.18.3"), false), to: "4.19.0", want: pass},
 		"Unmanaged": {
@@ -137,7 +137,7 @@ func TestUpdating(t *testing.T) {
 	busy, next := one(name, preflight.Fail, "UpdateInProgress"), one(name, preflight.Warn, "MinorVersionClusterUpdateInProgress")
 	unreported := without(toward("4.18.3", "4.19.2"), configv1.OperatorProgressing)
 	installing := without(at("4.18.3"), configv1.OperatorProgressing)
-	try(t, gate.Updating, map[string]row{
+	runRows(t, gate.Updating, map[string]row{
 		"Idle":        {reason: "no update in progress", cluster: at("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
 		"NoCondition": {reason: "CVO treats an absent condition as no update, and the history has none", cluster: installing, to: "4.19.0", want: one(name, preflight.Pass, "NotUpdating")},
 		"Next": {
@@ -165,7 +165,7 @@ func TestDeletion(t *testing.T) {
 	const since = "Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"c/d\",pod \"e/f\""
 	deleting := one(name, preflight.Fail, "ResourceDeletesInProgress")
 	own := with(at("4.18.3"), "UpgradeableDeletesInProgress", configv1.ConditionFalse, "ResourceDeletesInProgress", old)
-	try(t, gate.Deletion, map[string]row{
+	runRows(t, gate.Deletion, map[string]row{
 		"None":    {reason: "no condition reports a deletion", cluster: at("4.18.3"), to: "4.19.0", want: one(name, preflight.Pass, "NothingDeleted")},
 		"Own":     {reason: "up to 4.22 CVO has a separate condition", cluster: own, to: "4.19.0", want: deleting, message: []string{`service "a/b"`, "leave 4.18"}, remedy: []string{"finalizer", "Run oc -n a get service b -o yaml", "Force"}},
 		"Alone":   {reason: "later the deletion is in Upgradeable", cluster: with(at("5.0.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, name, since), to: "5.1.0", want: deleting, message: []string{`pod "e/f"`}},

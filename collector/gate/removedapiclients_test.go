@@ -196,7 +196,7 @@ func TestOwnersOfServiceAccounts(t *testing.T) {
 		"DaemonSet":      {reason: "an agent on every node", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("DaemonSet", "agent"))}, want: ", from DaemonSet gitops/agent)"},
 		"StatefulSet":    {reason: "a server with storage", pods: []metav1.PartialObjectMetadata{client("a-0", nil, nil, by("StatefulSet", "a"))}, want: ", from StatefulSet gitops/a)"},
 		"CronJob":        {reason: "the name of the Job has its scheduled minute", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", fmt.Sprintf("backup-%d", minutes)))}, want: ", from CronJob gitops/backup)"},
-		"Job":            {reason: "a Job of its own", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate"))}, want: ", from Job gitops/migrate)"},
+		"Job":            {reason: "a Job without a CronJob", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate"))}, want: ", from Job gitops/migrate)"},
 		"JobOfDay":       {reason: "a date is not a scheduled minute of today", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate-20261122"))}, want: ", from Job gitops/migrate-20261122)"},
 		"OLM":            {reason: "an operator that OLM installed", pods: []metav1.PartialObjectMetadata{client("a", hash(labels{"olm.owner": "gitops.v1.2.3"}), nil, by("ReplicaSet", "op-7d9f"))}, want: ", from Deployment gitops/op (ClusterServiceVersion gitops.v1.2.3))"},
 		"HelmAnnotation": {reason: "a Helm hook has the name of the release", pods: []metav1.PartialObjectMetadata{client("a", nil, labels{"meta.helm.sh/release-name": "shop"}, by("Job", "shop-hook"))}, want: ", from Job gitops/shop-hook (Helm release shop))"},
@@ -263,7 +263,7 @@ func TestOwnersOnARealServer(t *testing.T) {
 }
 
 func TestOwnersAreOptional(t *testing.T) {
-	answers := func(code int, reason metav1.StatusReason) checktest.Response {
+	rejects := func(code int, reason metav1.StatusReason) checktest.Response {
 		return func(*http.Request) (int, []byte) {
 			status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason}
 			body, err := json.Marshal(status)
@@ -277,10 +277,10 @@ func TestOwnersAreOptional(t *testing.T) {
 		reason, user string
 		pods         checktest.Response
 	}{
-		"Forbidden":     {reason: "without permission the owner is not named", user: "system:serviceaccount:gitops:argocd", pods: answers(http.StatusForbidden, metav1.StatusReasonForbidden)},
-		"Gone":          {reason: "the API server fails", user: "system:serviceaccount:gitops:argocd", pods: answers(http.StatusGone, metav1.StatusReasonExpired)},
+		"Forbidden":     {reason: "without permission the owner is not named", user: "system:serviceaccount:gitops:argocd", pods: rejects(http.StatusForbidden, metav1.StatusReasonForbidden)},
+		"Gone":          {reason: "the API server fails", user: "system:serviceaccount:gitops:argocd", pods: rejects(http.StatusGone, metav1.StatusReasonExpired)},
 		"Malformed":     {reason: "the list cannot be decoded", user: "system:serviceaccount:gitops:argocd", pods: checktest.Body(`{"items":3}`)},
-		"User":          {reason: "a human has no pods", user: "alice"},
+		"User":          {reason: "a user has no pods", user: "alice"},
 		"Node":          {reason: "a kubelet has no pods", user: "system:node:worker-1"},
 		"InvalidName":   {reason: "the path of a request has no other segments", user: "system:serviceaccount:..:pods"},
 		"NoName":        {reason: "half a user name", user: "system:serviceaccount:gitops"},

@@ -200,7 +200,7 @@ func TestKindsOfClients(t *testing.T) {
 			message: "an API server did not report the hour from 2026-11-22 17:00 UTC",
 		},
 		"APIServerSilentStated": {
-			reason: "nor does a statement replace them", now: "19:15", clients: []uses{hourly}, owned: rolledOut, without: 17, stated: "2026-11-22T15:00:00Z", want: fail,
+			reason: "a statement does not replace the missing hours", now: "19:15", clients: []uses{hourly}, owned: rolledOut, without: 17, stated: "2026-11-22T15:00:00Z", want: fail,
 		},
 		"LongResync": {
 			reason: "two hours of use show no period", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{4, 14}}}, owned: rolledOut, want: fail,
@@ -234,7 +234,7 @@ func TestKindsOfClients(t *testing.T) {
 			reason: "both use the account", now: "19:15", clients: []uses{hourly}, owned: withJob, want: fail, message: "CronJob gitops/backup has not been changed since 2026-11-22 14:00 UTC",
 		},
 		"KubectlOnce": {
-			reason: "a human has no rollout", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, want: fail,
+			reason: "a user has no rollout", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, want: fail,
 			message: `without further use this passes from 2026-11-23 14:00 UTC (alice with "kubectl/v1.31": no workload of it is known)`,
 		},
 		"KubectlStated": {
@@ -257,7 +257,7 @@ func TestKindsOfClients(t *testing.T) {
 			message: "its program is one that is run by hand",
 		},
 		"LostLease": {
-			reason: "the pods of a leader that lost its lease stay", now: "19:15", clients: []uses{hourly}, owned: deployed(dayAt(t, "14:20"), dayAt(t, "09:00")), want: fail,
+			reason: "the pods of a leader that lost its lease are not replaced", now: "19:15", clients: []uses{hourly}, owned: deployed(dayAt(t, "14:20"), dayAt(t, "09:00")), want: fail,
 			message: "has not completed a rollout since",
 		},
 		"LostLeaseOnNodes": {
@@ -270,7 +270,7 @@ func TestKindsOfClients(t *testing.T) {
 			reason: "a hook runs again with the next release of the chart", now: "19:15", clients: []uses{hourly}, owned: hook, want: fail, message: "when Job gitops/shop-hook is run again is unknown",
 		},
 		"ArgoSync": {
-			reason: "a sync happens when the source changes", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{1, 9, 14}}}, owned: controller, want: fail, message: "its period is unknown",
+			reason: "a sync runs when the source changes", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{1, 9, 14}}}, owned: controller, want: fail, message: "its period is unknown",
 		},
 		"ArgoWatch": {
 			reason: "a controller that watches uses the API in every hour", now: "19:16", clients: []uses{hourly}, owned: controller, want: pass,

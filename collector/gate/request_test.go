@@ -37,7 +37,7 @@ func TestRequest(t *testing.T) {
 	invalid := func(cluster *configv1.ClusterVersion, status configv1.ConditionStatus, message string) *configv1.ClusterVersion {
 		return with(cluster, "Invalid", status, "InvalidClusterVersion", message)
 	}
-	try(t, gate.RequestValid, map[string]row{
+	runRows(t, gate.RequestValid, map[string]row{
 		"Available": {
 			reason: "CVO accepts it by its version alone", cluster: available(at("4.18.3"), release("4.18.9", pullSpec("4.18.9"))), to: "4.18.9",
 			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"oc adm upgrade --to 4.18.9"},
@@ -52,7 +52,7 @@ func TestRequest(t *testing.T) {
 			remedy: []string{"oc adm upgrade --allow-not-recommended --to 4.18.16", "oc adm upgrade --allow-explicit-upgrade --to-image " + pullSpec("4.18.16")},
 		},
 		"History": {
-			reason: "the request passes the validation, and gives no image", cluster: at("4.18.9", "4.18.3"), to: "4.18.3",
+			reason: "the request passes the validation, but has no image", cluster: at("4.18.9", "4.18.3"), to: "4.18.3",
 			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{pullSpec("4.18.3")},
 		},
 		"Unlisted": {
@@ -61,7 +61,7 @@ func TestRequest(t *testing.T) {
 		"Same": {reason: "nothing is requested", cluster: at("4.18.3"), to: "4.18.3", want: one(name, preflight.Pass, "NothingAsked")},
 	})
 	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
-	try(t, gate.RequestValid, map[string]row{
+	runRows(t, gate.RequestValid, map[string]row{
 		"Invalid": {
 			reason: "the message is CVO's", cluster: invalid(at("4.18.3"), configv1.ConditionTrue, unavailable), to: "4.18.9",
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{unavailable}, remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
@@ -77,7 +77,7 @@ func TestRequest(t *testing.T) {
 
 func TestRetrievedUpdates(t *testing.T) {
 	const name = "CannotRetrieveUpdates"
-	try(t, gate.RetrievedUpdates, map[string]row{
+	runRows(t, gate.RetrievedUpdates, map[string]row{
 		"Retrieved": {reason: "the updates are current", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
 		"Failed": {
 			reason:  "the risks may be out of date",
@@ -93,7 +93,7 @@ func TestFailing(t *testing.T) {
 	fails := func(cluster *configv1.ClusterVersion) *configv1.ClusterVersion {
 		return with(cluster, "Failing", configv1.ConditionTrue, "ClusterOperatorNotAvailable", "Cluster operator dns is not available")
 	}
-	try(t, gate.Failing, map[string]row{
+	runRows(t, gate.Failing, map[string]row{
 		"False": {reason: "CVO does not fail", cluster: at("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
 		"True": {
 			reason: "oc adm upgrade refuses such a cluster", cluster: fails(at("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),

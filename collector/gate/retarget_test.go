@@ -72,7 +72,7 @@ func TestUpdateInProgress(t *testing.T) {
 			"ClusterOperators": upgradeable, "Deletion": upgradeable, "Upgradeable": upgradeable, "Updating": updating,
 		}
 	}
-	leaving := by(fail, fail, fail, fail)
+	leavingMinor := by(fail, fail, fail, fail)
 	retarget := by(skipped, warn, warn, warn)
 	server.Define(t, operatorsCRD)
 	for _, minors := range []struct {
@@ -100,9 +100,9 @@ func TestUpdateInProgress(t *testing.T) {
 			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: at(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
 			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: at(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
 			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
-			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leaving, acking: minors.acking},
+			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
 			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
-			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leaving, acking: minors.acking},
+			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
 			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
 			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: at(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
 		} {

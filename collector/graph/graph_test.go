@@ -46,7 +46,7 @@ func TestRefusedGraphs(t *testing.T) {
 		"OtherType":     {reason: "metadata are strings", content: `{"nodes":[{"metadata":{"a":1}}]}`, want: graph.Malformed},
 		"Deep":          {reason: "depth is bounded", content: `{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, want: graph.Malformed},
 		"Version":       {reason: "versions are compared", content: document([]string{"4.18"}, ""), want: graph.InvalidVersion},
-		"Twice":         {reason: "which of them is meant is unknown", content: document([]string{"4.18.1", "4.18.1"}, ""), want: graph.DuplicateVersion},
+		"Twice":         {reason: "a duplicate is ambiguous", content: document([]string{"4.18.1", "4.18.1"}, ""), want: graph.DuplicateVersion},
 		"Beyond":        {reason: "CVO panics here", content: document(versions, `,"edges":[[0,2]]`), want: graph.InvalidEdge},
 		"Negative":      {reason: "indexes are not negative", content: document(versions, `,"edges":[[-1,1]]`), want: graph.InvalidEdge},
 		"ManyBytes":     {reason: "sizes are bounded", content: strings.Repeat(" ", graph.MaxBytes+1), want: graph.TooLarge},

@@ -88,7 +88,7 @@ func TestCapacity(t *testing.T) {
 			want: named(check, "NoMachineSets", preflight.Fail),
 		},
 		"MachinesMissing": {
-			reason: "a MachineSet that lacks machines most likely gets no more",
+			reason: "a MachineSet that lacks machines most likely cannot create more",
 			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 1 }),
 				machineSet("b")),
 			message: `MachineSet "a" has 1 of 3 machines`, want: named("MachineSet-a", "MachinesMissing", preflight.Fail),

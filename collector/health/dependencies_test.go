@@ -116,7 +116,7 @@ func TestExternalDependencies(t *testing.T) {
 			reason: "an error of the server", url: serve(t, status(http.StatusInternalServerError)), message: "the server responded with 500 Internal Server Error",
 			want: result(preflight.Fail, "BadStatus"),
 		},
-		"NotFound": {reason: "the URL is wrong", url: serve(t, status(http.StatusNotFound)), message: "404", want: result(preflight.Fail, "BadStatus")},
+		"NotFound": {reason: "the URL does not exist", url: serve(t, status(http.StatusNotFound)), message: "404", want: result(preflight.Fail, "BadStatus")},
 		"Slow": {
 			reason: "the server does not respond in time", url: slow(t), client: &http.Client{Timeout: 50 * time.Millisecond}, want: result(preflight.Fail, "Timeout"),
 		},

@@ -203,9 +203,9 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 	type pods = []*metav1.PartialObjectMetadata
 	fine := results{"Drain": result(preflight.Pass, "AsExpected")}
 	contended := results{"PodDisruptionBudgets-shop.a": result(preflight.Fail, "SeveralBudgets")}
-	mirror, leaving, daemon := pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b")
+	mirror, deleting, daemon := pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b"), pod("p", "app=a", "tier=b")
 	mirror.Annotations = map[string]string{"kubernetes.io/config.mirror": "x"}
-	leaving.DeletionTimestamp = new(metav1.Now())
+	deleting.DeletionTimestamp = new(metav1.Now())
 	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: new(true)}}
 	crossing := budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, selecting("tier=b"))}
 	expressed := func(budget *policyv1.PodDisruptionBudget) {
@@ -246,7 +246,7 @@ func TestDrainWithSeveralBudgets(t *testing.T) {
 			reason: "a selector may have an expression only", budgets: budgets{budget("a", 3, 1, 3), budget("b", 3, 1, 3, expressed)}, pods: pods{pod("p", "app=a")}, listed: true,
 			want: contended,
 		},
-		"NotDrained": {reason: "a drain does not evict these pods", budgets: crossing, pods: pods{mirror, leaving, daemon}, listed: true, want: fine},
+		"NotDrained": {reason: "a drain does not evict these pods", budgets: crossing, pods: pods{mirror, deleting, daemon}, listed: true, want: fine},
 		"Many": {
 			reason: "the message names the first five", message: "a, b, c, d, e in namespace", listed: true, pods: pods{pod("p", "app=a")}, want: contended,
 			budgets: budgets{
@@ -387,7 +387,7 @@ func TestDrainWithMany(t *testing.T) {
 	}
 }
 
-// TestDrainOnAServer has statuses of the disruption controller of a real
+// TestDrainOnAServer checks statuses of the disruption controller of a real
 // Kubernetes.
 func TestDrainOnAServer(t *testing.T) {
 	stored := func(name string, labels string, spec policyv1.PodDisruptionBudgetSpec) *policyv1.PodDisruptionBudget {

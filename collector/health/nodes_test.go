@@ -299,12 +299,12 @@ func TestNodesWithMany(t *testing.T) {
 	server.Create(t, infrastructure(configv1.HighlyAvailableTopologyMode))
 	var nodes []*corev1.Node
 	for i := range 10_000 {
-		why := "short"
+		cause := "short"
 		if i < 10 {
-			why = strings.Repeat("long ", 10_000)
+			cause = strings.Repeat("long ", 10_000)
 		}
-		nodes = append(nodes, node(fmt.Sprintf("n%05d", i), cordoned, state("Degraded", why),
-			set(corev1.NodeReady, corev1.ConditionFalse, why), set(corev1.NodeDiskPressure, corev1.ConditionTrue, "full")))
+		nodes = append(nodes, node(fmt.Sprintf("n%05d", i), cordoned, state("Degraded", cause),
+			set(corev1.NodeReady, corev1.ConditionFalse, cause), set(corev1.NodeDiskPressure, corev1.ConditionTrue, "full")))
 	}
 	many := server.Responding(map[string]checktest.Response{nodesPath: checktest.Pages(t, "v1", "NodeList", nodes)})
 	findings := checktest.Run(t, health.Nodes(), many.Snapshot(t), patch(t))

@@ -69,7 +69,7 @@ func webhookFor(resource string, changes ...func(*admissionregistrationv1.Valida
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{w}}
 }
 
-// mutator is a mutating webhook that takes this long.
+// mutator is a mutating webhook with this timeout.
 func mutator(name string, seconds int32) *admissionregistrationv1.MutatingWebhookConfiguration {
 	w := webhookFor("pods", excludingOwn).Webhooks[0]
 	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{{

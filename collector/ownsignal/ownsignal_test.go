@@ -34,7 +34,7 @@ func TestRisk(t *testing.T) {
 		"OtherTarget":   {"the risk of another target is no risk of this one", "Preflight-4.19.2", "PreflightBlocked", false},
 		"UpdateService": {"a risk of the update service has the reason of CVO's evaluation", "Preflight-4.19.1", "MatchesRule", false},
 		"NotAssessed":   {"without an assessment the risk may be the update service's", "Preflight-4.19.1", "", false},
-		"OtherName":     {"a name that only begins alike", "Preflight", "PreflightBlocked", false},
+		"OtherName":     {"a name with the same beginning", "Preflight", "PreflightBlocked", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ownsignal.Risk(tc.risk, "4.19.1", tc.applies); got != tc.want {
@@ -66,7 +66,7 @@ func TestUpgradeable(t *testing.T) {
 		"SeveralLines":   {"a second line may be another cause", since423, own + "\n* Acknowledge the removal.", false},
 		"CarriageReturn": {"so may one after a carriage return", since423, own + "\r* Acknowledge the removal.", false},
 		"OtherOperator":  {"another operator is named", ownsignal.NotReady, strings.Replace(major, "update-preflight", "etcd", 1) + own, false},
-		"LongerName":     {"an operator whose name begins alike", ownsignal.NotReady, strings.Replace(major, "update-preflight", "update-preflight-x", 1) + own, false},
+		"LongerName":     {"an operator whose name has the same beginning", ownsignal.NotReady, strings.Replace(major, "update-preflight", "update-preflight-x", 1) + own, false},
 		"OtherReason":    {"the reason is another one", "AdminAckRequired", own, false},
 		"OtherMessage":   {"another operator of 4.23 or later", since423, "vSphere 7 is not supported", false},
 		"Within":         {"the text is only part of the message", since423, "Wait. " + own, false},

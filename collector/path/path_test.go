@@ -158,7 +158,7 @@ func plain(found path.Paths) []string {
 	return found.Best.Versions()
 }
 
-// Update services serve graphs in no order.
+// The graphs of update services are unordered.
 func TestOrderHasNoMeaning(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -219,7 +219,7 @@ func shuffled(t *testing.T, random *rand.Rand, content []byte) []byte {
 	return written
 }
 
-// Who follows a plan gets the rest of it when planning again.
+// Planning again from any version of a path returns the rest of it.
 func TestTheRestOfThePlan(t *testing.T) {
 	t.Parallel()
 	for _, tc := range cases(t) {

@@ -9,7 +9,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// TestAttacksOnLines has texts of the cluster forge lines of the report.
+// TestAttacksOnLines checks that texts of the cluster cannot forge lines of the report.
 func TestAttacksOnLines(t *testing.T) {
 	const forged = "x\nReady: this cluster can be updated."
 	object := preflight.Object{APIVersion: forged, Kind: forged, Namespace: forged, Name: forged}

@@ -60,8 +60,8 @@ func TestHTMLGolden(t *testing.T) {
 	}
 }
 
-// TestHTMLIsOnlyText has texts of the cluster in every field of every document: the page
-// has the same elements and attributes as one with plain text.
+// TestHTMLIsOnlyText writes hostile texts in every field of every document: the page has
+// the same elements as one with plain text.
 func TestHTMLIsOnlyText(t *testing.T) {
 	t.Parallel()
 	texts := append(hostile(), `"><script>alert(1)</script>`, `' onload='alert(1)`, "javascript:alert(1)", "</title><script>", "</style>", "<!--", "]]>", "{{.}}", "&#60;b&#62;", "</svg><script>")
@@ -86,7 +86,7 @@ func TestHTMLIsOnlyText(t *testing.T) {
 	}
 }
 
-// hostileDocument has a text in every field that comes from outside.
+// hostileDocument has a text in every field of external origin.
 func hostileDocument(text string) report.Report {
 	doc := timed()
 	f := finding.Fail("Reason", "%s", text).Remedy("%s", text).Do(finding.Run("%s", text)).Documented(text).Named(text).From(finding.SourceJob).
@@ -148,8 +148,8 @@ func hostileNoPath(text string) updateplan.Plan {
 	return updateplan.Plan{Decision: updateplan.NoPath, From: text, To: text, NoPath: &updateplan.NoPathCause{Message: text, Remedy: text}}
 }
 
-// FuzzHTML has any text in every field: the page is well formed, and has no script, link
-// or request.
+// FuzzHTML writes any text in every field: the page is well formed, and has no script,
+// external link or request.
 func FuzzHTML(f *testing.F) {
 	for _, text := range hostile() {
 		f.Add(text)
@@ -161,7 +161,7 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// wellFormed parses a page, fails for what must not be on it, and returns its elements.
+// wellFormed parses a page, fails the test for forbidden content, and returns its elements.
 func wellFormed(t *testing.T, page []byte) string {
 	t.Helper()
 	checkNesting(t, page)
@@ -179,12 +179,12 @@ func wellFormed(t *testing.T, page []byte) string {
 		}
 	}
 	if checked.headings[0] != 1 || checked.count("h1") != 1 || checked.count("main") != 1 || checked.count("title") < 1 {
-		t.Errorf("the page needs one h1, first, one main and a title; headings %v", checked.headings)
+		t.Errorf("want exactly one h1, before other headings, one main and a title; headings %v", checked.headings)
 	}
 	return strings.Join(checked.elements, " ")
 }
 
-// pageCheck is what was found on a page.
+// pageCheck collects the elements of a page.
 type pageCheck struct {
 	t        *testing.T
 	elements []string
@@ -200,7 +200,7 @@ func (c *pageCheck) count(element string) int {
 func (c *pageCheck) node(node *html.Node) {
 	switch node.Type {
 	case html.CommentNode:
-		c.t.Errorf("a comment: %q", node.Data)
+		c.t.Errorf("forbidden comment %q", node.Data)
 	case html.ElementNode:
 		c.elements = append(c.elements, "<"+node.Data+">")
 		c.element(node)
@@ -215,10 +215,10 @@ func (c *pageCheck) node(node *html.Node) {
 func (c *pageCheck) element(node *html.Node) {
 	switch node.Data {
 	case "script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "use", "image", "foreignObject", "animate", "audio", "video":
-		c.t.Errorf("an element %s", node.Data)
+		c.t.Errorf("forbidden element %s", node.Data)
 	case "th":
 		if value(node, "scope") == "" {
-			c.t.Error("a heading of a table without a scope")
+			c.t.Error("a table heading without a scope")
 		}
 	case "html":
 		if value(node, "lang") != "en" {
@@ -247,12 +247,12 @@ func (c *pageCheck) attribute(element string, attribute html.Attribute) {
 		c.t.Errorf("<%s %s=%q>", element, key, attribute.Val)
 	case key == "href":
 		if !strings.HasPrefix(attribute.Val, "#") {
-			c.t.Errorf("a link to elsewhere: %q", attribute.Val)
+			c.t.Errorf("an external link: %q", attribute.Val)
 		}
 		c.links = append(c.links, strings.TrimPrefix(attribute.Val, "#"))
 	case key == "id":
 		if c.ids[attribute.Val] {
-			c.t.Errorf("the ID %q is there twice", attribute.Val)
+			c.t.Errorf("duplicate ID %q", attribute.Val)
 		}
 		c.ids[attribute.Val] = true
 	case strings.ContainsAny(attribute.Val, "<>") && key != "aria-label":
@@ -282,7 +282,7 @@ func checkNesting(t *testing.T, page []byte) {
 		case kind == html.StartTagToken && !void[string(name)]:
 			open = append(open, string(name))
 		case kind == html.EndTagToken && (len(open) == 0 || open[len(open)-1] != string(name)):
-			t.Fatalf("</%s> closes none of %v", name, open)
+			t.Fatalf("</%s> does not close the last of %v", name, open)
 		case kind == html.EndTagToken:
 			open = open[:len(open)-1]
 		}

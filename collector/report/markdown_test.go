@@ -18,7 +18,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// hostile are texts that try to be more than text, each in several places of a report.
+// hostile returns texts with markup.
 func hostile() []string {
 	return []string{
 		"<script>alert(1)</script>", "<img src=https://example.com/a>", "</details>", "[a](https://example.com)", "![a](https://example.com/a.png)",
@@ -44,7 +44,7 @@ func TestMarkdownIsOnlyText(t *testing.T) {
 	}
 }
 
-// hostileReport has a text in every field that comes from outside.
+// hostileReport has a text in every field of external origin.
 func hostileReport(what string) []byte {
 	doc := blocked()
 	f := finding.Fail("Reason", "%s", what).Remedy("%s", what).Do(finding.Run("%s", what)).Documented(what).Named(what).From(finding.SourceJob).

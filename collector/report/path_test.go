@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
-// hopTo is the report of one update of a path through these versions.
+// hopTo returns the report of one update of a path through these versions.
 func hopTo(path []string, findings ...finding.Finding) report.Report {
 	expected := verdict.Expectation{Checks: 3, Reported: 3}
 	later := len(path) > 2
@@ -38,7 +38,7 @@ func hopTo(path []string, findings ...finding.Finding) report.Report {
 	return made
 }
 
-// expired is a report whose verdict no longer holds.
+// expired returns the report with a verdict that is no longer valid.
 func expired(r report.Report) report.Report {
 	r.Standing = &report.Standing{Time: "2026-11-23T08:00:00Z", Ended: []string{"it was valid until 2026-11-22T08:01:00Z"}}
 	return r
@@ -49,7 +49,7 @@ func noticed(made report.Path) report.Path {
 	return made
 }
 
-// stored is a path that was stored and read.
+// stored writes a path and reads it again.
 func stored(t *testing.T, made report.Path) report.Path {
 	t.Helper()
 	loaded, err := report.Load(bytes.NewReader(encoded(t, "yaml", made)))
@@ -63,7 +63,7 @@ func stored(t *testing.T, made report.Path) report.Path {
 	return read
 }
 
-func TestPathThatContradictsItself(t *testing.T) {
+func TestContradictoryPath(t *testing.T) {
 	passed := finding.Pass("Verified", "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	first, path := []string{"4.16.27", "4.17.33"}, []string{"4.16.27", "4.17.33", "4.18.17"}
 	for name, tc := range map[string]struct {
@@ -75,7 +75,7 @@ func TestPathThatContradictsItself(t *testing.T) {
 		"Version":     {reason: "another version", forge: func(p *report.Path) { p.APIVersion = "v9" }, want: "of another version"},
 		"Decision":    {reason: "the decision was edited", forge: func(p *report.Path) { p.Decision = verdict.Blocked }, want: "its decision is Blocked, but its updates make it Ready"},
 		"NoUpdates":   {reason: "no update has a report", forge: func(p *report.Path) { p.Updates = nil }, want: "it has 3 versions, and the reports of 0 updates"},
-		"NoVersions":  {reason: "the path goes nowhere", forge: func(p *report.Path) { p.Versions = nil }, want: "it has 0 versions"},
+		"NoVersions":  {reason: "the path has no versions", forge: func(p *report.Path) { p.Versions = nil }, want: "it has 0 versions"},
 		"Missing":     {reason: "an update was deleted", forge: func(p *report.Path) { p.Updates = p.Updates[:1] }, want: "its decision is Ready, but its updates make it Undecided"},
 		"Provisional": {reason: "a later update is never Ready", forge: func(p *report.Path) { p.Updates[1] = hopTo(first, passed) }, want: "update 2 is provisional: false"},
 		"Exchanged":   {reason: "the first update is not provisional", forge: func(p *report.Path) { slices.Reverse(p.Updates) }, want: "update 1 is provisional: true"},
@@ -96,8 +96,8 @@ func TestPathThatContradictsItself(t *testing.T) {
 	}
 }
 
-// One update more never makes a path Ready that was not, nor one that is Blocked anything
-// else; and to accept more never makes a path worse.
+// An additional update never makes a path Ready, nor a Blocked path anything else, and an
+// additional acceptance never makes a path worse.
 func TestLongerPathIsNotBetter(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 3))
 	worse := map[verdict.Decision]int{verdict.Ready: 0, verdict.NothingKnown: 1, verdict.Undecided: 2, verdict.Blocked: 3}
@@ -129,7 +129,7 @@ func TestLongerPathIsNotBetter(t *testing.T) {
 	}
 }
 
-// randomFindings are up to three, most of which pass.
+// randomFindings returns up to three findings, most of which pass.
 func randomFindings(random *rand.Rand) []finding.Finding {
 	var findings []finding.Finding
 	for i := range random.IntN(4) {
@@ -147,7 +147,7 @@ func randomFindings(random *rand.Rand) []finding.Finding {
 	return findings
 }
 
-// accepted is the report with one of the findings accepted.
+// accepted returns the report with one finding accepted.
 func accepted(made report.Report, findings []finding.Finding) report.Report {
 	policy := verdict.Policy{Provisional: made.Verdict.Provisional, Accepted: map[string]string{"Risk0": "--accept"}}
 	made.Verdict, made.Findings = verdict.Fold(findings, made.Expected, policy)

@@ -18,8 +18,8 @@ import (
 // WriteText is WriteStyled for a file.
 func (p Path) WriteText(w io.Writer) error { return p.WriteStyled(w, Style{}) }
 
-// WriteStyled writes the path for people: the decision about the whole, a line for each
-// update, then each update with its findings and what is asked again.
+// WriteStyled writes the path as text: the decision about the whole, a line for each
+// update, then each update with its findings and the checks that are evaluated again.
 func (p Path) WriteStyled(w io.Writer, style Style) error {
 	text := page.New(style)
 	text.Paragraphs(p.headline())
@@ -119,7 +119,7 @@ func (r Report) writeAskedAgain(p *page.Page) {
 	p.Line("")
 }
 
-// askedGroup are checks that are asked again for the same reason.
+// askedGroup are checks that are evaluated again for the same reason.
 type askedGroup struct {
 	reason string
 	names  []string

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 )
 
-func TestReadWhatWasWritten(t *testing.T) {
+func TestReadReturnsWrittenReport(t *testing.T) {
 	for name, doc := range map[string]report.Report{"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running()} {
 		for _, format := range []string{"json", "yaml"} {
 			t.Run(name+"."+format, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(doc, got); diff != "" {
-					t.Errorf("a stored report is the report: -want +got:\n%s", diff)
+					t.Errorf("the report has changed after writing and reading: -want +got:\n%s", diff)
 				}
 			})
 		}
@@ -40,16 +40,16 @@ func TestRead(t *testing.T) {
 		"UnknownFields": {
 			reason: "a newer tool adds fields", stored: `{` + head + `,"verdict":{"decision":"Ready","mood":"good"},"expected":{"checks":1,"reported":1},"weather":{}}`,
 		},
-		"YAML":  {reason: "people write YAML", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  decision: Undecided\n"},
-		"Empty": {reason: "an interrupted redirection leaves that", err: `this is no report: its kind is "", not "PreflightReport"`},
+		"YAML":  {reason: "YAML is accepted", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  decision: Undecided\n"},
+		"Empty": {reason: "an interrupted redirection leaves an empty file", err: `this is no report: its kind is "", not "PreflightReport"`},
 		"Text": {
-			reason: "the text format is not made to be read back", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
+			reason: "the text format cannot be read", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
 			err: "this is no report: it is neither JSON nor YAML",
 		},
-		"Words":      {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
-		"Cut":        {reason: "half a file", stored: `{` + head + `,"verdict":{"decision":"Rea`, err: "this is no report: it is neither JSON nor YAML"},
-		"Other":      {reason: "another document of ours", stored: `{"kind":"PreflightTargets"}`, err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`},
-		"Version":    {reason: "fields may mean something else there", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
+		"String":     {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
+		"Cut":        {reason: "a truncated file", stored: `{` + head + `,"verdict":{"decision":"Rea`, err: "this is no report: it is neither JSON nor YAML"},
+		"Other":      {reason: "a document of another kind", stored: `{"kind":"PreflightTargets"}`, err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`},
+		"Version":    {reason: "fields of another version may have another meaning", stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`, err: `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`},
 		"Types":      {reason: "a field of another type", stored: `{` + head + `,"findings":7}`, err: "this is no report: json: cannot unmarshal"},
 		"NoDecision": {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
 		"Forged": {
@@ -75,9 +75,9 @@ func TestRead(t *testing.T) {
 			reason: "an accepted name without a bypass of its finding", stored: `{` + head + `,"verdict":{"decision":"Ready","accepted":["Etcd.Space"]},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
 			err: "its decision is Ready, but its findings make it Blocked",
 		},
-		"Large": {reason: "nothing endless is read", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Large": {reason: "the size is bounded", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
 		"Bomb": {
-			reason: "YAML that grows when it is read", stored: bomb(),
+			reason: "aliases expand a small file to a large one", stored: bomb(),
 			err: "this is no report",
 		},
 	} {
@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// bomb is a YAML document of aliases that stand for billions of strings.
+// bomb is a YAML document of aliases that expand to billions of strings.
 func bomb() string {
 	text := "a0: &a0 [" + strings.TrimSuffix(strings.Repeat("x, ", 9), ", ") + "]\n"
 	for i := 1; i < 12; i++ {
@@ -128,10 +128,10 @@ func FuzzRead(f *testing.F) {
 			text := encoded(t, format, doc)
 			again, err := report.Read(bytes.NewReader(text))
 			if err != nil {
-				t.Fatalf("what was written as %s cannot be read: %v", format, err)
+				t.Fatalf("the report written as %s cannot be read: %v", format, err)
 			}
 			if diff := cmp.Diff(string(want), string(encoded(t, "json", again))); diff != "" {
-				t.Errorf("%s loses something: -want +got:\n%s", format, diff)
+				t.Errorf("the report has changed after writing as %s: -want +got:\n%s", format, diff)
 			}
 		}
 		encoded(t, "text", doc) // does not panic

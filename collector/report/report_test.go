@@ -133,14 +133,14 @@ func outdated() report.Report {
 	return doc
 }
 
-// current is doc again while it holds.
+// current returns doc while its verdict is valid.
 func current() report.Report {
 	doc := ready()
 	doc.Standing = &report.Standing{Time: "2026-11-21T09:00:00Z"}
 	return doc
 }
 
-// guarded is doc on a cluster with switches that are on.
+// guarded returns doc for a cluster with enabled switches.
 func guarded() report.Report {
 	doc := current()
 	doc.Switches = []report.Switch{
@@ -150,8 +150,8 @@ func guarded() report.Report {
 	return doc
 }
 
-// left is a run in progress that no process holds.
-func left() report.Report {
+// abandoned is a run in progress that no process holds.
+func abandoned() report.Report {
 	doc := begun()
 	doc.Expected.Missing = doc.Expected.Missing[:2]
 	doc.Standing = &report.Standing{Time: "2026-11-21T08:00:05Z"}
@@ -161,7 +161,7 @@ func left() report.Report {
 func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "begun": begun(), "canceled": canceled(),
-		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": left(),
+		"outdated": outdated(), "current": current(), "guarded": guarded(), "left": abandoned(),
 	} {
 		for _, format := range []string{"text", "short", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestJSONReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(blocked(), got); diff != "" {
-		t.Errorf("the report is its own reader: -want +got:\n%s", diff)
+		t.Errorf("the report has changed after writing and reading: -want +got:\n%s", diff)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestNoFormatCanControlTheTerminal(t *testing.T) {
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
 	err := report.Write(&bytes.Buffer{}, "xml", blocked())
 	if err == nil {
-		t.Fatal("format xml was taken")
+		t.Fatal("format xml was accepted")
 	}
 	for _, want := range append(report.Formats(blocked()), `"xml"`) {
 		if !strings.Contains(err.Error(), want) {

@@ -24,7 +24,7 @@ func risk(name string) finding.Finding {
 		Documented("https://example.com/" + name).Named(name).From(finding.SourceRisk)
 }
 
-// listing makes targets of the findings about each version.
+// listing returns targets with the findings about each version.
 func listing(accepted map[string]string, found map[string][]finding.Finding, versions ...string) report.Targets {
 	doc := report.Targets{
 		APIVersion: report.APIVersion, Kind: report.TargetsKind, Time: "2026-11-21T08:00:00Z", ToolVersion: "v0.1.0",
@@ -68,8 +68,8 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 	return doc
 }
 
-// fleet is the example of the enhancement accepted-risks, with a gate, an alert
-// and an edge to what is no version.
+// fleet is the example of the enhancement accepted-risks, with a gate, an alert and an
+// update to an invalid version.
 func fleet() report.Targets {
 	alert := finding.Fail("AlertFiring", "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Run("oc get node node-1")).
 		About(preflight.Object{APIVersion: "v1", Kind: "Node", Name: "node-1"}).Named("KubeNodeNotReady").From(finding.SourceRisk)
@@ -99,7 +99,7 @@ func fleet() report.Targets {
 	return doc
 }
 
-// chosen is one target of the fleet alone.
+// chosen is a single target of the fleet.
 func chosen() report.Targets {
 	doc := listing(map[string]string{"DualStackNeedsController": "spec.desiredUpdate.acceptRisks"}, map[string][]finding.Finding{
 		"4.18.16": {
@@ -139,17 +139,17 @@ func TestTargetsReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(fleet(), got); diff != "" {
-		t.Errorf("the listing is its own reader: -want +got:\n%s", diff)
+		t.Errorf("the listing has changed after writing and reading: -want +got:\n%s", diff)
 	}
 }
 
 func TestTargetsOfAnUnknownFormat(t *testing.T) {
 	if err := report.Write(&bytes.Buffer{}, "xml", fleet()); err == nil {
-		t.Error("format xml was taken")
+		t.Error("format xml was accepted")
 	}
 }
 
-// What blocks many targets is written once for all of them.
+// A finding that blocks many targets is written once.
 func TestManyTargetsShareOneFinding(t *testing.T) {
 	found := map[string][]finding.Finding{}
 	var versions []string
@@ -182,12 +182,12 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 		t.Errorf("a finding about all targets is printed %d times", got)
 	}
 	if strings.Contains(text.String(), "MultipleReasons") {
-		t.Error("causes are named, never counted")
+		t.Error("want the names of the causes")
 	}
 }
 
-// Of many targets the table has those that can be updated to, and one finding that is
-// about none of them is left out.
+// The table of many targets has those that are not blocked, and findings about other
+// targets are omitted.
 func TestManyTargetsAreLimited(t *testing.T) {
 	found := map[string][]finding.Finding{}
 	var versions []string
@@ -211,9 +211,9 @@ func TestManyTargetsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := wide.String(); strings.Count(got, "\n") != 4 || !strings.HasSuffix(got, "... and 23 more (--limit 0)\n") {
-		t.Errorf("a header, two targets and the number of the others are expected:\n%s", got)
+		t.Errorf("want a header, two targets and the number of the others:\n%s", got)
 	}
 	if newest, ok := doc.Next(); !ok || newest.Version != "4.18.18" {
-		t.Errorf("the next step is about %q, want the newest target that is clear", newest.Version)
+		t.Errorf("the next step is for %q, want the newest target that is not blocked", newest.Version)
 	}
 }

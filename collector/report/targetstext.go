@@ -17,7 +17,7 @@ import (
 // WriteText is WriteStyled for a file.
 func (t Targets) WriteText(w io.Writer) error { return t.WriteStyled(w, Style{}) }
 
-// WriteStyled writes the targets for people: a table, those that are clear first, then
+// WriteStyled writes the targets as text: a table, those that are clear first, then
 // every finding about them once, with the targets that it is about, then the next step.
 // Without Style.Limit, the table has ten targets. One target alone is written as a Report is.
 func (t Targets) WriteStyled(w io.Writer, style Style) error {

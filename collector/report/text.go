@@ -16,13 +16,13 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Style is how text for people is laid out.
+// Style is the layout of text.
 type Style = page.Style
 
 // WriteText is WriteStyled for a file.
 func (r Report) WriteText(w io.Writer) error { return r.WriteStyled(w, Style{}) }
 
-// WriteStyled writes the report for people: the decision first, then what to do, the
+// WriteStyled writes the report as text: the decision first, then the remedies, the
 // most urgent first, and the decision again in one line that stands alone.
 func (r Report) WriteStyled(w io.Writer, style Style) error {
 	p := page.New(style)
@@ -143,7 +143,7 @@ func (r Report) took() string {
 	return fmt.Sprintf(" (%s)", took)
 }
 
-// writeFacts writes what the verdict is about and what it rests on; on a terminal
+// writeFacts writes the subject and the basis of the verdict; on a terminal
 // without details only what may change what to do.
 func (r Report) writeFacts(p *page.Page) {
 	if !p.Style().Brief() {

@@ -9,7 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/risk"
 )
 
-// FuzzListed checks that a risk whose text or name a message has is never taken for
+// FuzzListed checks that a risk whose text or name is in a message is never treated as
 // one that does not apply.
 func FuzzListed(f *testing.F) {
 	f.Add("")
@@ -23,10 +23,10 @@ func FuzzListed(f *testing.F) {
 		}
 		rest := strings.ReplaceAll(strings.ReplaceAll(message, failedToEvaluate("B"), ""), formerly("B"), "")
 		if strings.Contains(rest, a.Message+" "+a.URL) && !strings.Contains(rest, b.Name) {
-			t.Errorf("%q has the text of the risk, which is taken not to apply", message)
+			t.Errorf("%q has the text of the risk, which is treated as not applying", message)
 		}
 		if !strings.Contains(message, b.Message) {
-			t.Errorf("%q lists no risk, and one is taken not to apply", message)
+			t.Errorf("%q lists no risk, and one is treated as not applying", message)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestOwnAlerts(t *testing.T) {
 // CVO publishes own signals as risks of every update, beside those of the update.
 func TestOwnRisks(t *testing.T) {
 	const target, alerting, ofTarget = "4.19.1", "UpdatePreflightBlocked", "Preflight-4.19.1"
-	quiet := clientOf(prometheus.Run(t).URL)
+	withoutAlerts := clientOf(prometheus.Run(t).URL)
 	firing := clientOf(prometheus.Run(t, precheck(alerting, ownsignal.Namespace)).URL)
 	foreign := clientOf(prometheus.Run(t, precheck(alerting, ownsignal.Namespace), precheck(alerting, "shop")).URL)
 	assessed := func(name, reason string, rules ...configv1.ClusterCondition) configv1.ConditionalUpdateRisk {
@@ -86,7 +86,7 @@ func TestOwnRisks(t *testing.T) {
 			want: results{ownsignal.OperatorRisk: ownSignal, alerting: ownSignal, ofTarget: ownSignal},
 		},
 		"Resolved": {
-			reason: "CVO repeats an alert that no longer fires", client: quiet,
+			reason: "CVO repeats an alert that no longer fires", client: withoutAlerts,
 			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "Alert:firing", always())}, want: results{alerting: ownSignal},
 		},
 		"Foreign": {
@@ -103,11 +103,11 @@ func TestOwnRisks(t *testing.T) {
 			want:  results{alerting: fails, ofTarget: fails, "Preflight-4.19.2": fails},
 		},
 		"WithAQuery": {
-			reason: "CVO gives own risks no query", client: firing,
+			reason: "CVO sets no query for own risks", client: firing,
 			risks: []configv1.ConditionalUpdateRisk{assessed(ofTarget, "PreflightBlocked", rule("vector(1)"))}, want: results{ofTarget: fails},
 		},
 		"Beside": {
-			reason: "a risk of the update counts beside own ones", client: firing,
+			reason: "a risk of the update counts, too", client: firing,
 			risks: []configv1.ConditionalUpdateRisk{assessed(ofTarget, "PreflightBlocked", always()), assessed("A", "MatchesRule", always())},
 			want:  results{ofTarget: ownSignal, "A": fails},
 		},

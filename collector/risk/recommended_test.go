@@ -40,9 +40,9 @@ func warns(reason string) checktest.Result {
 func TestAssessmentsOfTheCluster(t *testing.T) {
 	const target = "4.18.16"
 	both := conditional(target, promql("Applying", applies), promql("Sparing", spares))
-	longer, twin := promql("Longer", applies), promql("Twin", applies)
+	longer, sameText := promql("Longer", applies), promql("Twin", applies)
 	longer.Message, longer.URL = "Applying breaks things.", "https://example.com/Applying-too"
-	twin.Message, twin.URL = "Applying breaks things.", "https://example.com/Applying"
+	sameText.Message, sameText.URL = "Applying breaks things.", "https://example.com/Applying"
 	for name, tc := range map[string]struct {
 		reason string
 		update configv1.ConditionalUpdate
@@ -97,7 +97,7 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 		},
 		"ListsATwin": {
 			reason: "two risks with the same text apply where it is listed once",
-			update: recommended(conditional(target, promql("Applying", applies), twin), metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying"),
+			update: recommended(conditional(target, promql("Applying", applies), sameText), metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying"),
 			want:   results{"Applying": fails, "Twin": fails},
 		},
 		"Exposed": {
@@ -167,7 +167,7 @@ func TestListWithAcceptedRisks(t *testing.T) {
 // CVO evaluates only one of them.
 func TestDivergentDefinitions(t *testing.T) {
 	const target = "4.18.16"
-	spared := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
+	notApplying := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
 	reworded, other := promql("A", spares), promql("A", applies)
 	reworded.Message = "In other words."
 	for name, tc := range map[string]struct {
@@ -183,7 +183,7 @@ func TestDivergentDefinitions(t *testing.T) {
 		"Custom":     {"the CVO of a custom release is unknown", "custom", reworded, unknown("NoMonitoring")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			version := clusterVersion(spared, conditional("4.18.17", tc.second))
+			version := clusterVersion(notApplying, conditional("4.18.17", tc.second))
 			version.Status.Desired.Version = tc.version
 			server.Create(t, version)
 			got := checktest.Results(run(t, server, noMonitoring(t), recommendedUpdate, target))
@@ -267,13 +267,13 @@ func TestUnreadMonitoring(t *testing.T) {
 // A defect of the list of updates is reported, and hides no risk.
 func TestDefectiveLists(t *testing.T) {
 	const target = "4.18.16"
-	spared := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
+	notApplying := recommended(conditional(target, promql("A", spares)), metav1.ConditionTrue, "NotExposedToRisks", "x")
 	available := func(image string, updates ...configv1.ConditionalUpdate) *configv1.ClusterVersion {
 		version := clusterVersion(updates...)
 		version.Status.AvailableUpdates = []configv1.Release{{Version: target, Image: image}}
 		return version
 	}
-	stale := clusterVersion(spared)
+	stale := clusterVersion(notApplying)
 	stale.Status.ObservedGeneration = 0
 	divergent := promql("A", applies)
 	divergent.Message = "Something else breaks."
@@ -291,33 +291,33 @@ func TestDefectiveLists(t *testing.T) {
 		},
 		"AvailableToo": {
 			reason:  "CVO adds a recommended conditional update to the available updates",
-			version: available(spared.Release.Image, spared),
+			version: available(notApplying.Release.Image, notApplying),
 			want:    results{"A": passes},
 		},
 		"Contradiction": {
 			reason:  "a conditional update that is not recommended has risks, available or not",
-			version: available(spared.Release.Image, conditional(target, promql("A", applies))),
+			version: available(notApplying.Release.Image, conditional(target, promql("A", applies))),
 			want:    results{"A": fails, recommendedUpdate: warns("AvailableAndConditional")},
 		},
 		"TwoImages": {
 			reason:  "one version with two images",
-			version: available("another", spared),
+			version: available("another", notApplying),
 			want:    results{"A": passes, recommendedUpdate: warns("DifferentImages")},
 		},
 		"Twice": {
 			reason:  "CVO drops a target that is listed twice; here the risks of both entries count",
-			version: clusterVersion(spared, conditional(target, promql("A", applies), promql("B", spares))),
+			version: clusterVersion(notApplying, conditional(target, promql("A", applies), promql("B", spares))),
 			want:    results{"A": fails, "B": passes, recommendedUpdate: warns("DivergentDefinitions")},
 			message: "4.18.16 2 times",
 		},
 		"Divergent": {
 			reason:  "the cluster evaluated one definition of the risk, and this target may have the other",
-			version: clusterVersion(spared, conditional("4.18.17", divergent)),
+			version: clusterVersion(notApplying, conditional("4.18.17", divergent)),
 			want:    results{"A": passes, recommendedUpdate: warns("DivergentDefinitions")},
 		},
 		"NotSemVer": {
 			reason:  "CVO crashes on such a version, and it cannot be requested",
-			version: clusterVersion(spared, conditional("latest", promql("A", spares)), conditional("4.19", promql("A", spares))),
+			version: clusterVersion(notApplying, conditional("latest", promql("A", spares)), conditional("4.19", promql("A", spares))),
 			want:    results{"A": passes, recommendedUpdate: warns("InvalidVersions")},
 			message: "4.19, latest",
 		},

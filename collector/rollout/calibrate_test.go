@@ -11,7 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/rollout"
 )
 
-// completed is a node whose last update with a reboot was completed at that minute.
+// completed returns a node whose last update with a reboot was completed at that minute.
 func completed(pool, config string, minute int) machineconfigurationv1.MachineConfigNode {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(minute) * time.Minute)
 	condition := func(kind machineconfigurationv1.StateProgress, status metav1.ConditionStatus, at time.Time) metav1.Condition {
@@ -29,7 +29,7 @@ func completed(pool, config string, minute int) machineconfigurationv1.MachineCo
 	}
 }
 
-// changed is the node after a change of its conditions: Updated, then RebootedNode.
+// changed returns the node with changed conditions Updated and RebootedNode.
 func changed(node machineconfigurationv1.MachineConfigNode, change func(updated, rebooted *metav1.Condition)) machineconfigurationv1.MachineConfigNode {
 	change(&node.Status.Conditions[0], &node.Status.Conditions[1])
 	return node
@@ -47,10 +47,10 @@ func TestNodeTimes(t *testing.T) {
 	}{
 		"None":        {reason: "a cluster without MachineConfigNodes"},
 		"OneByOne":    {reason: "a node starts when the one before is completed", nodes: nodes{completed("worker", "b", 22), completed("worker", "b", 0), completed("worker", "b", 10)}, want: []int{10, 12}},
-		"TwoByTwo":    {reason: "two nodes at a time have two places", parallel: 2, nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 10), completed("worker", "b", 12)}, want: []int{10, 11}},
+		"TwoByTwo":    {reason: "two nodes are updated at a time", parallel: 2, nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 10), completed("worker", "b", 12)}, want: []int{10, 11}},
 		"Pools":       {reason: "each pool has its own roll-out", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 9), completed("master", "m", 3), completed("master", "m", 10)}, want: []int{7, 9}},
-		"LastOnly":    {reason: "an earlier roll-out is another one", nodes: nodes{completed("worker", "a", 0), completed("worker", "a", 5), completed("worker", "b", 100), completed("worker", "b", 108)}, want: []int{8}},
-		"Implausible": {reason: "nodes that were completed at the same time, or days later", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 3000)}},
+		"LastOnly":    {reason: "only the last roll-out counts", nodes: nodes{completed("worker", "a", 0), completed("worker", "a", 5), completed("worker", "b", 100), completed("worker", "b", 108)}, want: []int{8}},
+		"Implausible": {reason: "a difference of a minute or of days is not the time of one node", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 3000)}},
 		"New": {
 			reason: "a new node was not updated",
 			nodes:  nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(_, rebooted *metav1.Condition) { rebooted.Reason = "NotYetOccurred" })},
@@ -84,7 +84,7 @@ func TestCalibrated(t *testing.T) {
 	t.Parallel()
 	documented := rollout.Documented(3, "")
 	if model, ok := documented.Calibrated([]time.Duration{time.Minute}); ok || !cmp.Equal(documented, model) {
-		t.Errorf("one node is too few, got %v", model.Node)
+		t.Errorf("one node is not sufficient, got %v", model.Node)
 	}
 	model, ok := documented.Calibrated([]time.Duration{8 * time.Minute, 9 * time.Minute, 12 * time.Minute, 99 * time.Minute})
 	want := rollout.Range{Low: 8 * time.Minute, Expected: 9 * time.Minute, High: 12 * time.Minute}

@@ -38,7 +38,7 @@ func TestSlowDaemonSets(t *testing.T) {
 		"Percentage": {reason: "ten percent at a time", strategy: rolling("10%", ""), nodes: 250},
 		"OnePercent": {reason: "one percent of 60 nodes is rounded up to one", strategy: rolling("1%", ""), nodes: 60, want: 60 * 19 * time.Second},
 		"Invalid":    {reason: "a value that is neither a number nor a percentage", strategy: rolling("many", ""), nodes: 250},
-		"OnDelete":   {reason: "an update replaces no pod", strategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}, nodes: 250},
+		"OnDelete":   {reason: "an update does not replace the pods", strategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}, nodes: 250},
 		"Users":      {reason: "DaemonSets of users are not updated", namespace: "shop", nodes: 250},
 	} {
 		t.Run(name, func(t *testing.T) {

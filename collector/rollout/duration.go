@@ -47,7 +47,7 @@ func rounded(duration time.Duration) time.Duration {
 	return duration.Round(15 * time.Minute)
 }
 
-// Model is what the estimates rest on.
+// Model has the parameters of the estimates.
 type Model struct {
 	// Operators is how long the operators take for an update of each kind, without nodes.
 	Operators map[update.Kind]Range

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 )
 
-// entry is one of a history; no minutes are no completion time.
+// entry returns an entry of a history; without minutes it has no completion time.
 func entry(version string, state configv1.UpdateState, minutes int) configv1.UpdateHistory {
 	start := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	made := configv1.UpdateHistory{Version: version, State: state, StartedTime: start}

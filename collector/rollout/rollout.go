@@ -2,7 +2,7 @@
 // and how long does that way take?
 //
 // A paused pool is not rebooted. It has to be unpaused before an update whose API server
-// would not support its kubelets any more, and at the end.
+// would no longer support its kubelets, and at the end.
 package rollout
 
 import (

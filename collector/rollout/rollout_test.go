@@ -29,18 +29,18 @@ func TestUnpause(t *testing.T) {
 		// path has the minor versions, and kubelets that of the kubelets.
 		path, kubelets, want string
 	}{
-		"between even versions":        {path: "4.16 4.17 4.18", kubelets: "4.16", want: "4.18"},
-		"one update":                   {path: "4.16 4.17", kubelets: "4.16", want: "4.17"},
-		"patch updates need none":      {path: "4.16 4.16 4.16", kubelets: "4.16", want: "4.16"},
-		"from an odd version":          {path: "4.15 4.16 4.17 4.18", kubelets: "4.15", want: "4.16 4.18"},
-		"two windows":                  {path: "4.14 4.15 4.16 4.17 4.18", kubelets: "4.14", want: "4.16 4.18"},
-		"three windows":                {path: "4.12 4.13 4.14 4.15 4.16 4.17 4.18", kubelets: "4.12", want: "4.14 4.16 4.18"},
-		"5.2 supports three versions":  {path: "4.22 5.0 5.1 5.2", kubelets: "4.22", want: "5.2"},
-		"5.0 supports one":             {path: "4.20 4.21 4.22 5.0", kubelets: "4.20", want: "4.22 5.0"},
-		"the pool is behind":           {path: "4.16 4.17", kubelets: "4.15", want: "4.16 4.17"},
-		"the kubelets are newer":       {path: "4.16 4.17", kubelets: "4.17", want: "4.17"},
-		"a version of the future":      {path: "5.2 5.3", kubelets: "5.2", want: "unknown"},
-		"the present one is not known": {path: "3.11 4.1", kubelets: "4.16", want: "unknown"},
+		"between even versions":       {path: "4.16 4.17 4.18", kubelets: "4.16", want: "4.18"},
+		"one update":                  {path: "4.16 4.17", kubelets: "4.16", want: "4.17"},
+		"patch updates need none":     {path: "4.16 4.16 4.16", kubelets: "4.16", want: "4.16"},
+		"from an odd version":         {path: "4.15 4.16 4.17 4.18", kubelets: "4.15", want: "4.16 4.18"},
+		"two windows":                 {path: "4.14 4.15 4.16 4.17 4.18", kubelets: "4.14", want: "4.16 4.18"},
+		"three windows":               {path: "4.12 4.13 4.14 4.15 4.16 4.17 4.18", kubelets: "4.12", want: "4.14 4.16 4.18"},
+		"5.2 supports three versions": {path: "4.22 5.0 5.1 5.2", kubelets: "4.22", want: "5.2"},
+		"5.0 supports one":            {path: "4.20 4.21 4.22 5.0", kubelets: "4.20", want: "4.22 5.0"},
+		"the pool is behind":          {path: "4.16 4.17", kubelets: "4.15", want: "4.16 4.17"},
+		"the kubelets are newer":      {path: "4.16 4.17", kubelets: "4.17", want: "4.17"},
+		"the target is unknown":       {path: "5.2 5.3", kubelets: "5.2", want: "unknown"},
+		"the source is unknown":       {path: "3.11 4.1", kubelets: "4.16", want: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,9 +74,9 @@ func TestParallel(t *testing.T) {
 		"Half":       {reason: "a percentage", value: new(intstr.FromString("50%")), want: 2},
 		"Down":       {reason: "percentages are rounded down", value: new(intstr.FromString("60%")), want: 2},
 		"Few":        {reason: "at least one node is updated", value: new(intstr.FromString("10%")), want: 1},
-		"Text":       {reason: "a number in quotation marks is none", value: new(intstr.FromString("60"))},
-		"Space":      {reason: "no space is allowed", value: new(intstr.FromString("40 %"))},
-		"Words":      {reason: "no word is allowed", value: new(intstr.FromString("50 percent"))},
+		"Text":       {reason: "a number as a string is invalid", value: new(intstr.FromString("60"))},
+		"Space":      {reason: "a percentage has no space", value: new(intstr.FromString("40 %"))},
+		"Words":      {reason: "a percentage has no words", value: new(intstr.FromString("50 percent"))},
 		"LongString": {reason: "the message is bounded", value: new(intstr.FromString(strings.Repeat("x", 9999)))},
 	} {
 		got, err := rollout.Parallel(tc.value, 4)
@@ -103,17 +103,17 @@ func TestEstimate(t *testing.T) {
 		history                []time.Duration
 		control, total         int
 	}{
-		"one node at a time":      {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
-		"two nodes at a time":     {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 2)}, control: 75, total: 75},
-		"two pools":               {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(12, 3), {Name: "infra", Nodes: 3, Parallel: 1}}, control: 75, total: 80},
-		"slow nodes":              {masters: 3, node: 20, updates: 1, pools: []rollout.Pool{worker(4, 2)}, control: 120, total: 120},
-		"few nodes":               {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(5, 1)}, control: 75, total: 85},
-		"a single node":           {masters: 1, node: 5, updates: 1, control: 65, total: 65},
-		"two updates":             {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1)}, control: 75, total: 620},
-		"two updates, paused":     {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
-		"unpaused before as well": {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
-		"history has the masters": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, history: []time.Duration{80 * time.Minute}, control: 80, total: 95},
-		"an interrupted one":      {masters: 3, node: 5, updates: 1, history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50},
+		"one node at a time":       {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
+		"two nodes at a time":      {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 2)}, control: 75, total: 75},
+		"two pools":                {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(12, 3), {Name: "infra", Nodes: 3, Parallel: 1}}, control: 75, total: 80},
+		"slow nodes":               {masters: 3, node: 20, updates: 1, pools: []rollout.Pool{worker(4, 2)}, control: 120, total: 120},
+		"few nodes":                {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(5, 1)}, control: 75, total: 85},
+		"a single node":            {masters: 1, node: 5, updates: 1, control: 65, total: 65},
+		"two updates":              {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1)}, control: 75, total: 620},
+		"two updates, paused":      {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
+		"unpaused before as well":  {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
+		"history includes masters": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, history: []time.Duration{80 * time.Minute}, control: 80, total: 95},
+		"an interrupted update":    {masters: 3, node: 5, updates: 1, history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,9 +23,9 @@ const (
 	maxItems    = 200
 )
 
-// WriteHTML writes the plan as one HTML page for approvers, archives and printing: what it
-// comes to, pictures of the path and of the durations, then each update. Text of the plan
-// is data. A page that is too large is cut, and states so.
+// WriteHTML writes the plan as one HTML page for approvers, archives and printing: its
+// decision, diagrams of the path and of the durations, then each update. Text of the plan
+// is data. A page that is too large is cut, and states that.
 func (p Plan) WriteHTML(w io.Writer) error {
 	decision, rest, _ := strings.Cut(p.headline(), ": ")
 	title, changes := p.compared()

@@ -15,7 +15,7 @@ import (
 // maxRisks bounds the names of the open risks of an alternative.
 const maxRisks = 20
 
-// WriteMarkdown writes the plan for change tickets and pull requests: what it comes to, the
+// WriteMarkdown writes the plan for change tickets and pull requests: its decision, the
 // drawing of WriteText, tables, then each update. Text of the plan is data: it makes no
 // links, mentions or HTML.
 func (p Plan) WriteMarkdown(w io.Writer) error {

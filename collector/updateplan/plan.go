@@ -16,7 +16,7 @@ import (
 // Kind is the kind of the document; its apiVersion is that of reports.
 const Kind = "UpdatePlan"
 
-// Decision is what a plan comes to.
+// Decision is the conclusion of a plan.
 type Decision string
 
 // The decisions.

@@ -22,7 +22,7 @@ const (
 	maxText = 4 << 10
 )
 
-// WriteText writes the plan for people: what it comes to, a drawing of the path, then each
+// WriteText writes the plan as text: its decision, a drawing of the path, then each
 // update.
 func (p Plan) WriteText(w io.Writer) error {
 	var text page.Page

@@ -136,7 +136,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAlternatives has a path that is longer than the picture, and others.
+// TestAlternatives writes a path that is longer than the diagram, and alternatives.
 func TestAlternatives(t *testing.T) {
 	t.Parallel()
 	made := solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")
@@ -273,7 +273,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Planning again from any version of a plan gives its rest.
+// Planning again from any version of a plan returns the rest of it.
 func TestTheRestOfThePlan(t *testing.T) {
 	t.Parallel()
 	whole := solve(t, basis(t, "4.14.34", "eus-4.16", "eus-4.18"), "4.18.52")

@@ -13,12 +13,12 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// made is a finding of a source, which blocks where its outcome does.
+// made returns a finding of a source, which blocks if its outcome does.
 func made(name string, source finding.Source, outcome preflight.Outcome) finding.Finding {
 	return finding.New(outcome, "", "").Named(name).From(source)
 }
 
-// informing is the finding of a check that does not block this update.
+// informing returns a finding that does not block this update.
 func informing(f finding.Finding) finding.Finding {
 	f.Blocks = false
 	return f
@@ -319,7 +319,7 @@ func arbitrary(random *rand.Rand) ([]finding.Finding, verdict.Expectation, verdi
 	return findings, expected, policy
 }
 
-// TestWhole has every path of up to four updates.
+// TestWhole folds every path of up to four updates.
 func TestWhole(t *testing.T) {
 	rank := map[verdict.Decision]int{verdict.Blocked: 0, verdict.Undecided: 1, verdict.Ready: 2, verdict.NothingKnown: 2}
 	paths := [][]verdict.Decision{{verdict.Ready}, {verdict.Undecided}, {verdict.Blocked}}
@@ -336,7 +336,7 @@ func TestWhole(t *testing.T) {
 		for _, later := range []verdict.Decision{verdict.NothingKnown, verdict.Undecided, verdict.Blocked, ""} {
 			longer := append(slices.Clone(path), later)
 			if got := verdict.Whole(longer); rank[got] > rank[whole] || got == verdict.Ready && later != verdict.NothingKnown {
-				t.Errorf("%v is %s, and with %q it is %s: an update more never improves a path", path, whole, later, got)
+				t.Errorf("%v is %s, and with %q it is %s: an additional update never improves a path", path, whole, later, got)
 			}
 			if len(longer) < 4 {
 				paths = append(paths, longer)
@@ -345,7 +345,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestProvisional has no findings that count.
+// TestProvisional folds no findings.
 func TestProvisional(t *testing.T) {
 	expected := verdict.Expectation{Checks: 1, Reported: 1}
 	for name, policy := range map[string]verdict.Policy{"Plain": {Provisional: true}, "Forced": {Provisional: true, Force: true}} {
@@ -354,7 +354,7 @@ func TestProvisional(t *testing.T) {
 			t.Errorf("%s: %+v, want NothingKnown: a provisional verdict is never Ready", name, decided)
 		}
 		if again := decided.Refold(findings, expected); again.Decision != verdict.NothingKnown {
-			t.Errorf("%s: made again it is %s, want NothingKnown", name, again.Decision)
+			t.Errorf("%s: folded again it is %s, want NothingKnown", name, again.Decision)
 		}
 		if missing, _ := verdict.Fold(nil, verdict.Expectation{Checks: 2, Reported: 1}, verdict.Policy{Provisional: true}); missing.Decision != verdict.Undecided {
 			t.Errorf("%s: with a check that has not reported it is %s, want Undecided", name, missing.Decision)

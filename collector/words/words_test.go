@@ -19,7 +19,7 @@ func TestLine(t *testing.T) {
 		"Lines":     {reason: "a line has no line breaks", text: "\nnot\r\n\tfound\n", want: "not found"},
 		"Unicode":   {reason: "some line breaks are not ASCII", text: "not\u2028found\u0085", want: "not found"},
 		"Escape":    {reason: "a terminal would obey the sequence", text: "\x1b[2Jready \x1b]0;title\x07now", want: "ready now"},
-		"Direction": {reason: "the text would read differently than it is", text: "a\u202Eb\u2066c", want: "abc"},
+		"Direction": {reason: "the control reorders the text", text: "a\u202Eb\u2066c", want: "abc"},
 		"Invisible": {reason: "two texts that look the same would differ", text: "a\u200bb\u00adc", want: "abc"},
 		"Invalid":   {reason: "a report is UTF-8", text: "a\xff\xfeb", want: "ab"},
 		"Long":      {reason: "the length is bounded", text: strings.Repeat("a", 21), want: strings.Repeat("a", 17) + "…"},

@@ -12,9 +12,9 @@ import (
 	"github.com/openshift/update-preflight/runner/cache"
 )
 
-// TestAttacks has another user of a shared directory plant files in it.
+// TestAttacks reads a shared directory in which another user planted files.
 func TestAttacks(t *testing.T) {
-	content := []byte("the right content")
+	content := []byte("the stored content")
 	hash := strings.TrimPrefix(digestOf(content), "sha256:")
 	for name, tc := range map[string]struct {
 		reason string
@@ -25,9 +25,9 @@ func TestAttacks(t *testing.T) {
 			reason: "the files of a directory that the cache is linked to are not deleted to enforce its limit",
 			plant: func(t *testing.T, path string) {
 				t.Helper()
-				victim := t.TempDir()
+				foreign := t.TempDir()
 				for _, private := range []string{"id_ed25519", "notes"} {
-					file := filepath.Join(victim, private)
+					file := filepath.Join(foreign, private)
 					if err := os.WriteFile(file, make([]byte, 2*most), 0o600); err != nil {
 						t.Fatal(err)
 					}
@@ -37,7 +37,7 @@ func TestAttacks(t *testing.T) {
 						}
 					})
 				}
-				if err := os.Symlink(victim, filepath.Join(path, "sha256")); err != nil {
+				if err := os.Symlink(foreign, filepath.Join(path, "sha256")); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -69,7 +69,7 @@ func TestAttacks(t *testing.T) {
 			reason: "content that another user wrote is hashed",
 			plant: func(t *testing.T, path string) {
 				t.Helper()
-				plant(t, path, hash, func(file string) error { return os.WriteFile(file, []byte("the wrong content"), 0o666) })
+				plant(t, path, hash, func(file string) error { return os.WriteFile(file, []byte("other content"), 0o666) })
 			},
 		},
 	} {
@@ -93,7 +93,7 @@ func TestAttacks(t *testing.T) {
 
 // TestAttacksWhileRead replaces a file between every check of it and its use.
 func TestAttacksWhileRead(t *testing.T) {
-	path, content := t.TempDir(), []byte("the right content")
+	path, content := t.TempDir(), []byte("the stored content")
 	directory := open(t, path, most)
 	file := filepath.Join(path, "sha256", strings.TrimPrefix(digestOf(content), "sha256:"))
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -73,13 +73,13 @@ func TestKept(t *testing.T) {
 // TestCorrupt checks that no other content is ever returned, whatever the
 // directory contains.
 func TestCorrupt(t *testing.T) {
-	content := []byte("the right content")
+	content := []byte("the stored content")
 	for name, tc := range map[string]struct {
 		reason  string
 		corrupt func(path string) error
 		left    bool
 	}{
-		"Flipped":   {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("the wrong content"), 0o600) }},
+		"Flipped":   {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("other content"), 0o600) }},
 		"Cut":       {reason: "truncated content, as on a full disk", corrupt: func(path string) error { return os.Truncate(path, 5) }},
 		"Empty":     {reason: "an empty file, as after a power loss", corrupt: func(path string) error { return os.Truncate(path, 0) }},
 		"Longer":    {reason: "trailing content", corrupt: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
@@ -101,8 +101,8 @@ func TestCorrupt(t *testing.T) {
 			if got, ok := directory.Get(digestOf(content), most); ok {
 				t.Errorf("%s: got %q", tc.reason, got)
 			}
-			if _, there := files(t, path)[hash]; there != tc.left {
-				t.Errorf("%s: still there: %t", tc.reason, there)
+			if _, exists := files(t, path)[hash]; exists != tc.left {
+				t.Errorf("%s: the file exists: %t", tc.reason, exists)
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestUnfinished(t *testing.T) {
 		t.Error("the abandoned unfinished file remains")
 	}
 	if _, ok := left["unfinished-new"]; !ok {
-		t.Error("what another process may be writing now was deleted")
+		t.Error("the unfinished file of another process was deleted")
 	}
 }
 

@@ -36,7 +36,7 @@ func wide(minimum int) string {
 	return "{type: object, x-kubernetes-validations: [{rule: \"!has(self.f0.name) || self.f0.name != 'x'\"}], properties: {" + strings.Join(fields, ", ") + "}}"
 }
 
-// stub is an API server of 150 definitions, whose schemas the target changes, with
+// stub is an API server with 150 definitions, whose schemas the target changes, and
 // 50 000 objects of about 700 bytes and 80 values. It measures the heap with each page.
 type stub struct {
 	manifest, object string

@@ -32,12 +32,12 @@ import (
 
 const group = "definition.example.com"
 
-// versions are YAML of spec.versions, with the schema of the spec.
+// version is an element of spec.versions in YAML, with the schema of the spec.
 func version(name, schema string, served, storage bool) string {
 	return fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}", name, served, storage, schema)
 }
 
-// crd is a manifest; further are more fields of the spec.
+// crd is a manifest; further has more fields of the spec.
 func crd(plural, further string, versions ...string) string {
 	return fmt.Sprintf("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[1]s.%[2]s}, "+
 		"spec: {group: %[2]s, scope: Namespaced, names: {plural: %[1]s, kind: %[3]s}, versions: [%[4]s]%[5]s}}",
@@ -71,24 +71,24 @@ const (
 	loose  = "{type: object, properties: {f: {type: integer}}}"
 )
 
-// scene is the present definition, its objects, and the target.
-type scene struct {
+// testCase has the present definition, its objects, and the definition of the target.
+type testCase struct {
 	reason          string
 	present, target string
 	// objects is the number of objects, whose field f is 1.
 	objects int
 	stored  string
 	deleted bool
-	// want are the results by name, texts what messages, remedies and commands contain.
+	// want are the results by name, texts parts of messages, remedies and commands.
 	want  map[string]string
 	texts []string
 }
 
-func scenes(t *testing.T) map[string]scene {
+func testCases(t *testing.T) map[string]testCase {
 	t.Helper()
 	fresh, old := certificate(t, time.Now().Add(time.Hour)), certificate(t, time.Now().Add(-time.Hour))
 	v1 := version("v1", free, true, true)
-	return map[string]scene{
+	return map[string]testCase{
 		"new": {reason: "the cluster does not have the definition", target: crd("news", "", v1), want: map[string]string{"": "Pass DefinitionsAccepted"}},
 		"same": {
 			reason: "nothing changes", present: crd("sames", "", v1), target: crd("sames", "", v1), objects: 1,
@@ -109,7 +109,7 @@ func scenes(t *testing.T) map[string]scene {
 			texts: []string{"Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster still stores v1."},
 		},
 		"served version": {
-			reason: "clients wrote the version that goes away", present: crd("serves", "", version("v1alpha1", free, true, false), v1),
+			reason: "clients wrote the version that is removed", present: crd("serves", "", version("v1alpha1", free, true, false), v1),
 			target: crd("serves", "", version("v1alpha1", free, false, false), v1), objects: 1,
 			want: map[string]string{"CRDServedVersions": "Warn ServedVersionRemoved"}, texts: []string{"version v1alpha1", "writer"},
 		},
@@ -140,7 +140,7 @@ func scenes(t *testing.T) map[string]scene {
 			reason: "objects go with their definition", present: crd("removes", "", v1), target: crd("removes", "", v1), deleted: true, objects: 3,
 			want: map[string]string{"CRDRemoval": "Warn ObjectsRemoved"}, texts: []string{"its 3 objects"},
 		},
-		"removed without objects": {reason: "nothing is lost", present: crd("empties", "", v1), target: crd("empties", "", v1), deleted: true, want: map[string]string{"": "Pass DefinitionsAccepted"}},
+		"removed without objects": {reason: "a definition without objects can be removed", present: crd("empties", "", v1), target: crd("empties", "", v1), deleted: true, want: map[string]string{"": "Pass DefinitionsAccepted"}},
 		"webhook in use": {
 			reason: "the cluster uses the Service already", present: crd("hooks", webhook("absent", fresh), v1), target: crd("hooks", webhook("absent", fresh), version("v1", loose, true, true)),
 			want: map[string]string{"CRDConversion": "Fail ConversionUnavailable"}, texts: []string{"default/absent"},
@@ -163,10 +163,10 @@ func scenes(t *testing.T) map[string]scene {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	endpoints(t)
-	for name, tc := range scenes(t) {
+	for name, tc := range testCases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			arrange(t, tc)
+			createPresent(t, tc)
 			findings := run(t, server.Dynamic, payload.Definition{Name: parse(t, tc.target).GetName(), Deleted: tc.deleted, Manifest: []byte(tc.target)})
 			if diff := cmp.Diff(tc.want, results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s\n%s", tc.reason, diff, texts(findings))
@@ -180,13 +180,13 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestInconclusive holds that definitions that cannot be checked are in one finding,
-// and leave the others alone.
+// TestInconclusive expects one finding for the definitions that cannot be checked, and
+// results for the others.
 func TestInconclusive(t *testing.T) {
 	first, second := crd("denieds", "", version("v1", loose, true, true)), crd("forbids", "", version("v1", loose, true, true))
 	var definitions []payload.Definition
 	for _, manifest := range []string{first, second} {
-		arrange(t, scene{present: manifest})
+		createPresent(t, testCase{present: manifest})
 		target := strings.Replace(manifest, loose, strict, 1)
 		definitions = append(definitions, payload.Definition{Name: parse(t, target).GetName(), Manifest: []byte(target)})
 	}
@@ -259,8 +259,8 @@ func endpoints(t *testing.T) {
 	})
 }
 
-// arrange creates the present definition and its objects, in the first version.
-func arrange(t *testing.T, tc scene) {
+// createPresent creates the present definition and its objects, in the first version.
+func createPresent(t *testing.T, tc testCase) {
 	t.Helper()
 	if tc.present == "" {
 		return
@@ -330,7 +330,7 @@ func results(findings []finding.Finding) map[string]string {
 	return got
 }
 
-// texts are what people read of the findings.
+// texts returns messages, remedies and commands of findings.
 func texts(findings []finding.Finding) string {
 	var all strings.Builder
 	for _, f := range findings {

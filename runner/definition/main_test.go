@@ -7,7 +7,7 @@ import (
 	testcluster "github.com/openshift/update-preflight/test/cluster"
 )
 
-// server reaches the API server that the tests of this package share.
+// server is the API server that the tests of this package share.
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {

@@ -147,7 +147,7 @@ func sizeOf(value any) int {
 	return 8
 }
 
-// tally collects what is wrong with the objects of one definition.
+// tally collects the violations of the objects of one definition.
 type tally struct {
 	// rules are nil where those of the target do not differ.
 	rules *rules

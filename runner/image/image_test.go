@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("*", func(w http.ResponseWriter, _ *http.Request) {
+				w.source.handle("*", func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
 					w.WriteHeader(http.StatusUnauthorized)
 				})
@@ -119,7 +119,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, "cli", "etcd", "ingress")
-				w.source.answer("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
+				w.source.handle("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch", "Images Fail ImagesMissing"},
 			text: []string{"1 of 4 images are served with other content at SOURCE/", ": etcd (", "Do not pull from this registry"},
@@ -131,7 +131,7 @@ func TestCheck(t *testing.T) {
 				w.mirrored(t, configv1.AllowContactingSource)
 				w.pushToSource(t, components()...)
 				w.pushToMirror(t, components()...)
-				w.mirror.answer("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
+				w.mirror.handle("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch"},
 			text: []string{"served with other content at MIRROR/ocp/release: etcd (", "Mirror the release again"},
@@ -141,7 +141,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("GET "+w.digest("etcd"), func(rw http.ResponseWriter, _ *http.Request) {
+				w.source.handle("GET "+w.digest("etcd"), func(rw http.ResponseWriter, _ *http.Request) {
 					rw.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v1+prettyjws")
 					rw.Header().Set("Docker-Content-Digest", w.digest("etcd"))
 					fmt.Fprint(rw, `{"schemaVersion":1}`)
@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("GET "+w.digest("etcd"), func(rw http.ResponseWriter, r *http.Request) {
+				w.source.handle("GET "+w.digest("etcd"), func(rw http.ResponseWriter, r *http.Request) {
 					for r.Context().Err() == nil {
 						if _, err := fmt.Fprint(rw, strings.Repeat(" ", 1<<16)); err != nil {
 							return
@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 				t.Helper()
 				w.mirrored(t, configv1.AllowContactingSource)
 				w.pushToSource(t, "cli", "etcd", "ingress")
-				w.mirror.answer("*", func(rw http.ResponseWriter, r *http.Request) {
+				w.mirror.handle("*", func(rw http.ResponseWriter, r *http.Request) {
 					if r.URL.Path != "/v2/" {
 						http.Redirect(rw, r, r.URL.Path, http.StatusTemporaryRedirect)
 					}
@@ -225,7 +225,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("HEAD "+w.layer(t, "etcd"), http.NotFound)
+				w.source.handle("HEAD "+w.layer(t, "etcd"), http.NotFound)
 			},
 			want: []string{"Images Fail BlobsMissing"},
 			text: []string{"1 of 4 images are incomplete at SOURCE/", ": etcd ("},
@@ -235,7 +235,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("HEAD "+w.layer(t, "etcd"), http.NotFound)
+				w.source.handle("HEAD "+w.layer(t, "etcd"), http.NotFound)
 			},
 			want: []string{"Images Pass ImagesPresent"},
 		},
@@ -245,7 +245,7 @@ func TestCheck(t *testing.T) {
 			prepare: func(t *testing.T, w world) {
 				t.Helper()
 				w.pushToSource(t, components()...)
-				w.source.answer("HEAD "+w.layer(t, "etcd"), func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "7") })
+				w.source.handle("HEAD "+w.layer(t, "etcd"), func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "7") })
 			},
 			want: []string{"ImageDigest Fail DigestMismatch"},
 			text: []string{"it serves 7 bytes as the blob"},
@@ -333,7 +333,7 @@ func serveManifest(t *testing.T, w world, of string) http.HandlerFunc {
 	}
 }
 
-// TestRequestsAreNotRepeated: several components may have one image, and images
+// TestRequestsAreNotRepeated checks components with the same image, and images that
 // share layers.
 func TestRequestsAreNotRepeated(t *testing.T) {
 	w := newWorld(t)
@@ -347,11 +347,11 @@ func TestRequestsAreNotRepeated(t *testing.T) {
 	findings := collect(t, check)
 
 	for request, times := range w.source.counted() {
-		method, what, _ := strings.Cut(request, " ")
-		if strings.HasPrefix(what, "sha256:") && (times != 1 || (method != http.MethodGet && method != http.MethodHead)) {
+		method, element, _ := strings.Cut(request, " ")
+		if strings.HasPrefix(element, "sha256:") && (times != 1 || (method != http.MethodGet && method != http.MethodHead)) {
 			t.Errorf("%s was requested %d times, want once", request, times)
 		}
-		if what == "" && times > 1 {
+		if element == "" && times > 1 {
 			t.Errorf("the registry was pinged %d times, want once", times)
 		}
 	}
@@ -368,7 +368,7 @@ func TestRequestsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// TestMirrorsAreCounted: the evidence has the number of images at each place.
+// TestMirrorsAreCounted expects the number of images at each place in the evidence.
 func TestMirrorsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.mirrored(t, configv1.AllowContactingSource)
@@ -400,7 +400,7 @@ func TestNamesAreLimited(t *testing.T) {
 	}
 }
 
-// TestManyCausesAreLimited has images at many registries: each unavailable image is
+// TestManyCausesAreLimited checks images at many registries: each unavailable image is
 // in a finding that blocks.
 func TestManyCausesAreLimited(t *testing.T) {
 	w := newWorld(t)
@@ -413,9 +413,9 @@ func TestManyCausesAreLimited(t *testing.T) {
 	for i := range 15 {
 		digest := fmt.Sprintf("sha256:%064x", 1000+i)
 		check.Images[fmt.Sprintf("wrong-%02d", i)] = fmt.Sprintf("%s/wrong-%02d/image@%s", w.source.host, i, digest)
-		w.source.answer("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+		w.source.handle("GET "+digest, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
 	}
-	counts, concerned := map[string]int{}, map[string]int{}
+	counts, affected := map[string]int{}, map[string]int{}
 	var last finding.Finding
 	for _, f := range collect(t, check) {
 		counts[f.Name]++
@@ -423,13 +423,13 @@ func TestManyCausesAreLimited(t *testing.T) {
 		if err != nil || !f.Blocks {
 			t.Errorf("%+v; want that it blocks and has the number of its images", f)
 		}
-		concerned[f.Name] += of
+		affected[f.Name] += of
 		last = f
 	}
 	if diff := cmp.Diff(map[string]int{"Images": 10, "ImageDigest": 10}, counts); diff != "" {
 		t.Errorf("findings (-want, +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"Images": 100, "ImageDigest": 15}, concerned); diff != "" {
+	if diff := cmp.Diff(map[string]int{"Images": 100, "ImageDigest": 15}, affected); diff != "" {
 		t.Errorf("images in findings (-want, +got):\n%s", diff)
 	}
 	want := "91 of 115 images are not available from 91 more places, for 91 more causes: "
@@ -441,7 +441,7 @@ func TestManyCausesAreLimited(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.source.answer("*", func(_ http.ResponseWriter, r *http.Request) {
+	w.source.handle("*", func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 	})

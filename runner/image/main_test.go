@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server with the registry configuration.
+// config is for the API server with the registry configuration.
 var config *rest.Config
 
 func TestMain(m *testing.M) {

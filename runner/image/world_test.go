@@ -37,54 +37,54 @@ const (
 	layerBytes       = 1000
 )
 
-// server is a registry that counts its requests, and may misbehave.
+// server is a registry that counts its requests. Tests can replace its responses.
 type server struct {
 	host string
 
-	mutex sync.Mutex
-	asked map[string]int
-	// answers replace the responses of the registry, by method and last element of
+	mutex    sync.Mutex
+	requests map[string]int
+	// handlers replace the responses of the registry, by method and last element of
 	// the path; "*" is for all others.
-	answers map[string]http.HandlerFunc
+	handlers map[string]http.HandlerFunc
 }
 
 func serve(t *testing.T) *server {
 	t.Helper()
-	s := &server{asked: map[string]int{}, answers: map[string]http.HandlerFunc{}}
-	real := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))
+	s := &server{requests: map[string]int{}, handlers: map[string]http.HandlerFunc{}}
+	genuine := ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0)))
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request := r.Method + " " + r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		s.mutex.Lock()
-		s.asked[request]++
-		answer := s.answers[request]
-		if answer == nil {
-			answer = s.answers["*"]
+		s.requests[request]++
+		handler := s.handlers[request]
+		if handler == nil {
+			handler = s.handlers["*"]
 		}
 		s.mutex.Unlock()
-		if answer == nil {
-			answer = real.ServeHTTP
+		if handler == nil {
+			handler = genuine.ServeHTTP
 		}
-		answer(w, r)
+		handler(w, r)
 	}))
 	t.Cleanup(listening.Close)
 	s.host = strings.TrimPrefix(listening.URL, "http://")
 	return s
 }
 
-// answer sets the handler of a request.
-func (s *server) answer(request string, with http.HandlerFunc) {
+// handle sets the handler of a request.
+func (s *server) handle(request string, handler http.HandlerFunc) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.answers[request] = with
+	s.handlers[request] = handler
 }
 
 // counted returns the number of requests since the last call.
 func (s *server) counted() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	asked := s.asked
-	s.asked = map[string]int{}
-	return asked
+	requests := s.requests
+	s.requests = map[string]int{}
+	return requests
 }
 
 // world is a release whose images may be at two registries.
@@ -173,10 +173,10 @@ func (w world) mirrored(t *testing.T, policy configv1.MirrorSourcePolicy) {
 }
 
 func clients() registry.Cluster {
-	quiet := rest.CopyConfig(config)
-	quiet.WarningHandlerWithContext = rest.NoWarnings{}
+	withoutWarnings := rest.CopyConfig(config)
+	withoutWarnings.WarningHandlerWithContext = rest.NoWarnings{}
 	return registry.Cluster{
-		Kubernetes: kubernetes.NewForConfigOrDie(quiet), OpenShift: configclient.NewForConfigOrDie(quiet), Dynamic: dynamic.NewForConfigOrDie(quiet),
+		Kubernetes: kubernetes.NewForConfigOrDie(withoutWarnings), OpenShift: configclient.NewForConfigOrDie(withoutWarnings), Dynamic: dynamic.NewForConfigOrDie(withoutWarnings),
 	}
 }
 
@@ -217,7 +217,7 @@ func (w world) pushIndex(t *testing.T, component string, missing string, archite
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
 		if architecture == missing {
-			w.source.answer("GET "+digestOf(t, built), http.NotFound)
+			w.source.handle("GET "+digestOf(t, built), http.NotFound)
 		}
 	}
 	digest := digestOf(t, index)

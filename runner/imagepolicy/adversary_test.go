@@ -143,8 +143,8 @@ func manifestOf(layer string) string {
 	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0", 64) + `","size":2},"layers":[` + layer + `]}`
 }
 
-// TestRegistryMisbehaves has a registry that serves the image, and an error or wrong
-// content for its signature.
+// TestRegistryMisbehaves checks an image whose registry serves an error or wrong content
+// for its signature.
 func TestRegistryMisbehaves(t *testing.T) {
 	a := newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
@@ -153,7 +153,7 @@ func TestRegistryMisbehaves(t *testing.T) {
 		layer = `{"mediaType":"application/vnd.dev.cosign.simplesigning.v1+json","digest":"sha256:%s","size":%d%s}`
 	)
 	zeros := strings.Repeat("0", 64)
-	answer := func(contentType, body string) http.HandlerFunc {
+	serving := func(contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			_, _ = io.WriteString(w, body)
@@ -189,26 +189,26 @@ func TestRegistryMisbehaves(t *testing.T) {
 				}
 			}
 		}, want: malformed},
-		"Large":     {reason: "just above the maximum size of a manifest", handler: answer(oci, manifestOf("")+strings.Repeat(" ", 4<<20)), want: malformed},
-		"Text":      {reason: "an error page", handler: answer("text/html", "<html>"), want: malformed},
-		"Empty":     {reason: "nothing", handler: answer(oci, ""), want: malformed},
-		"Type":      {reason: "the manifest of a container", handler: answer("application/vnd.docker.distribution.manifest.v2+json", manifestOf("")), want: malformed},
-		"Schema1":   {reason: "schema 1", handler: answer("application/vnd.docker.distribution.manifest.v1+prettyjws", `{"schemaVersion":1}`), want: malformed},
-		"List":      {reason: "a list", handler: answer("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{}]}`), want: malformed},
-		"Both":      {reason: "image and list at once", handler: answer(oci, `{"schemaVersion":2,"manifests":[{}],"layers":[{}]}`), want: malformed},
-		"Digest":    {reason: "an invalid digest", handler: answer(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
-		"SHA512":    {reason: "an unsupported digest algorithm", handler: answer(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed},
-		"URLs":      {reason: "content at a URL", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed},
-		"Inline":    {reason: "content in the manifest", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))), want: malformed},
-		"Size":      {reason: "a layer of 1 TiB", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
-		"Negative":  {reason: "a negative size", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
-		"NoBlob":    {reason: "a layer that does not exist", handler: answer(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"}},
-		"Null":      {reason: "no layers at all", handler: answer(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
-		"Number":    {reason: "layers that are not a list", handler: answer(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
-		"Layer":     {reason: "a layer that is not an object", handler: answer(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
-		"ManyOther": {reason: "a million empty layers", handler: answer(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)), want: malformed},
-		"Nested":    {reason: "a layer with maximum nesting", handler: answer(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed},
-		"Wide":      {reason: "a layer of annotations", handler: answer(oci, manifestOf(`{"annotations":{`+strings.Repeat(`"a":"",`, 500_000)+`"a":""}}`)), want: malformed},
+		"Large":     {reason: "just above the maximum size of a manifest", handler: serving(oci, manifestOf("")+strings.Repeat(" ", 4<<20)), want: malformed},
+		"Text":      {reason: "an error page", handler: serving("text/html", "<html>"), want: malformed},
+		"Empty":     {reason: "nothing", handler: serving(oci, ""), want: malformed},
+		"Type":      {reason: "the manifest of a container", handler: serving("application/vnd.docker.distribution.manifest.v2+json", manifestOf("")), want: malformed},
+		"Schema1":   {reason: "schema 1", handler: serving("application/vnd.docker.distribution.manifest.v1+prettyjws", `{"schemaVersion":1}`), want: malformed},
+		"List":      {reason: "a list", handler: serving("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{}]}`), want: malformed},
+		"Both":      {reason: "image and list in one", handler: serving(oci, `{"schemaVersion":2,"manifests":[{}],"layers":[{}]}`), want: malformed},
+		"Digest":    {reason: "an invalid digest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
+		"SHA512":    {reason: "an unsupported digest algorithm", handler: serving(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed},
+		"URLs":      {reason: "content at a URL", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed},
+		"Inline":    {reason: "content in the manifest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))), want: malformed},
+		"Size":      {reason: "a layer of 1 TiB", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
+		"Negative":  {reason: "a negative size", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
+		"NoBlob":    {reason: "a layer that does not exist", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"}},
+		"Null":      {reason: "no layers at all", handler: serving(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
+		"Number":    {reason: "layers that are not a list", handler: serving(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
+		"Layer":     {reason: "a layer that is not an object", handler: serving(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
+		"ManyOther": {reason: "a million empty layers", handler: serving(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)), want: malformed},
+		"Nested":    {reason: "a layer with maximum nesting", handler: serving(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed},
+		"Wide":      {reason: "a layer of annotations", handler: serving(oci, manifestOf(`{"annotations":{`+strings.Repeat(`"a":"",`, 500_000)+`"a":""}}`)), want: malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// FuzzClaim has the trusted key sign arbitrary content. Only a claim that encoding/json,
-// too, reads as one for the digest and the repository may pass.
+// FuzzClaim signs arbitrary content with the trusted key. Only content that encoding/json
+// reads as a claim for the digest and the repository may pass.
 func FuzzClaim(f *testing.F) {
 	a := newKey(f)
 	place := newRegistry(f) + "/mirror"
@@ -50,8 +50,8 @@ func FuzzClaim(f *testing.F) {
 	})
 }
 
-// FuzzScope has arbitrary scopes and images. A scope that covers an image is a
-// prefix of it, but for wildcards.
+// FuzzScope compares arbitrary scopes and images. A scope that covers an image is a
+// prefix of it, apart from wildcards.
 func FuzzScope(f *testing.F) {
 	key := newKey(f).pem()
 	f.Add("quay.io", repository+"@sha256:0")

@@ -82,10 +82,10 @@ type Place struct {
 
 // Puller resolves the repositories from which the nodes pull.
 type Puller interface {
-	// Pull calls ask for one place after the other that the nodes would pull
-	// the image from, until ask has no error. An error of go-containerregistry
+	// Pull calls visit for one place after the other that the nodes would pull
+	// the image from, until visit returns no error. An error of go-containerregistry
 	// means that the image is not available there.
-	Pull(ctx context.Context, pullSpec string, ask func(context.Context, Place) error) error
+	Pull(ctx context.Context, pullSpec string, visit func(context.Context, Place) error) error
 }
 
 // Image is an image to check against the policies.

@@ -57,7 +57,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestMostSpecificScopeApplies has an unsatisfied policy for the registry, and satisfied
+// TestMostSpecificScopeApplies checks an unsatisfied policy for the registry, and satisfied
 // ones for more specific scopes.
 func TestMostSpecificScopeApplies(t *testing.T) {
 	place := newRegistry(t) + "/mirror"
@@ -182,7 +182,7 @@ func TestSignedIdentity(t *testing.T) {
 	}
 }
 
-// TestUnknownSignedIdentity has values that this version of the API server rejects.
+// TestUnknownSignedIdentity checks values that this version of the API server rejects.
 func TestUnknownSignedIdentity(t *testing.T) {
 	a := newKey(t)
 	place := newRegistry(t) + "/mirror"
@@ -244,7 +244,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// TestPlaces has the image in several places; the first one with the image applies.
+// TestPlaces checks an image in several places; the first one with the image applies.
 func TestPlaces(t *testing.T) {
 	a := newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
@@ -323,8 +323,8 @@ func TestFromClusterWithoutPolicies(t *testing.T) {
 	}
 }
 
-// TestOneGoodSignatureIsEnough has several signatures of an image.
-func TestOneGoodSignatureIsEnough(t *testing.T) {
+// TestOneValidSignatureIsSufficient checks an image with several signatures.
+func TestOneValidSignatureIsSufficient(t *testing.T) {
 	a, untrusted := newKey(t), newKey(t)
 	known := read(t, policy("a", a.pem(), repository))
 	other := "sha256:" + strings.Repeat("0", 64)

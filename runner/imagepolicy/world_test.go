@@ -197,8 +197,8 @@ func policy(name string, key []byte, scopes ...configv1.ImageScope) *configv1.Cl
 	}
 }
 
-// read reads the policies of a cluster; runner has a test of those that a real
-// API server keeps.
+// read reads the policies of a cluster. The tests of package runner read them from a
+// real API server.
 func read(tb testing.TB, policies ...*configv1.ClusterImagePolicy) imagepolicy.Policies {
 	tb.Helper()
 	var objects []runtime.Object

@@ -25,7 +25,7 @@ func TestAttacksOnPods(t *testing.T) {
 			want: wholeJob + "Unknown(AlteredByAdmission)", words: `spec.containers["check"].command[0] is "/bin/true"`,
 		},
 		"Arguments": {
-			reason: "the program does something else", change: func(spec *corev1.PodSpec) { spec.Containers[0].Args = []string{"--version"} },
+			reason: "the arguments change the program", change: func(spec *corev1.PodSpec) { spec.Containers[0].Args = []string{"--version"} },
 			want: wholeJob + "Unknown(AlteredByAdmission)", words: "args",
 		},
 		"Image": {
@@ -64,7 +64,7 @@ func TestAttacksOnPods(t *testing.T) {
 			want: "Etcd.Quorum Pass(Because)",
 		},
 		"InitContainer": {
-			reason: "nor does another container before it",
+			reason: "another init container does not change the check",
 			change: func(spec *corev1.PodSpec) {
 				spec.InitContainers = []corev1.Container{{Name: "init", Image: "quay.io/init"}}
 			},

@@ -321,7 +321,7 @@ func lost(detail string) cause {
 	return cause{reason: ReasonLost, timeout: watchLag, detail: detail, remedy: runAgain, actions: []finding.Action{finding.Retry("")}}
 }
 
-// outcomeLost classifies a Job whose outcome cannot be read any more: it is
+// outcomeLost classifies a Job whose outcome can no longer be read: it is
 // created again once, after a list has shown that the watch does not lag behind.
 func (o Observation) outcomeLost(why cause) Classification {
 	classified := o.tolerate(why)

@@ -28,7 +28,7 @@ const wholeJob = "Etcd.EtcdPreflight "
 func TestContainerResults(t *testing.T) {
 	const final, unfinished = preflight.StateFinal, preflight.StateRunning
 	pass, warn, fail := reported("Quorum", preflight.Pass), reported("Size", preflight.Warn), reported("Alarm", preflight.Fail)
-	unsure, skip := reported("Quorum", preflight.Unknown), reported("Quorum", preflight.Skipped)
+	inconclusive, skip := reported("Quorum", preflight.Unknown), reported("Quorum", preflight.Skipped)
 	full := preflight.Result{State: final, RunID: runID, Findings: []preflight.Finding{pass, warn, fail}}
 	short := full
 	short.Truncated = true
@@ -62,7 +62,7 @@ func TestContainerResults(t *testing.T) {
 		},
 		"CouldNotTell": {
 			reason:  "an inconclusive result is a result",
-			observe: observe(framed, pod(ended(4, frame(t, final, unsure)))),
+			observe: observe(framed, pod(ended(4, frame(t, final, inconclusive)))),
 			want:    []string{"Etcd.Quorum Unknown(Because)"},
 		},
 		"ResultWithoutPromise": {
@@ -358,7 +358,7 @@ func TestWaiting(t *testing.T) {
 			cause:   "PodNotCreated", recheck: transient, atTheEnd: "Unknown(PodNotCreated)", inMessage: "connection refused", inRemedy: "webhook",
 		},
 		"PodInvalid": {
-			reason:  "what is invalid stays invalid",
+			reason:  "an invalid pod remains invalid",
 			observe: observe(warned("Job", "FailedCreate", `Error creating: Pod "p" is invalid: spec.x: Invalid value`)),
 			want:    "Unknown(PodNotCreated)", inMessage: "Invalid value", inRemedy: "message",
 		},
@@ -384,7 +384,7 @@ func TestWaiting(t *testing.T) {
 			atTheEnd: "Unknown(Timeout)", inMessage: "being created on node node-1", inRemedy: "Retry timeout",
 		},
 		"InvalidImageName": {
-			reason: "an invalid name stays invalid", observe: observe(pod(waiting("InvalidImageName", "couldn't parse image name"))),
+			reason: "an invalid name remains invalid", observe: observe(pod(waiting("InvalidImageName", "couldn't parse image name"))),
 			want: "Unknown(ImagePull)", inMessage: "couldn't parse", inRemedy: "pull secret",
 		},
 		"NeverPull": {
@@ -478,11 +478,11 @@ func TestWaiting(t *testing.T) {
 			cause: "AttemptFailed", atTheEnd: "Unknown(AttemptFailed)", inMessage: "attempt 1 ended with exit code 1", inRemedy: "log of the check",
 		},
 		"InitRetries": {
-			reason: "nor does that of an init container", observe: observe(pod(initEnded(1, "no network"))),
+			reason: "the exit code of an init container does not decide", observe: observe(pod(initEnded(1, "no network"))),
 			cause: "InitFailed", atTheEnd: "Unknown(InitFailed)", inMessage: "no network", inRemedy: "owners",
 		},
 		"InitFailed": {
-			reason: "it decides once the Job has failed", observe: observe(pod(initEnded(1, "no network")), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			reason: "the exit code decides once the Job has failed", observe: observe(pod(initEnded(1, "no network")), failed(batchv1.JobReasonBackoffLimitExceeded)),
 			want: "Unknown(InitFailed)", inMessage: "no network", inRemedy: "owners",
 		},
 		"Evicted": {
@@ -514,7 +514,7 @@ func TestWaiting(t *testing.T) {
 			atTheEnd: "Unknown(Timeout)", inMessage: "its pod is gone", inRemedy: "Retry timeout",
 		},
 		"JobDeleted": {
-			reason: "it was created once more already", observe: observe(pod(running), deleted, restarted),
+			reason: "the Job was created again before", observe: observe(pod(running), deleted, restarted),
 			want: "Unknown(JobDeleted)", inMessage: "deleted by another client: the check is running", inRemedy: "client that deletes",
 		},
 		"JobDeletedAfterResult": {

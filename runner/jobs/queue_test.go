@@ -106,7 +106,7 @@ func TestStuckCheckDoesNotBlockOthers(t *testing.T) {
 		after  time.Duration // the others have findings
 	}{
 		"Complete":       {"the Job of a complete check that does not finish is deleted", waiting("InvalidImageName", "no"), checks("etcd", 4), imagePull, true, time.Second},
-		"CompleteSerial": {"so is a serial Job", waiting("InvalidImageName", "no"), checks("serial", 3), imagePull, true, time.Second},
+		"CompleteSerial": {"a serial Job is deleted, too", waiting("InvalidImageName", "no"), checks("serial", 3), imagePull, true, time.Second},
 		"NoneQueued":     {"a Job is kept for inspection if no check is queued", waiting("InvalidImageName", "no"), checks("etcd", 2), imagePull, false, 0},
 		"AfterTimeout":   {"a transient cause is tolerated first", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), imagePull, true, 91 * time.Second},
 		"Yields":         {"a cause without a time limit yields, and is queued again", unscheduled, checks("etcd", 4), unschedulable, true, 91 * time.Second},

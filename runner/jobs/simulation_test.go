@@ -43,7 +43,7 @@ type simulation struct {
 	start time.Time
 	// started and ended are the checks, in the order of the calls.
 	started, ended []string
-	// open are the unfinished Jobs, most their maximum; together is the maximum of
+	// open is the number of unfinished Jobs, most its maximum; together is the maximum of
 	// serial ones.
 	open           map[string]launch.Check
 	most, together int

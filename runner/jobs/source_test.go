@@ -262,7 +262,7 @@ func TestBlockedJobs(t *testing.T) {
 		reason  string
 		labels  map[string]string
 		job     func(*batchv1.Job)
-		arrange func(t *testing.T, namespace string)
+		prepare func(t *testing.T, namespace string)
 		waits   bool // until the deadline
 		want    string
 		words   string
@@ -279,7 +279,7 @@ func TestBlockedJobs(t *testing.T) {
 		},
 		"Quota": {
 			reason: "a quota may be freed until the deadline", waits: true,
-			arrange: func(t *testing.T, namespace string) {
+			prepare: func(t *testing.T, namespace string) {
 				t.Helper()
 				_, err := api.CoreV1().ResourceQuotas(namespace).Create(t.Context(), &corev1.ResourceQuota{
 					ObjectMeta: metav1.ObjectMeta{Name: "full"},
@@ -298,8 +298,8 @@ func TestBlockedJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, tc.labels)
-			if tc.arrange != nil {
-				tc.arrange(t, namespace)
+			if tc.prepare != nil {
+				tc.prepare(t, namespace)
 			}
 			ctx, options := newManualDeadline(t), jobs.Options{}
 			defer ctx.end()

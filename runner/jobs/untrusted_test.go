@@ -68,7 +68,7 @@ func TestLastLogLines(t *testing.T) {
 	}
 }
 
-// FuzzTerminationMessage holds that every output of a container leads to findings
+// FuzzTerminationMessage checks that every output of a container leads to findings
 // with valid names and printable text, and that only exit code 0 passes.
 func FuzzTerminationMessage(f *testing.F) {
 	f.Add(frame(f, preflight.StateFinal, reported("Quorum", preflight.Pass)), "", int32(0), true)

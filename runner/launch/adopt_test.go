@@ -200,7 +200,7 @@ func TestForeignObjectsAreNotAdopted(t *testing.T) {
 			}
 			removal, err := launcher.Cleanup(bounded(t), plan.Run.ID)
 			if err != nil || len(removal.Foreign) == 0 || removal.Foreign[0].Name != forged.GetName() {
-				t.Errorf("%s: the object is not left alone: %+v, %v", tc.reason, removal, err)
+				t.Errorf("%s: the object was changed or deleted: %+v, %v", tc.reason, removal, err)
 			}
 		})
 	}

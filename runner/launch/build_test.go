@@ -334,7 +334,7 @@ func TestDeadlineVariable(t *testing.T) {
 	}
 }
 
-// FuzzNames holds that any names in a payload lead to valid names of objects and
+// FuzzNames checks that any names in a payload lead to valid names of objects and
 // findings.
 func FuzzNames(f *testing.F) {
 	f.Add("cloud-credential-operator", "cloud-credential-preflight-checks")

@@ -225,7 +225,7 @@ func asUser(name string) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(identity)
 }
 
-// Two runs, and two calls for one run, do not share or repeat copies.
+// Runs do not share copies, and a second call for a run changes nothing.
 func TestCopyAccountsIsRepeatable(t *testing.T) {
 	namespace := newNamespace(t)
 	anAccount(t, namespace, "existing", "view")

@@ -209,7 +209,7 @@ func TestGuardChanged(t *testing.T) {
 
 // A runner that continues a run with Jobs and without a guard cannot prove that their
 // writes were denied.
-func TestGuardThatIsLate(t *testing.T) {
+func TestLateGuard(t *testing.T) {
 	first := newLauncher(t, config)
 	plan := first.CopyAccounts(t.Context(), aPlan(newNamespace(t)))
 	create(t, first, plan)

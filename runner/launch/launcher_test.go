@@ -247,21 +247,21 @@ func TestCleanupRequiresID(t *testing.T) {
 func TestValidateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
-		arrange    func(t *testing.T, namespace string) launch.Plan
+		prepare    func(t *testing.T, namespace string) launch.Plan
 		wantReason string
 		wantInText string
 		wantRemedy string
 	}{
 		"NamespaceMissing": {
 			reason: "a preflight creates no namespaces",
-			arrange: func(_ *testing.T, _ string) launch.Plan {
+			prepare: func(_ *testing.T, _ string) launch.Plan {
 				return planned(newRun(), aFullRelease("not-there"))
 			},
 			wantReason: "NamespaceMissing", wantInText: `namespaces "not-there" not found`, wantRemedy: "oc create namespace not-there",
 		},
 		"NamespaceTerminating": {
 			reason: "a terminating namespace accepts no objects",
-			arrange: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				terminate(t, namespace)
 				return planned(newRun(), aFullRelease(namespace))
@@ -270,7 +270,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"Quota": {
 			reason: "the quota is used up",
-			arrange: func(t *testing.T, namespace string) launch.Plan {
+			prepare: func(t *testing.T, namespace string) launch.Plan {
 				t.Helper()
 				fill(t, namespace)
 				return planned(newRun(), aFullRelease(namespace))
@@ -279,7 +279,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"ServiceAccountMissing": {
 			reason: "a ServiceAccount that is not in the release must exist",
-			arrange: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) launch.Plan {
 				release := aFullRelease(namespace)
 				release.Supporting = nil
 				for _, manifest := range release.Jobs {
@@ -291,7 +291,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"Invalid": {
 			reason: "the API server validates the Job",
-			arrange: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) launch.Plan {
 				release := aFullRelease(namespace)
 				for _, manifest := range release.Jobs {
 					manifest.Job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -302,7 +302,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 		"UnknownKind": {
 			reason: "an object of an unknown kind cannot be created",
-			arrange: func(_ *testing.T, namespace string) launch.Plan {
+			prepare: func(_ *testing.T, namespace string) launch.Plan {
 				plan := planned(newRun(), aFullRelease(namespace))
 				for i := range plan.Checks {
 					plan.Checks[i].Job.Kind = "Pet"
@@ -313,7 +313,7 @@ func TestValidateRejects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan := tc.arrange(t, newNamespace(t))
+			plan := tc.prepare(t, newNamespace(t))
 			findings, valid := newLauncher(t, config).Validate(t.Context(), plan)
 			if len(valid.Checks) > 0 || len(valid.Supporting) > 0 || len(findings) != len(plan.Checks) || len(findings) == 0 {
 				t.Fatalf("%s: want a finding for each of %d checks and nothing to run, got %d checks, %d objects and findings %+v",

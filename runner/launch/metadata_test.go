@@ -22,7 +22,7 @@ func authored[T payload.Object](object T, key string) T {
 	return object
 }
 
-// TestCopiesHaveNoAuthorMetadata holds for every kind of object that a run creates.
+// TestCopiesHaveNoAuthorMetadata tests every kind of object that a run creates.
 func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 	clusterRole := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}
 	clusterBinding := &rbacv1.ClusterRoleBinding{
@@ -87,7 +87,7 @@ func runAnnotations(kind string) []string {
 	return keys
 }
 
-// TestPodLabels holds that the pod template has the labels of the run only.
+// TestPodLabels checks that the pod template has the labels of the run only.
 func TestPodLabels(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, key string }{
 		"Service":       {"the pod would join the EndpointSlices of a Service with the selector", "app"},

@@ -57,7 +57,7 @@ func secrets(t *testing.T, namespace string) {
 	}
 }
 
-// TestTokenSecretsAreRejected holds for each use of a Secret.
+// TestTokenSecretsAreRejected tests each use of a Secret.
 func TestTokenSecretsAreRejected(t *testing.T) {
 	namespace := newNamespace(t)
 	secrets(t, namespace)
@@ -98,7 +98,7 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 	}
 }
 
-// TestNeedsIncludeSecrets holds that the request of the validation is declared.
+// TestNeedsIncludeSecrets checks that the request of the validation is declared.
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		t.Run(use, func(t *testing.T) {

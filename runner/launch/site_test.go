@@ -69,9 +69,9 @@ func TestAttacksBySiteChecks(t *testing.T) {
 	}{
 		"None":  {reason: "nothing in common", release: etcd(nil), site: siteManifests(nil)},
 		"Job":   {reason: "the same Job", release: etcd(nil), site: siteManifests(named("etcd-preflight")), want: []string{`Job "etcd-preflight"`, "checks/backup.yaml", "0000_50_etcd_00.yaml"}},
-		"Names": {reason: "names of a component that is called site", release: ofSite, site: siteManifests(nil), want: []string{`"Site."`, "0000_50_etcd_00.yaml"}},
+		"Names": {reason: "a component of the release has the name site", release: ofSite, site: siteManifests(nil), want: []string{`"Site."`, "0000_50_etcd_00.yaml"}},
 		"RefusedJob": {
-			reason:  "a Job that violates the policy is the release's all the same",
+			reason:  "a Job of the release that violates the policy counts, too",
 			release: etcd(func(job *batchv1.Job) { job.Spec.Template.Spec.HostPID = true }), site: siteManifests(named("etcd-preflight")),
 			want: []string{`Job "etcd-preflight"`, "checks/backup.yaml"},
 		},
@@ -86,7 +86,7 @@ func TestAttacksBySiteChecks(t *testing.T) {
 			want: []string{`ServiceAccount "reader"`, "0000_50_etcd_00.yaml"},
 		},
 		"DefaultAccount": {
-			reason:  "a Job without an account uses one, too",
+			reason:  "a Job without an account uses the default one",
 			release: etcd(nil), site: siteManifests(asAccount("default"), siteAccount("default")),
 			want: []string{`ServiceAccount "default"`},
 		},
@@ -122,7 +122,7 @@ func TestAttacksBySiteChecks(t *testing.T) {
 					t.Errorf("%s: %q lacks %q", tc.reason, refused[0].Message, want)
 				}
 			}
-			// What the release has is created as without the site.
+			// The objects of the release are created as without the site.
 			expected, got := alone.Bind(aRun()), both.Bind(aRun())
 			if diff := cmp.Diff(yamlOf(t, expected.Supporting), notOfSite(t, got.Supporting)); diff != "" {
 				t.Errorf("%s: the objects of the release changed (-alone, +with the site):\n%s", tc.reason, diff)

@@ -17,14 +17,14 @@ func TestExtractReadsAdminGates(t *testing.T) {
 		want      map[string]string
 		problem   string
 	}{
-		"none": {reason: "most releases bring none"},
+		"none": {reason: "most releases have no gates"},
 		"gates": {
 			reason:    "a description may have lines",
 			manifests: []entry{{name: "0000_00_admingate.yaml", content: gatesHead + "data:\n  ack-4.20-x: |\n    Do this.\n    Then that.\n  ack-4.20-y: ''\n"}},
 			want:      map[string]string{"ack-4.20-x": "Do this.\nThen that.\n", "ack-4.20-y": ""},
 		},
 		"several files": {
-			reason: "components bring their own, and CVO applies the files by name, whatever their order in the image",
+			reason: "several components have gates, and CVO applies the files in the order of their names",
 			manifests: []entry{
 				{name: "0000_50_b.yaml", content: gatesHead + "data: {ack-4.20-x: last, ack-4.20-b: b}"},
 				{name: "0000_00_a.yaml", content: "kind: Other\nmetadata: {name: o}\n---\n" + gatesHead + "data: {ack-4.20-x: first, ack-4.20-a: a}"},
@@ -32,7 +32,7 @@ func TestExtractReadsAdminGates(t *testing.T) {
 			want: map[string]string{"ack-4.20-x": "last", "ack-4.20-a": "a", "ack-4.20-b": "b"},
 		},
 		"others": {
-			reason: "neither the acks nor another ConfigMap of that name",
+			reason: "neither the acks nor another ConfigMap of that name count",
 			manifests: []entry{
 				{name: "a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-acks, namespace: openshift-config}\ndata: {ack-4.20-x: 'true'}"},
 				{name: "b.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: elsewhere}\ndata: {ack-4.20-x: text}"},
@@ -40,8 +40,8 @@ func TestExtractReadsAdminGates(t *testing.T) {
 			},
 		},
 		"no data":   {reason: "no gates", manifests: []entry{{name: "a.yaml", content: gatesHead}}, want: map[string]string{}},
-		"malformed": {reason: "data is no mapping", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: [a, b]"}}, want: map[string]string{}},
-		"no text":   {reason: "a description that is no text describes nothing", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: {ack-4.20-x: [a]}"}}, want: map[string]string{"ack-4.20-x": ""}},
+		"malformed": {reason: "data is not a mapping", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: [a, b]"}}, want: map[string]string{}},
+		"no text":   {reason: "a description that is not a string is empty", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: {ack-4.20-x: [a]}"}}, want: map[string]string{"ack-4.20-x": ""}},
 		"too many": {
 			reason: "above the limit no gate is reported",
 			manifests: []entry{

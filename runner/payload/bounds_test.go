@@ -17,11 +17,11 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// maxMemory is what Extract may hold beyond the layer itself.
+// maxMemory bounds the memory of Extract in addition to the layer.
 const maxMemory = 64 << 20
 
-// TestExtractBoundsMemory measures live memory while the worst layers are
-// read. It is not parallel, so nothing else is measured.
+// TestExtractBoundsMemory measures the heap while layers that need the most memory are
+// read. It is not parallel, so that it measures nothing else.
 func TestExtractBoundsMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	manifests := func(n int, content string) []byte {
@@ -63,9 +63,9 @@ func TestExtractBoundsMemory(t *testing.T) {
 	}
 }
 
-// TestExtractTakesThousandsOfJobs checks that the bounds admit a large valid release.
+// TestExtractThousandsOfJobs checks that the bounds admit a large valid release.
 // Its Jobs are like those of the examples.
-func TestExtractTakesThousandsOfJobs(t *testing.T) {
+func TestExtractThousandsOfJobs(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	const wanted = 5_000
 	manifest, err := os.ReadFile("../../examples/etcd/manifests/0000_12_cluster-etcd-operator_11_preflight-job.yaml")
@@ -81,7 +81,7 @@ func TestExtractTakesThousandsOfJobs(t *testing.T) {
 	var got *payload.Release
 	peak := peakOf(func() { got, err = payload.Extract(t.Context(), proof, payload.Options{}) })
 	if err != nil || len(got.Jobs) != wanted {
-		t.Fatalf("%d Jobs must be taken: %v", wanted, err)
+		t.Fatalf("want %d Jobs, got error %v", wanted, err)
 	}
 	t.Logf("%d Jobs, peak %d KiB", wanted, peak>>10)
 	if peak > maxMemory {
@@ -89,7 +89,7 @@ func TestExtractTakesThousandsOfJobs(t *testing.T) {
 	}
 }
 
-// TestExtractBoundsMemoryOfImages is the same for what stands before the layer.
+// TestExtractBoundsMemoryOfImages measures the heap for manifests and registries.
 func TestExtractBoundsMemoryOfImages(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	endless := func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
@@ -110,15 +110,15 @@ func TestExtractBoundsMemoryOfImages(t *testing.T) {
 		"dense index":      {manifest: dense("manifests", 255<<10)},
 		"dense, too large": {manifest: dense("layers", 2<<20)},
 		"annotations":      {manifest: []byte(`{"schemaVersion":2,"annotations":{"":""` + strings.Repeat(`,"":""`, 1<<15) + `}}`)},
-		"endless manifest": {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/manifests/", endless)},
-		"endless ping":     {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/v2/", endless)},
-		"endless layer":    {manifest: imageOf(t, nil, []byte("layer")), wrap: answer("/blobs/", endless)},
+		"endless manifest": {manifest: imageOf(t, nil, []byte("layer")), wrap: respond("/manifests/", endless)},
+		"endless ping":     {manifest: imageOf(t, nil, []byte("layer")), wrap: respond("/v2/", endless)},
+		"endless layer":    {manifest: imageOf(t, nil, []byte("layer")), wrap: respond("/blobs/", endless)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proof := forced(t, putManifest(t, http.DefaultTransport, serve(t, test.wrap), types.DockerManifestSchema2, test.manifest))
 			peak := peakOf(func() {
 				if _, err := payload.Extract(t.Context(), proof, payload.Options{}); err == nil {
-					t.Error("taken for a release")
+					t.Error("an invalid release is accepted")
 				}
 			})
 			t.Logf("manifest %d KiB, peak %d KiB", len(test.manifest)>>10, peak>>10)
@@ -157,12 +157,12 @@ func TestExtractBoundsMemoryOfAll(t *testing.T) {
 		bounded("manifest", name, func(t *testing.T) (func() error, int) {
 			t.Helper()
 			pullSpec, _ := test.pushed(t)
-			return extracting(t, pullSpec, payload.Cluster{}), len(test.manifest)
+			return extraction(t, pullSpec, payload.Cluster{}), len(test.manifest)
 		})
 	}
 }
 
-// peakOf returns by how much the heap grew at most while f ran.
+// peakOf returns the maximum growth of the heap while f runs.
 func peakOf(f func()) int64 {
 	debug.FreeOSMemory()
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// counted is a registry that counts its requests.
+// counted starts a registry that counts its requests, and returns its host.
 func counted(t *testing.T, requests *atomic.Int64) string {
 	t.Helper()
 	return serve(t, func(next http.Handler) http.Handler {
@@ -45,8 +45,8 @@ func extractCached(t *testing.T, proof signature.Release, path string) *payload.
 	return got
 }
 
-// TestExtractReadsOnce shows that a second run asks the registry nothing, and
-// that it still has the same release.
+// TestExtractReadsOnce expects that a second run sends no requests to the registry and
+// returns the same release.
 func TestExtractReadsOnce(t *testing.T) {
 	t.Parallel()
 	for name, architectures := range map[string][]string{"image": nil, "index": {"arm64", "amd64"}} {
@@ -77,7 +77,7 @@ func TestExtractReadsOnce(t *testing.T) {
 // TestExtractDoesNotTrustTheCache corrupts cached content.
 func TestExtractDoesNotTrustTheCache(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func([]byte) []byte{
+	for name, corrupt := range map[string]func([]byte) []byte{
 		"flipped": func(content []byte) []byte { content[len(content)/2] ^= 1; return content },
 		"cut":     func(content []byte) []byte { return content[:len(content)/2] },
 		"other":   func([]byte) []byte { return []byte(`{"schemaVersion":2,"layers":[]}`) },
@@ -96,22 +96,22 @@ func TestExtractDoesNotTrustTheCache(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(file, spoil(content), 0o600); err != nil {
+				if err := os.WriteFile(file, corrupt(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if diff := cmp.Diff(first, extractCached(t, proof, path)); diff != "" {
-				t.Errorf("all of it is read again, and is the same (-first, +second):\n%s", diff)
+				t.Errorf("the release after the cache was corrupted (-first, +second):\n%s", diff)
 			}
 			if third := extractCached(t, proof, path); third.BytesRead != 0 {
-				t.Errorf("read %d bytes once more; the cache is sound again", third.BytesRead)
+				t.Errorf("read %d bytes again, although the cache was repaired", third.BytesRead)
 			}
 		})
 	}
 }
 
-// TestExtractWithoutUsefulCache shows that a cache that keeps nothing costs
-// nothing but time.
+// TestExtractWithoutUsefulCache expects the same release with a cache that cannot
+// store it.
 func TestExtractWithoutUsefulCache(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -122,19 +122,19 @@ func TestExtractWithoutUsefulCache(t *testing.T) {
 	proof := forced(t, pushLayer(t, serve(t, nil), releaseWith(t)))
 	for range 2 {
 		if got, err := payload.Extract(t.Context(), proof, payload.Options{Cache: tiny}); err != nil || got.BytesRead == 0 {
-			t.Errorf("%+v, %v; want it read from the registry each time", got, err)
+			t.Errorf("%+v, %v; want the release read from the registry each time", got, err)
 		}
 	}
 }
 
-// TestExtractCachesOnlyVerifiedContent has a registry that serves wrong content, which
-// must not be in the cache.
+// TestExtractCachesOnlyVerifiedContent expects that wrong content of a registry is not
+// cached.
 func TestExtractCachesOnlyVerifiedContent(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
-	host := serve(t, answer("/blobs/", flipped))
+	host := serve(t, respond("/blobs/", flipped))
 	if _, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{Cache: openCache(t, path)}); err == nil {
-		t.Fatal("a tampered layer was taken")
+		t.Fatal("a tampered layer was accepted")
 	}
 	files, err := filepath.Glob(filepath.Join(path, "sha256", "*"))
 	if err != nil || len(files) != 1 {

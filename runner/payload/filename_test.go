@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// TestFileNamesAreSanitized holds for the names that reports and terminals show.
+// TestFileNamesAreSanitized tests the names in reports and on terminals.
 func TestFileNamesAreSanitized(t *testing.T) {
 	type names struct{ File, Component string }
 	for name, tc := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// TestExtractFilters compares with what the cluster-version operator would do with the
-// manifest, as openshift/library-go pkg/manifest has it.
+// TestExtractFilters expects the filters of the cluster-version operator
+// (openshift/library-go pkg/manifest).
 func TestExtractFilters(t *testing.T) {
 	t.Parallel()
 	const (
@@ -48,49 +48,49 @@ func TestExtractFilters(t *testing.T) {
 		want        string
 		text        string
 	}{
-		"None": {reason: "nothing filters it"},
+		"None": {reason: "no filter applies"},
 
-		"Excluded":           {reason: "the cluster has this name", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
-		"Excluded elsewhere": {reason: "the cluster has another name", annotations: []string{exclude + "other", "true"}},
-		"Excluded otherwise": {reason: "only one value counts", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
+		"Excluded":           {reason: "the annotation names the cluster", annotations: []string{exclude + "internal-openshift-hosted", "true"}, outcome: preflight.Skipped, want: "Excluded"},
+		"Excluded elsewhere": {reason: "the annotation names another cluster", annotations: []string{exclude + "other", "true"}},
+		"Excluded otherwise": {reason: "only the value true excludes", annotations: []string{exclude + "internal-openshift-hosted", "True"}},
 		"Excluded unnamed":   {reason: "the annotation without a suffix applies to an unnamed cluster", annotations: []string{exclude, "true"}, cluster: &payload.Cluster{}, outcome: preflight.Skipped, want: "Excluded"},
 
 		"Default set":         {reason: "a cluster without a set has the default one", annotations: []string{set, "Default"}},
-		"Default among sets":  {reason: "one of several is enough", annotations: []string{set, "TechPreviewNoUpgrade,Default"}},
-		"Other set":           {reason: "it is for previews", annotations: []string{set, "TechPreviewNoUpgrade,DevPreviewNoUpgrade"}, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "the cluster has Default"},
-		"Preview":             {reason: "the cluster is one", annotations: []string{set, "TechPreviewNoUpgrade"}, cluster: &preview},
-		"Default of preview":  {reason: "it is not for previews", annotations: []string{set, "Default"}, cluster: &preview, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "TechPreviewNoUpgrade"},
-		"Unknown set":         {reason: "a mistyped set loses no check", annotations: []string{set, "Nope"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `"Nope"`},
-		"Blank before set":    {reason: "the operator does not trim", annotations: []string{set, "Default, TechPreviewNoUpgrade"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `" TechPreviewNoUpgrade"`},
-		"Empty set":           {reason: "it names none", annotations: []string{set, ""}, outcome: preflight.Unknown, want: "UnknownFeatureSet"},
+		"Default among sets":  {reason: "one of several sets is sufficient", annotations: []string{set, "TechPreviewNoUpgrade,Default"}},
+		"Other set":           {reason: "the manifest is for previews", annotations: []string{set, "TechPreviewNoUpgrade,DevPreviewNoUpgrade"}, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "the cluster has Default"},
+		"Preview":             {reason: "the cluster is a preview", annotations: []string{set, "TechPreviewNoUpgrade"}, cluster: &preview},
+		"Default of preview":  {reason: "the manifest is not for previews", annotations: []string{set, "Default"}, cluster: &preview, outcome: preflight.Skipped, want: "OtherFeatureSet", text: "TechPreviewNoUpgrade"},
+		"Unknown set":         {reason: "a misspelled set does not drop the check", annotations: []string{set, "Nope"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `"Nope"`},
+		"Blank before set":    {reason: "the operator does not trim blanks in sets", annotations: []string{set, "Default, TechPreviewNoUpgrade"}, outcome: preflight.Unknown, want: "UnknownFeatureSet", text: `" TechPreviewNoUpgrade"`},
+		"Empty set":           {reason: "the value names no set", annotations: []string{set, ""}, outcome: preflight.Unknown, want: "UnknownFeatureSet"},
 		"Set, unknown":        {reason: "the features of the cluster could not be read", annotations: []string{set, "Default"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
-		"Set and gate":        {reason: "the operator applies neither", annotations: []string{set, "Default", gate, "On"}, outcome: preflight.Unknown, want: "ContradictoryFilters"},
-		"Gate on":             {reason: "it is on", annotations: []string{gate, "On"}},
-		"Gates on":            {reason: "blanks are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
-		"Gate off":            {reason: "it is off", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped, want: "FeatureGateDisabled", text: "gate Off enabled"},
-		"Gate must be off":    {reason: "it is on", annotations: []string{gate, "-On"}, outcome: preflight.Skipped, want: "FeatureGateEnabled", text: "gate On disabled"},
-		"Gate without a name": {reason: "a list has items", annotations: []string{gate, "On,,"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
+		"Set and gate":        {reason: "the operator rejects both filters together", annotations: []string{set, "Default", gate, "On"}, outcome: preflight.Unknown, want: "ContradictoryFilters"},
+		"Gate on":             {reason: "the gate is enabled", annotations: []string{gate, "On"}},
+		"Gates on":            {reason: "blanks in gates are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
+		"Gate off":            {reason: "the gate is disabled", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped, want: "FeatureGateDisabled", text: "gate Off enabled"},
+		"Gate must be off":    {reason: "the gate is enabled", annotations: []string{gate, "-On"}, outcome: preflight.Skipped, want: "FeatureGateEnabled", text: "gate On disabled"},
+		"Gate without a name": {reason: "an item of the list is empty", annotations: []string{gate, "On,,"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
 		"Minus nothing":       {reason: "a gate has a name", annotations: []string{gate, "-"}, outcome: preflight.Unknown, want: "UnreadableFeatureGate"},
 		"Gate, unknown":       {reason: "the features of the cluster could not be read", annotations: []string{gate, "On"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "FeaturesUnknown"},
 
-		"Major version": {reason: "the operator lets no Job have it", annotations: []string{"release.openshift.io/major-version", "5"}, outcome: preflight.Unknown, want: "MajorVersionFilter"},
+		"Major version": {reason: "the operator does not apply it to Jobs", annotations: []string{"release.openshift.io/major-version", "5"}, outcome: preflight.Unknown, want: "MajorVersionFilter"},
 
-		"Capability":                {reason: "it is enabled", annotations: []string{capable, "Console"}},
-		"Capabilities":              {reason: "all are enabled", annotations: []string{capable, "Console+Storage"}},
-		"Capability disabled":       {reason: "one is not", annotations: []string{capable, "Console+Insights"}, outcome: preflight.Skipped, want: "CapabilityDisabled", text: "Insights"},
-		"Capability new":            {reason: "the target has a new one, which is off", annotations: []string{capable, "Quantum"}, outcome: preflight.Skipped, want: "CapabilityNotKnown", text: "Quantum"},
-		"Capability without a name": {reason: "a list has items", annotations: []string{capable, "Console+"}, outcome: preflight.Unknown, want: "UnreadableCapability"},
+		"Capability":                {reason: "the capability is enabled", annotations: []string{capable, "Console"}},
+		"Capabilities":              {reason: "all capabilities are enabled", annotations: []string{capable, "Console+Storage"}},
+		"Capability disabled":       {reason: "one capability is disabled", annotations: []string{capable, "Console+Insights"}, outcome: preflight.Skipped, want: "CapabilityDisabled", text: "Insights"},
+		"Capability new":            {reason: "a new capability of the target is disabled", annotations: []string{capable, "Quantum"}, outcome: preflight.Skipped, want: "CapabilityNotKnown", text: "Quantum"},
+		"Capability without a name": {reason: "an item of the list is empty", annotations: []string{capable, "Console+"}, outcome: preflight.Unknown, want: "UnreadableCapability"},
 		"Capability, unknown":       {reason: "an old cluster has no capabilities", annotations: []string{capable, "Console"}, cluster: &payload.Cluster{}, outcome: preflight.Unknown, want: "CapabilitiesUnknown"},
 
 		"Delete": {reason: "an object to be deleted is never run", annotations: []string{"release.openshift.io/delete", "false"}, outcome: preflight.Fail, want: "DeleteAnnotation"},
-		"Create": {reason: "it is no filter", annotations: []string{"release.openshift.io/create-only", "true"}},
+		"Create": {reason: "the annotation is not a filter", annotations: []string{"release.openshift.io/create-only", "true"}},
 
-		"Overridden":      {reason: "the administrator manages it", cluster: overriding(unmanaged), outcome: preflight.Skipped, want: "Overridden"},
+		"Overridden":      {reason: "the administrator manages the object", cluster: overriding(unmanaged), outcome: preflight.Skipped, want: "Overridden"},
 		"Managed":         {reason: "an override with unmanaged false does not exclude", cluster: changed(func(o *configv1.ComponentOverride) { o.Unmanaged = false })},
-		"Other kind":      {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Kind = "Deployment" })},
-		"Other group":     {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Group = "apps" })},
-		"Other namespace": {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Namespace = "other" })},
-		"Other name":      {reason: "it is about another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Name = "other" })},
+		"Other kind":      {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Kind = "Deployment" })},
+		"Other group":     {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Group = "apps" })},
+		"Other namespace": {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Namespace = "other" })},
+		"Other name":      {reason: "the override is for another object", cluster: changed(func(o *configv1.ComponentOverride) { o.Name = "other" })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func TestExtractFilters(t *testing.T) {
 				evidence["line"], evidence["annotation"] = "10", tc.annotations[0]
 			}
 			if diff := cmp.Diff(evidence, problem.Evidence); diff != "" {
-				t.Errorf("%s: the finding names file, line and rule (-want, +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: evidence (-want, +got):\n%s", tc.reason, diff)
 			}
 			checkFinding(t, problem, "job.yaml")
 		})
@@ -141,9 +141,9 @@ func extractFor(t *testing.T, cluster payload.Cluster, manifest string) *payload
 	return got
 }
 
-// TestFiltersHoldForAll shows that what a filtered Job needs is filtered by the
-// same rules.
-func TestFiltersHoldForAll(t *testing.T) {
+// TestFiltersApplyToSupportingObjects expects the same filters for supporting objects
+// as for Jobs.
+func TestFiltersApplyToSupportingObjects(t *testing.T) {
 	t.Parallel()
 	account := `apiVersion: v1
 kind: ServiceAccount
@@ -155,7 +155,7 @@ metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: "
 	}
 }
 
-// TestSourceIsNotFiltered shows that manifests of no release are for any
+// TestSourceIsNotFiltered expects that manifests without a release apply to every
 // cluster.
 func TestSourceIsNotFiltered(t *testing.T) {
 	manifest := strings.Replace(jobIn("ns", "job"), "  annotations:\n", "  annotations:\n    release.openshift.io/feature-gate: Some\n", 1)

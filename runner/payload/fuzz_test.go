@@ -19,7 +19,7 @@ import (
 )
 
 // extractLayer reads a release with that layer from a registry without a
-// network. It asserts what must hold for any input.
+// network. It asserts the invariants of any input.
 func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 	t.Helper()
 	client := direct{server.New(server.Logger(log.New(io.Discard, "", 0)))}
@@ -30,7 +30,7 @@ func extractLayer(t *testing.T, layer []byte) (*payload.Release, error) {
 	return extractTwice(t, client, pullSpec)
 }
 
-// extractTwice also asserts that the same input gives the same output.
+// extractTwice also asserts that the extraction is deterministic.
 func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*payload.Release, error) {
 	t.Helper()
 	options := payload.Options{Access: registry.Own(registry.Local{Transport: client}), Cluster: payload.Cluster{
@@ -40,7 +40,7 @@ func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*pay
 	got, err := payload.Extract(t.Context(), forced(t, pullSpec), options)
 	again, errAgain := payload.Extract(t.Context(), forced(t, pullSpec), options)
 	if diff := cmp.Diff(got, again); diff != "" {
-		t.Errorf("the second time is another (-first +second):\n%s", diff)
+		t.Errorf("a second extraction has another result (-first +second):\n%s", diff)
 	}
 	if err == nil {
 		return got, nil
@@ -53,10 +53,10 @@ func extractTwice(t *testing.T, client http.RoundTripper, pullSpec string) (*pay
 }
 
 func FuzzLayer(f *testing.F) {
-	sound := releaseWith(f, entry{name: "release-manifests/job.yaml", content: jobIn("ns", "job")})
-	f.Add(sound)
-	f.Add(compressed(f, sound))
-	f.Add(zstandard(f, sound))
+	valid := releaseWith(f, entry{name: "release-manifests/job.yaml", content: jobIn("ns", "job")})
+	f.Add(valid)
+	f.Add(compressed(f, valid))
+	f.Add(zstandard(f, valid))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, layer []byte) {
 		got, err := extractLayer(t, layer)
@@ -88,14 +88,14 @@ func FuzzManifest(f *testing.F) {
 		}
 		for _, job := range got.Jobs {
 			if job.Job.Annotations[payload.Annotation] != "true" || job.Job.Name == "" || job.Job.Namespace == "" {
-				t.Errorf("kept a Job that is no preflight: %+v", job.Job)
+				t.Errorf("kept a Job that is not a preflight: %+v", job.Job)
 			}
 		}
 		for _, problem := range got.Problems {
 			checkFinding(t, problem, "job.yaml")
 		}
 		if len(got.Problems)+len(got.Jobs)+len(got.Supporting) == 0 && bytes.HasPrefix(manifest, []byte(jobIn("ns", "job"))) {
-			t.Error("a preflight was lost without a word")
+			t.Error("a preflight was dropped without a problem")
 		}
 	})
 }
@@ -140,7 +140,7 @@ func FuzzImageManifest(f *testing.F) {
 		putBlob(t, client, "127.0.0.1:1", layer)
 		pullSpec := putManifest(t, client, "127.0.0.1:1", types.DockerManifestSchema2, manifest)
 		if got, err := extractTwice(t, client, pullSpec); err == nil && got.Version != version {
-			t.Errorf("read something else than the one layer there is: %+v", got)
+			t.Errorf("want the release in the only layer, got %+v", got)
 		}
 	})
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// replace changes a sound Job.
+// replace changes a valid Job.
 func replace(from, to string) string {
 	job := jobIn("ns", "job")
 	if !strings.Contains(job, from) {
-		return "test is wrong: " + from
+		return "the Job lacks: " + from
 	}
 	return strings.Replace(job, from, to, 1)
 }
@@ -26,15 +26,15 @@ type testedManifest struct {
 	reason string
 	// file is job.yaml when empty.
 	file, manifest string
-	// outcome, problem and text are those of the one problem, if any.
+	// outcome, problem and text are outcome, reason and part of the message of the only problem, if any.
 	outcome preflight.Outcome
 	problem string
 	text    string
-	// jobs is how many are kept.
+	// jobs is the number of Jobs that are kept.
 	jobs int
 }
 
-// pushed is the pull spec of a release with the file.
+// pushed pushes a release with the file, and returns its pull spec.
 func (m testedManifest) pushed(t *testing.T) (pullSpec, file string) {
 	t.Helper()
 	file = m.file
@@ -47,20 +47,20 @@ func (m testedManifest) pushed(t *testing.T) (pullSpec, file string) {
 func testedManifests() map[string]testedManifest {
 	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}\n"
 	return map[string]testedManifest{
-		"sound":              {reason: "nothing is wrong", manifest: jobIn("ns", "job"), jobs: 1},
-		"yml":                {reason: "the extension is one of three", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
-		"other extension":    {reason: "the cluster-version operator reads no such file", file: "job.txt", manifest: jobIn("ns", "job")},
+		"valid":              {reason: "a valid Job is kept", manifest: jobIn("ns", "job"), jobs: 1},
+		"yml":                {reason: "yml is one of the three extensions", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
+		"other extension":    {reason: "the cluster-version operator ignores other extensions", file: "job.txt", manifest: jobIn("ns", "job")},
 		"two documents":      {reason: "a file may have several", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "other"), jobs: 2},
 		"same line":          {reason: "a document may begin in the line of its marker", manifest: configMap + "--- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", jobs: 1},
 		"after the end":      {reason: "a document may end before the next begins", manifest: configMap + "...\n" + jobIn("ns", "job"), jobs: 1},
 		"two in one":         {reason: "content after a document must not be lost", manifest: configMap + jobIn("ns", "job"), outcome: preflight.Fail, problem: "BrokenPreflight"},
 		"flow documents":     {reason: "content after a document must not be lost", manifest: "{a: b}\n{c: d, openshift.io/preflight-check: x}", outcome: preflight.Fail, problem: "BrokenPreflight"},
 		"empty":              {reason: "an empty document is ignored", manifest: "---\n# comment\n---\nnull\n---\n"},
-		"windows":            {reason: "line ends may be others", manifest: strings.ReplaceAll(jobIn("ns", "job")+"---\n"+jobIn("ns", "other"), "\n", "\r\n"), jobs: 2},
+		"windows":            {reason: "lines may end with CRLF", manifest: strings.ReplaceAll(jobIn("ns", "job")+"---\n"+jobIn("ns", "other"), "\n", "\r\n"), jobs: 2},
 		"marker in a text":   {reason: "a text is indented", manifest: replace("spec:\n", "    text: |\n      ---\n      a\nspec:\n"), jobs: 1},
-		"escaped annotation": {reason: "an escape is the same key", manifest: replace("openshift.io/preflight-check", `"openshift.io\x2fpreflight-check"`), jobs: 1},
+		"escaped annotation": {reason: "an escaped key is the same key", manifest: replace("openshift.io/preflight-check", `"openshift.io\x2fpreflight-check"`), jobs: 1},
 		"escaped in JSON": {
-			reason: "an escape is the same key", file: "job.json", jobs: 1,
+			reason: "an escaped key is the same key", file: "job.json", jobs: 1,
 			manifest: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"ns","annotations":{"openshift.io\/preflight-check":"true"}}}`,
 		},
 
@@ -85,7 +85,7 @@ func testedManifests() map[string]testedManifest {
 			outcome: preflight.Fail, problem: "BrokenPreflight", text: "tokens",
 		},
 		"bytes":     {reason: "the size of a document is bounded", manifest: "a: " + strings.Repeat("a", 3<<20), outcome: preflight.Warn, problem: "BrokenManifest", text: "bytes"},
-		"documents": {reason: "their number is bounded", manifest: strings.Repeat(configMap+"---\n", 1001), outcome: preflight.Warn, problem: "BrokenManifest", text: "1000 documents"},
+		"documents": {reason: "the number of documents is bounded", manifest: strings.Repeat(configMap+"---\n", 1001), outcome: preflight.Warn, problem: "BrokenManifest", text: "1000 documents"},
 		"deep":      {reason: "depth is bounded", manifest: strings.Repeat("[", 20_000), outcome: preflight.Warn, problem: "BrokenManifest"},
 		"bomb elsewhere": {
 			reason: "an alias bomb is not expanded", manifest: "kind: A\nmetadata: {name: a}\n" + bomb(),
@@ -97,12 +97,12 @@ func testedManifests() map[string]testedManifest {
 		},
 		"false":             {reason: "the annotation disables the check", manifest: replace(`"true"`, `"false"`)},
 		"boolean false":     {reason: "a boolean is not a string", manifest: replace(`"true"`, `false`), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"True":              {reason: "the value may be a typing error", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"True"`},
-		"yes":               {reason: "the value may be a typing error", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"yes"`},
-		"no value":          {reason: "the value may be a typing error", manifest: replace(`"true"`, ``), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"on the pod":        {reason: "the check is not run, which is reported", manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n", "spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn, problem: "AnnotationMisplaced", text: "line 8"},
-		"in a comment":      {reason: "a comment is no annotation", manifest: "# openshift.io/preflight-check: \"true\"\n" + configMap},
-		"as a label":        {reason: "the check is not run, which is reported", manifest: replace("annotations", "labels"), outcome: preflight.Warn, problem: "AnnotationMisplaced"},
+		"True":              {reason: "the value may be a typo", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"True"`},
+		"yes":               {reason: "the value may be a typo", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"yes"`},
+		"no value":          {reason: "the value may be a typo", manifest: replace(`"true"`, ``), outcome: preflight.Fail, problem: "AnnotationNotString"},
+		"on the pod":        {reason: "an annotation on the pod has no effect, which is reported", manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n", "spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn, problem: "AnnotationMisplaced", text: "line 8"},
+		"in a comment":      {reason: "a comment is not an annotation", manifest: "# openshift.io/preflight-check: \"true\"\n" + configMap},
+		"as a label":        {reason: "a label has no effect, which is reported", manifest: replace("annotations", "labels"), outcome: preflight.Warn, problem: "AnnotationMisplaced"},
 		"alias":             {reason: "aliases are rejected in preflights", manifest: replace("spec:\n", "    a: &a b\n    c: *a\nspec:\n"), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias in line 9"},
 		"alias bomb":        {reason: "aliases are rejected in preflights", manifest: jobIn("ns", "job") + bomb(), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias"},
 		"merged annotation": {reason: "aliases are rejected in preflights", manifest: "x: &x {openshift.io/preflight-check: \"true\"}\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {<<: *x}}", outcome: preflight.Fail, problem: "IrregularPreflight"},
@@ -113,40 +113,40 @@ func testedManifests() map[string]testedManifest {
 			outcome:  preflight.Fail, problem: "IrregularPreflight", text: `a second key "name"`,
 		},
 		"unknown field": {
-			reason: "a mistyped field is a rule that does not hold", manifest: replace("restartPolicy", "restartPolice"),
+			reason: "a misspelled field would be ignored", manifest: replace("restartPolicy", "restartPolice"),
 			outcome: preflight.Fail, problem: "InvalidPreflight", text: `document 1 (line 1): the object cannot be decoded: strict decoding error: unknown field "spec.template.spec.restartPolice"`,
 		},
 		"other case": {reason: "fields are case-sensitive", manifest: replace("restartPolicy", "restartpolicy"), outcome: preflight.Fail, problem: "InvalidPreflight", text: "restartpolicy"},
 		"other type": {reason: "a field has one type", manifest: replace("restartPolicy: Never", "restartPolicy: 1"), outcome: preflight.Fail, problem: "InvalidPreflight"},
 		"many containers": {
-			reason: "an item of two bytes becomes a container of half a KiB", manifest: replace("containers:", "initContainers: ["+strings.Repeat("{},", 10_000)+"]\n      containers:"),
+			reason: "an item of two bytes is decoded into a container of half a KiB", manifest: replace("containers:", "initContainers: ["+strings.Repeat("{},", 10_000)+"]\n      containers:"),
 			outcome: preflight.Fail, problem: "PreflightTooLarge",
 		},
 		"no apiVersion": {reason: "a kind needs a group", manifest: replace("apiVersion: batch/v1\n", ""), outcome: preflight.Fail, problem: "InvalidPreflight", text: "no apiVersion"},
 		"deployment":    {reason: "only Jobs and supporting kinds", manifest: replace("apiVersion: batch/v1\nkind: Job", "apiVersion: apps/v1\nkind: Deployment"), outcome: preflight.Fail, problem: "UnsupportedKind", text: "apps/v1 Deployment"},
-		"old job":       {reason: "only the current version", manifest: replace("batch/v1", "batch/v1beta1"), outcome: preflight.Fail, problem: "UnsupportedKind"},
+		"old job":       {reason: "only the current API version", manifest: replace("batch/v1", "batch/v1beta1"), outcome: preflight.Fail, problem: "UnsupportedKind"},
 		"secret":        {reason: "only Jobs and supporting kinds", manifest: "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "UnsupportedKind"},
 		"list": {
-			reason: "the cluster-version operator takes no lists", manifest: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
+			reason: "the cluster-version operator does not accept lists", manifest: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
 			outcome: preflight.Fail, problem: "ListNotSupported", text: "line 4",
 		},
 		"delete":           {reason: "an object to be deleted is not a preflight", manifest: replace("  annotations:\n", "  annotations:\n    release.openshift.io/delete: \"true\"\n"), outcome: preflight.Fail, problem: "DeleteAnnotation", text: "Job.batch ns/job"},
-		"no name":          {reason: "no name is generated", manifest: replace("  name: job\n", "  generateName: job-\n"), outcome: preflight.Fail, problem: "InvalidName"},
+		"no name":          {reason: "names are not generated", manifest: replace("  name: job\n", "  generateName: job-\n"), outcome: preflight.Fail, problem: "InvalidName"},
 		"1 MiB name":       {reason: "a name is bounded, and so is the message", manifest: replace("name: job", "name: "+strings.Repeat("a", 1<<20)), outcome: preflight.Fail, problem: "InvalidName"},
 		"name with spaces": {reason: "the API server would reject it", manifest: replace("name: job", "name: a b"), outcome: preflight.Fail, problem: "InvalidName", text: `"a b"`},
-		"no namespace":     {reason: "no namespace is defaulted", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail, problem: "InvalidNamespace"},
+		"no namespace":     {reason: "a namespace is required", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail, problem: "InvalidNamespace"},
 		"role with slash":  {reason: "the API server would reject it", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a/b, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
-		"unnamed role":     {reason: "no name is generated", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
+		"unnamed role":     {reason: "names are not generated", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
 		"cluster role in a namespace": {
-			reason:   "a ClusterRole with a namespace",
+			reason:   "a ClusterRole has no namespace",
 			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
 			outcome:  preflight.Fail, problem: "InvalidNamespace",
 		},
-		"twice": {reason: "only one of the two can be right", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "job"), outcome: preflight.Fail, problem: "DuplicateManifest", text: "document 2 (line 16): Job.batch ns/job", jobs: 1},
+		"twice": {reason: "one of the two is wrong", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "job"), outcome: preflight.Fail, problem: "DuplicateManifest", text: "document 2 (line 16): Job.batch ns/job", jobs: 1},
 	}
 }
 
-func TestExtractJudgesManifests(t *testing.T) {
+func TestExtractManifests(t *testing.T) {
 	t.Parallel()
 	for name, test := range testedManifests() {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestExtractReadsReferences(t *testing.T) {
 		t.Errorf("only images by digest are bound to the signature (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"text": "https://example.com"}, got.Metadata); diff != "" {
-		t.Errorf("metadata is text (-want +got):\n%s", diff)
+		t.Errorf("want metadata with text values only (-want +got):\n%s", diff)
 	}
 	by := map[string]int{}
 	for _, problem := range got.Problems {
@@ -275,6 +275,6 @@ func TestExtractSortsByFile(t *testing.T) {
 		Problems: []string{"Fail DuplicateManifest Payload.B"},
 	}
 	if diff := cmp.Diff(want, summarize(got)); diff != "" {
-		t.Errorf("the order is that of the bytes of the names, whatever the order in the layer (-want +got):\n%s", diff)
+		t.Errorf("want the byte order of the names, independent of the order in the layer (-want +got):\n%s", diff)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// summary is what the tests compare of a release.
+// summary has the fields of a release that tests compare.
 type summary struct {
 	Jobs, Supporting, Problems []string
 }
@@ -86,7 +86,7 @@ func genuine() release.Release {
 	}
 }
 
-var honestSummary = summary{
+var genuineSummary = summary{
 	Jobs: []string{
 		"0000_05_etcd_preflight.json etcd openshift-etcd/disk",
 		"0000_50_cluster-ingress-operator_10_preflight.yaml cluster-ingress-operator openshift-ingress/certificate",
@@ -116,8 +116,8 @@ func TestExtract(t *testing.T) {
 			reason: "the cluster's architecture need not be the first", architecture: "arm64",
 			change: func(r *release.Release) { r.Architectures = []string{"amd64", "arm64"} },
 		},
-		"foreign index": {
-			reason: "any architecture will do, whatever this machine is",
+		"other architecture": {
+			reason: "any architecture is used, independent of this machine",
 			change: func(r *release.Release) { r.Architectures = []string{"s390x"} },
 		},
 	}
@@ -136,7 +136,7 @@ func TestExtract(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Extract: %v; %s", err, test.reason)
 			}
-			if diff := cmp.Diff(honestSummary, summarize(got)); diff != "" {
+			if diff := cmp.Diff(genuineSummary, summarize(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 			want := payload.Release{
@@ -179,13 +179,12 @@ func TestExtractCompression(t *testing.T) {
 	}
 }
 
-// TestExtractIgnoresContentType has a registry that labels every response as
-// something else.
+// TestExtractIgnoresContentType reads from registries with other content types.
 func TestExtractIgnoresContentType(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", "text/html", "application/vnd.docker.distribution.manifest.v1+json", "application/octet-stream"} {
 		host := serve(t, func(next http.Handler) http.Handler {
-			return answer("/", func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
+			return respond("/", func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header()["Content-Type"] = []string{contentType}
 				w.WriteHeader(genuine.Code)
 				_, _ = w.Write(genuine.Body.Bytes())

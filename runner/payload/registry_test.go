@@ -54,7 +54,7 @@ func digestOf(content []byte) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}
 }
 
-// put uploads by the protocol, and so takes whatever a registry takes.
+// put sends an upload that the registry must accept. It does not validate the content.
 func put(tb testing.TB, client http.RoundTripper, request *http.Request) {
 	tb.Helper()
 	response, err := client.RoundTrip(request)
@@ -63,8 +63,8 @@ func put(tb testing.TB, client http.RoundTripper, request *http.Request) {
 	}
 	defer response.Body.Close() //nolint:errcheck // Only the status matters.
 	if response.StatusCode != http.StatusCreated {
-		answer, _ := io.ReadAll(response.Body)
-		tb.Fatalf("%s %s: %s: %s", request.Method, request.URL, response.Status, answer)
+		text, _ := io.ReadAll(response.Body)
+		tb.Fatalf("%s %s: %s: %s", request.Method, request.URL, response.Status, text)
 	}
 }
 
@@ -93,7 +93,7 @@ func putManifest(tb testing.TB, client http.RoundTripper, host string, mediaType
 }
 
 // imageOf is the manifest of an image with the layer on top of a base layer
-// that the registry does not even have.
+// that the registry does not have.
 func imageOf(tb testing.TB, change func(manifest *v1.Manifest), layer []byte) []byte {
 	tb.Helper()
 	manifest := v1.Manifest{
@@ -126,7 +126,7 @@ func pushLayer(tb testing.TB, host string, layer []byte) string {
 	return putManifest(tb, http.DefaultTransport, host, types.DockerManifestSchema2, imageOf(tb, nil, layer))
 }
 
-// forced stands in for a signature.
+// forced returns a release without a verified signature.
 func forced(tb testing.TB, pullSpec string) signature.Release {
 	tb.Helper()
 	proof, err := signature.Force(pullSpec, errors.New("not signed in this test"))
@@ -189,7 +189,7 @@ const (
 	metadata = `{"kind":"cincinnati-metadata-v0","version":"` + version + `","previous":["4.20.9","4.21.2"],"metadata":{"url":"https://example.com"}}`
 )
 
-// releaseWith is the archive of a small sound release and the given entries.
+// releaseWith is the archive of a small valid release and the given entries.
 func releaseWith(tb testing.TB, entries ...entry) []byte {
 	tb.Helper()
 	return archive(tb, append([]entry{
@@ -199,7 +199,7 @@ func releaseWith(tb testing.TB, entries ...entry) []byte {
 	}, entries...)...)
 }
 
-// jobIn is a sound preflight in the given namespace.
+// jobIn is a valid preflight in the given namespace.
 func jobIn(namespace, name string) string {
 	return fmt.Sprintf(`apiVersion: batch/v1
 kind: Job

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/signature"
 )
 
-// rejectedLayer is a layer that no valid release has.
+// rejectedLayer is a layer of no valid release.
 type rejectedLayer struct {
 	reason string
 	layer  func(*testing.T) []byte
@@ -25,15 +25,15 @@ type rejectedLayer struct {
 	text   string
 }
 
-// read has it read.
+// read pushes the layer, and returns the extraction and the size of the layer.
 func (r rejectedLayer) read(t *testing.T) (func() error, int) {
 	t.Helper()
 	layer := r.layer(t)
-	return extracting(t, pushLayer(t, serve(t, nil), layer), payload.Cluster{}), len(layer)
+	return extraction(t, pushLayer(t, serve(t, nil), layer), payload.Cluster{}), len(layer)
 }
 
-// extracting is what asks for the release.
-func extracting(t *testing.T, pullSpec string, cluster payload.Cluster) func() error {
+// extraction returns a function that extracts the release.
+func extraction(t *testing.T, pullSpec string, cluster payload.Cluster) func() error {
 	t.Helper()
 	proof := forced(t, pullSpec)
 	return func() error {
@@ -60,7 +60,7 @@ func rejectedLayers() map[string]rejectedLayer {
 	}
 	return map[string]rejectedLayer{
 		"parent": {
-			reason: "a name may not leave the image",
+			reason: "a name must not contain a parent directory",
 			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
 		},
 		"parent elsewhere": {reason: "no valid layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry", text: `"../../etc/passwd"`},
@@ -73,13 +73,13 @@ func rejectedLayers() map[string]rejectedLayer {
 		},
 		"device":         {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeChar}), want: "NotAFile"},
 		"pipe":           {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeFifo}), want: "NotAFile"},
-		"directory link": {reason: "the directory itself may not be elsewhere", layer: only(entry{name: "release-manifests", kind: tar.TypeSymlink, link: "etc"}), want: "NotAFile"},
+		"directory link": {reason: "the directory is not a link", layer: only(entry{name: "release-manifests", kind: tar.TypeSymlink, link: "etc"}), want: "NotAFile"},
 		"twice": {
-			reason: "readers differ in which of the two they take",
+			reason: "readers differ in which of the two they use",
 			layer:  with(append(file("job.yaml", "a: b"), file("job.yaml", "a: c")...)...), want: "DuplicateEntry", text: `"release-manifests/job.yaml"`,
 		},
-		"twice in disguise": {
-			reason: "both are the same file", layer: with(append(file("job.yaml", "a: b"), entry{name: "./release-manifests//job.yaml", content: "a: c"})...), want: "DuplicateEntry",
+		"twice, not clean": {
+			reason: "both names are of the same file", layer: with(append(file("job.yaml", "a: b"), entry{name: "./release-manifests//job.yaml", content: "a: c"})...), want: "DuplicateEntry",
 		},
 		"whiteout": {reason: "the layers below are not read", layer: with(file(".wh.job.yaml", "")...), want: "Whiteout", text: ".wh.job.yaml"},
 		"large file": {
@@ -93,7 +93,7 @@ func rejectedLayers() map[string]rejectedLayer {
 			},
 		},
 		"huge entry": {
-			reason: "an entry that cannot be is not waited for", want: "LayerTooLarge",
+			reason: "an entry that exceeds the bound is not read", want: "LayerTooLarge",
 			layer: func(t *testing.T) []byte {
 				t.Helper()
 				return append(headerOf(t, "etc/x", 10<<30), make([]byte, 1024)...)
@@ -108,19 +108,19 @@ func rejectedLayers() map[string]rejectedLayer {
 			layer: func(t *testing.T) []byte { t.Helper(); return packed(t, zstandard, zeros(t), 1280) },
 		},
 		"extended headers": {
-			reason: "what no entry accounts for is bounded too", want: "LayerTooLarge",
+			reason: "extended headers are bounded too", want: "LayerTooLarge",
 			layer: func(t *testing.T) []byte { t.Helper(); return packed(t, compressed, padding(t), 1000) },
 		},
-		"large window": {reason: "a window is memory that the sender chooses", layer: wide, want: "MalformedLayer", text: "window"},
+		"large window": {reason: "the sender chooses the window size, which is memory", layer: wide, want: "MalformedLayer", text: "window"},
 		"cut": {
-			reason: "an archive must have an end", want: "MalformedLayer",
+			reason: "a truncated archive is rejected", want: "MalformedLayer",
 			layer: func(t *testing.T) []byte {
 				t.Helper()
 				return releaseWith(t, file("job.yaml", jobIn("ns", "job"))...)[:2600]
 			},
 		},
 		"cut, compressed": {
-			reason: "a stream must have an end", want: "MalformedLayer",
+			reason: "a truncated stream is rejected", want: "MalformedLayer",
 			layer: func(t *testing.T) []byte {
 				t.Helper()
 				layer := compressed(t, releaseWith(t, file("job.yaml", jobIn("ns", "job"))...))
@@ -138,23 +138,23 @@ func rejectedLayers() map[string]rejectedLayer {
 		"no references":   {reason: "a release has both files", layer: only(file("release-metadata", metadata)...), want: "NotARelease"},
 		"other version":   {reason: "both files must be of one release", layer: describing(strings.Replace(metadata, version, "4.21.4", 1)), want: "VersionMismatch", text: `"4.21.4"`},
 		"no version":      {reason: "a version is SemVer", layer: describing(strings.Replace(metadata, version, "latest", 1)), want: "InvalidRelease", text: `"latest" is not a semantic version`},
-		"other kind":      {reason: "the kind is the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)), want: "InvalidRelease", text: "cincinnati-metadata-v1"},
+		"other kind":      {reason: "the kind identifies the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)), want: "InvalidRelease", text: "cincinnati-metadata-v1"},
 		"no JSON":         {reason: "the metadata is JSON", layer: describing("kind: cincinnati-metadata-v0"), want: "InvalidRelease", text: "not valid JSON"},
-		"JSON and more":   {reason: "trailing content would be ignored", layer: describing(metadata + metadata), want: "InvalidRelease"},
-		"second version":  {reason: "readers differ in which of the two they take", layer: describing(strings.Replace(metadata, "{", `{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
+		"trailing JSON":   {reason: "trailing content would be ignored", layer: describing(metadata + metadata), want: "InvalidRelease"},
+		"second version":  {reason: "readers differ in which of the two they use", layer: describing(strings.Replace(metadata, "{", `{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
 		"no image stream": {reason: "the list of images is an ImageStream", layer: referencing(`{"kind":"List","apiVersion":"v1"}`), want: "InvalidRelease", text: `"List"`},
-		"no images":       {reason: "a release without images cannot be", layer: referencing(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
-		"unknown field":   {reason: "it could mean anything", layer: referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`},
+		"no images":       {reason: "a release has images", layer: referencing(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
+		"unknown field":   {reason: "the meaning of an unknown field is unknown", layer: referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`},
 		"image twice": {
 			reason: "a name has one image", want: "InvalidRelease", text: `"cli" is duplicate`,
 			layer: referencing(strings.Replace(references, `"tags":[`, `"tags":[{"name":"cli"},`, 1)),
 		},
 		"dense references": {reason: "the number of tokens is bounded", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"), want: "InvalidRelease", text: "tokens"},
 		"many problems": {
-			reason: "a report is bounded", want: "TooManyProblems",
+			reason: "the number of problems is bounded", want: "TooManyProblems",
 			layer: with(append(file("a.yaml", strings.Repeat("a: b\n---\n", 900)), file("b.yaml", strings.Repeat("a: b\n---\n", 900))...)...),
 		},
-		"much to check": {reason: "the size of all preflights is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
+		"large preflights": {reason: "the size of all preflights is bounded", layer: with(largePreflights(5)...), want: "TooManyPreflights"},
 	}
 }
 
@@ -214,8 +214,8 @@ func zeros(tb testing.TB) []byte {
 	return append(headerOf(tb, "usr/lib/zeros", 8<<20), make([]byte, 8<<20)...)
 }
 
-// padding is an archive member that no entry accounts for: the extended header
-// of the next one.
+// padding is the extended header of an archive entry that
+// is missing.
 func padding(tb testing.TB) []byte {
 	tb.Helper()
 	var buffer bytes.Buffer
@@ -226,7 +226,7 @@ func padding(tb testing.TB) []byte {
 	return buffer.Bytes()
 }
 
-// wide is a zstd stream that asks for a window of 32 MiB.
+// wide is a zstd stream with a window of 32 MiB.
 func wide(t *testing.T) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -256,7 +256,7 @@ type rejectedImage struct {
 	text      string
 }
 
-// read has it read.
+// read pushes the image, and returns the extraction.
 func (r rejectedImage) read(t *testing.T) func() error {
 	t.Helper()
 	host, layer, mediaType := serve(t, nil), releaseWith(t), types.DockerManifestSchema2
@@ -265,7 +265,7 @@ func (r rejectedImage) read(t *testing.T) func() error {
 	if r.raw != "" {
 		content, mediaType = []byte(r.raw), r.mediaType
 	}
-	return extracting(t, putManifest(t, http.DefaultTransport, host, mediaType, content), payload.Cluster{})
+	return extraction(t, putManifest(t, http.DefaultTransport, host, mediaType, content), payload.Cluster{})
 }
 
 func rejectedImages() map[string]rejectedImage {
@@ -274,19 +274,19 @@ func rejectedImages() map[string]rejectedImage {
 	}
 	return map[string]rejectedImage{
 		"foreign layer": {
-			reason: "only the registry is asked", want: "ForeignContent",
+			reason: "content of other servers is not fetched", want: "ForeignContent",
 			change: last(func(layer *v1.Descriptor) { layer.URLs = []string{"https://example.com/layer"} }),
 		},
 		"undistributable layer": {
-			reason: "such a layer comes from elsewhere", want: "ForeignContent",
+			reason: "the layer is on another server", want: "ForeignContent",
 			change: last(func(layer *v1.Descriptor) { layer.MediaType = types.DockerForeignLayer }),
 		},
 		"inline layer": {
-			reason: "data beside the digest is not needed", want: "InlineContent",
+			reason: "embedded data is not used", want: "InlineContent",
 			change: last(func(layer *v1.Descriptor) { layer.Data = []byte("data") }),
 		},
 		"large layer": {
-			reason: "a layer is bounded before it is requested", want: "TooLarge", text: "67108864",
+			reason: "the size of a layer is checked before the request", want: "TooLarge", text: "67108864",
 			change: last(func(layer *v1.Descriptor) { layer.Size = 64<<20 + 1 }),
 		},
 		"empty layer": {
@@ -294,19 +294,19 @@ func rejectedImages() map[string]rejectedImage {
 			change: last(func(layer *v1.Descriptor) { layer.Size = 0 }),
 		},
 		"negative layer": {
-			reason: "a size counts", want: "InvalidSize",
+			reason: "a size is not negative", want: "InvalidSize",
 			change: last(func(layer *v1.Descriptor) { layer.Size = -1 }),
 		},
 		"other digest": {
 			reason: "only sha256 is supported", want: "UnsupportedDigest",
 			change: last(func(layer *v1.Descriptor) { layer.Digest = v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("a", 128)} }),
 		},
-		"no layers":      {reason: "an artifact is no release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "InvalidManifest"},
-		"schema 1":       {reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1"},
-		"schema 1, lied": {reason: "the content counts", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema2, want: "SchemaVersion1"},
-		"schema 3":       {reason: "it could mean anything", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
-		"no schema":      {reason: "keys have one case", raw: `{"SchemaVersion":2,"layers":[]}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
-		"no JSON":        {reason: "a manifest is JSON", raw: `<html>`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no layers":            {reason: "an artifact is not a release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "InvalidManifest"},
+		"schema 1":             {reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1"},
+		"schema 1, mislabeled": {reason: "the content determines the schema", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema2, want: "SchemaVersion1"},
+		"schema 3":             {reason: "the schema version is unknown", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no schema":            {reason: "keys have one case", raw: `{"SchemaVersion":2,"layers":[]}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no JSON":              {reason: "a manifest is JSON", raw: `<html>`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
 		"both": {
 			reason: "readers differ in which of the two they take (CVE-2021-41190)", want: "AmbiguousManifest",
 			raw:       `{"schemaVersion":2,"layers":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}],"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
@@ -342,7 +342,7 @@ type rejectedIndex struct {
 	text         string
 }
 
-// read has it read.
+// read pushes the index, and returns the extraction.
 func (r rejectedIndex) read(t *testing.T) func() error {
 	t.Helper()
 	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
@@ -351,7 +351,7 @@ func (r rejectedIndex) read(t *testing.T) func() error {
 		MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "arm64"},
 	}}}
 	r.change(&index)
-	return extracting(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), payload.Cluster{Architecture: r.architecture})
+	return extraction(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), payload.Cluster{Architecture: r.architecture})
 }
 
 func rejectedIndexes() map[string]rejectedIndex {
@@ -371,19 +371,19 @@ func rejectedIndexes() map[string]rejectedIndex {
 			},
 		},
 		"no platform": {
-			reason: "an attestation is no image", want: "NoLinuxImage",
+			reason: "an attestation is not an image", want: "NoLinuxImage",
 			change: func(index *v1.IndexManifest) { index.Manifests[0].Platform = nil },
 		},
 		"other size": {
-			reason: "the index promises the size too", want: "SizeMismatch",
+			reason: "the index declares the size, too", want: "SizeMismatch",
 			change: func(index *v1.IndexManifest) { index.Manifests[0].Size++ },
 		},
 		"foreign image": {
-			reason: "only the registry is asked", want: "ForeignContent",
+			reason: "content of other servers is not fetched", want: "ForeignContent",
 			change: func(index *v1.IndexManifest) { index.Manifests[0].URLs = []string{"https://example.com"} },
 		},
 		"large image": {
-			reason: "a manifest is bounded before it is requested", want: "TooLarge",
+			reason: "the size of a manifest is checked before the request", want: "TooLarge",
 			change: func(index *v1.IndexManifest) { index.Manifests[0].Size = 4<<20 + 1 },
 		},
 	}
@@ -419,8 +419,8 @@ func TestExtractRejectsNestedIndexes(t *testing.T) {
 	}
 }
 
-// answer changes the response of the registry to a GET of a path with part in it.
-func answer(part string, change func(w http.ResponseWriter, genuine *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
+// respond changes the response of the registry to a GET of a path that contains part.
+func respond(part string, change func(w http.ResponseWriter, genuine *httptest.ResponseRecorder)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, part) {
@@ -434,7 +434,7 @@ func answer(part string, change func(w http.ResponseWriter, genuine *httptest.Re
 	}
 }
 
-// flipped serves as many bytes, and one other bit.
+// flipped serves the response with one bit inverted.
 func flipped(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 	body := genuine.Body.Bytes()
 	body[len(body)/2] ^= 1
@@ -451,10 +451,10 @@ type rejectedRegistry struct {
 	outcome preflight.Outcome
 }
 
-// read has a sound release read from it.
+// read pushes a valid release, and returns its extraction from the registry.
 func (r rejectedRegistry) read(t *testing.T) func() error {
 	t.Helper()
-	return extracting(t, pushLayer(t, serve(t, answer(r.part, r.change)), releaseWith(t)), payload.Cluster{})
+	return extraction(t, pushLayer(t, serve(t, respond(r.part, r.change)), releaseWith(t)), payload.Cluster{})
 }
 
 func rejectedRegistries() map[string]rejectedRegistry {
@@ -464,7 +464,7 @@ func rejectedRegistries() map[string]rejectedRegistry {
 		}
 	}
 	return map[string]rejectedRegistry{
-		"tampered layer": {reason: "one bit is enough", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"tampered layer": {reason: "a single inverted bit is detected", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
 		"tampered layer of unknown size": {
 			reason: "the server may omit the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
@@ -479,8 +479,8 @@ func rejectedRegistries() map[string]rejectedRegistry {
 				_, _ = w.Write(genuine.Body.Bytes()[:genuine.Body.Len()/2])
 			},
 		},
-		"tampered manifest": {reason: "one bit is enough", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
-		"lying manifest": {
+		"tampered manifest": {reason: "a single inverted bit is detected", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"forged digest header": {
 			reason: "the digest header is not trusted", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema2))
@@ -489,14 +489,14 @@ func rejectedRegistries() map[string]rejectedRegistry {
 			},
 		},
 		"web page": {
-			reason: "a portal may stand before the registry", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+			reason: "a captive portal responds instead of the registry", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = w.Write([]byte("<html>log in first</html>"))
 			},
 		},
 		"endless layer": {
-			reason: "no more is read than was promised", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
+			reason: "at most the declared size is read", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				for block := make([]byte, 1<<20); ; {
 					if _, err := w.Write(block); err != nil {
@@ -505,8 +505,8 @@ func rejectedRegistries() map[string]rejectedRegistry {
 				}
 			},
 		},
-		"other manifest, called schema 1": {
-			reason: "the library believes this header", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
+		"other manifest, labeled schema 1": {
+			reason: "go-containerregistry trusts this header", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema1Signed))
 				w.Header().Set("Docker-Content-Digest", genuine.Header().Get("Docker-Content-Digest"))
@@ -514,7 +514,7 @@ func rejectedRegistries() map[string]rejectedRegistry {
 			},
 		},
 		"endless manifest": {
-			reason: "an answer is bounded", part: "/manifests/", want: "ManifestTooLarge", outcome: preflight.Fail,
+			reason: "a response is bounded", part: "/manifests/", want: "ManifestTooLarge", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				for block := make([]byte, 1<<20); ; {
 					if _, err := w.Write(block); err != nil {
@@ -538,7 +538,7 @@ func rejectedRegistries() map[string]rejectedRegistry {
 			},
 		},
 		"endless error": {
-			reason: "an error is bounded too", part: "/manifests/", want: "RegistryError", outcome: preflight.Unknown,
+			reason: "an error response is bounded", part: "/manifests/", want: "RegistryError", outcome: preflight.Unknown,
 			change: func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 				w.WriteHeader(http.StatusTeapot)
 				for block := make([]byte, 1<<20); ; {
@@ -549,8 +549,8 @@ func rejectedRegistries() map[string]rejectedRegistry {
 			},
 		},
 		"no manifest": {reason: "the image does not exist", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
-		"no layer":    {reason: "a mirror may not be complete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
-		"forbidden":   {reason: "the account may not pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
+		"no layer":    {reason: "a mirror may be incomplete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
+		"forbidden":   {reason: "the account has no permission to pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
 		"teapot":      {reason: "any other HTTP error", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
 	}
 }

@@ -13,7 +13,7 @@ import (
 const sourceJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: NAME, namespace: zoo, annotations: {openshift.io/preflight-check: "true"}}}
 `
 
-func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
+func TestReadManifests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		files    map[string][]byte
@@ -34,7 +34,7 @@ func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
 			problems: []string{"InvalidPreflight"},
 		},
 		"Twice": {
-			reason:   "only one of two can be right",
+			reason:   "one of the two is wrong",
 			files:    map[string][]byte{"job.yaml": []byte(sourceJobs("twice", "twice"))},
 			jobs:     []string{"job/twice"},
 			problems: []string{"DuplicateManifest"},
@@ -53,7 +53,7 @@ func TestManifestsAreReadBeforeThereIsARelease(t *testing.T) {
 			for _, problem := range release.Problems {
 				problems = append(problems, problem.Reason)
 				if len(problem.BlockedTargets) > 0 {
-					t.Errorf("%s: there is no target to block: %v", tc.reason, problem.BlockedTargets)
+					t.Errorf("%s: manifests without a release block the targets %v", tc.reason, problem.BlockedTargets)
 				}
 			}
 			if diff := cmp.Diff(tc.jobs, jobs); diff != "" {
@@ -74,7 +74,7 @@ func sourceJobs(names ...string) string {
 	return strings.Join(documents, "---\n")
 }
 
-func TestManifestsAreBoundedBeforeThereIsARelease(t *testing.T) {
+func TestReadManifestsBounds(t *testing.T) {
 	big := strings.ReplaceAll(sourceJob, "}}}", `}}, spec: {template: {metadata: {name: "`+strings.Repeat("x", 2<<20)+`"}}}}`)
 	files := map[string][]byte{}
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -83,6 +83,6 @@ func TestManifestsAreBoundedBeforeThereIsARelease(t *testing.T) {
 	_, err := payload.ReadManifests(files)
 	var failure *payload.Error
 	if !errors.As(err, &failure) || failure.Reason != "TooManyPreflights" {
-		t.Errorf("10 MiB of Jobs are held: %v", err)
+		t.Errorf("10 MiB of Jobs are accepted: %v", err)
 	}
 }

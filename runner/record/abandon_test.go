@@ -38,37 +38,37 @@ func TestTakeOverFromKilledHolder(t *testing.T) {
 			})
 			stores := []*record.Store{record.New(api), record.New(api)}
 			var busy *record.BusyError
-			if _, err := stores[0].Begin(t.Context(), again(intent), "hasty"); !errors.As(err, &busy) || busy.ID != intent.ID {
+			if _, err := stores[0].Begin(t.Context(), again(intent), "early"); !errors.As(err, &busy) || busy.ID != intent.ID {
 				t.Fatalf("%s, but not at once: got %v", tc.reason, err)
 			}
-			var takers sync.WaitGroup
-			taken := make(chan *record.Held, len(stores))
+			var processes sync.WaitGroup
+			holders := make(chan *record.Held, len(stores))
 			for _, store := range stores {
-				takers.Go(func() {
+				processes.Go(func() {
 					last, err := store.Follow(t.Context(), intent.ID, func(record.Record) {})
 					if !errors.Is(err, record.ErrAbandoned) && !errors.Is(err, context.Canceled) {
 						t.Errorf("%s, but Follow returns %v", tc.reason, err)
 					}
-					wantResults(t, "the error comes with the results", last.Results, "Etcd.Disk")
+					wantResults(t, "results are returned with the error", last.Results, "Etcd.Disk")
 				})
 			}
-			takers.Wait()
+			processes.Wait()
 			for _, store := range stores {
-				takers.Go(func() {
-					held, err := store.Begin(t.Context(), again(intent), "taker")
+				processes.Go(func() {
+					held, err := store.Begin(t.Context(), again(intent), "next")
 					if err == nil {
-						taken <- held
+						holders <- held
 					} else if !errors.As(err, new(*record.BusyError)) {
 						t.Errorf("want one new holder and a BusyError for the other, got %v", err)
 					}
 				})
 			}
-			takers.Wait()
-			close(taken)
-			if len(taken) != 1 {
-				t.Fatalf("%d processes took the run over, want one", len(taken))
+			processes.Wait()
+			close(holders)
+			if len(holders) != 1 {
+				t.Fatalf("%d processes took the run over, want one", len(holders))
 			}
-			second := <-taken
+			second := <-holders
 			if !second.Resumed() {
 				t.Error("want a resumed run")
 			}
@@ -98,8 +98,8 @@ func TestFormerHolder(t *testing.T) {
 	}{
 		"Holds": {reason: "the lease belongs to the new holder", act: func(t *testing.T, former *record.Held) error {
 			t.Helper()
-			holding, leave := former.Hold(t.Context())
-			defer leave()
+			holding, release := former.Hold(t.Context())
+			defer release()
 			<-holding.Done()
 			return context.Cause(holding)
 		}},
@@ -152,8 +152,8 @@ func TestCancel(t *testing.T) {
 		"Held": {reason: "the context of the holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
 			held := begin(t, record.New(api, record.LeaseDuration(3*time.Second)), intent)
-			holding, leave := held.Hold(t.Context())
-			t.Cleanup(leave)
+			holding, release := held.Hold(t.Context())
+			t.Cleanup(release)
 			return func() *record.Held { <-holding.Done(); return held }
 		}},
 		"Detached": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
@@ -184,7 +184,7 @@ func TestCancel(t *testing.T) {
 				t.Fatal(err)
 			}
 			held := holder()
-			holding, leave := held.Hold(t.Context())
+			holding, release := held.Hold(t.Context())
 			<-holding.Done()
 			if cause := context.Cause(holding); held.Record().ID != intent.ID || !errors.Is(cause, record.ErrCanceled) {
 				t.Errorf("%s, but run %s ends with %v", tc.reason, held.Record().ID, cause)
@@ -193,7 +193,7 @@ func TestCancel(t *testing.T) {
 			if err := held.Finish(t.Context(), record.Ending{Phase: record.Canceled}); err != nil {
 				t.Fatal(err)
 			}
-			leave()
+			release()
 			got := get(t, intent.ID)
 			wantResults(t, tc.reason, got.Results, "Etcd.Disk")
 			if got.Phase != record.Canceled || got.CompletionTime.IsZero() || got.Report != nil {
@@ -233,8 +233,8 @@ func TestDeletedLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer leases.Stop()
-		_, leave := held.Hold(t.Context())
-		defer leave()
+		_, release := held.Hold(t.Context())
+		defer release()
 		for event := range leases.ResultChan() {
 			if event.Type == "ADDED" {
 				break
@@ -252,23 +252,23 @@ func TestDeletedLease(t *testing.T) {
 		killed(t, intent, aResult("Etcd.Disk"))
 		deleteLease(t, intent)
 		awaitAbandoned(t, record.New(api), intent.ID)
-		taker := begin(t, record.New(api), again(intent))
-		if taker.Record().ID != intent.ID || !taker.Resumed() {
-			t.Errorf("want run %s resumed, got %s", intent.ID, taker.Record().ID)
+		next := begin(t, record.New(api), again(intent))
+		if next.Record().ID != intent.ID || !next.Resumed() {
+			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
-		wantResults(t, "results are kept", taker.Record().Results, "Etcd.Disk")
-		finish(t, taker)
+		wantResults(t, "results are kept", next.Record().Results, "Etcd.Disk")
+		finish(t, next)
 	})
 	t.Run("Unreadable", func(t *testing.T) {
 		t.Parallel()
 		intent := newIntent()
 		killed(t, intent)
 		editLease(t, intent, func(lease *coordinationv1.Lease) { lease.Annotations, lease.Labels = nil, nil })
-		taker := begin(t, record.New(api), again(intent))
-		if taker.Record().ID != intent.ID || !taker.Resumed() {
-			t.Errorf("want run %s resumed, got %s", intent.ID, taker.Record().ID)
+		next := begin(t, record.New(api), again(intent))
+		if next.Record().ID != intent.ID || !next.Resumed() {
+			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
-		finish(t, taker)
+		finish(t, next)
 	})
 }
 
@@ -360,17 +360,17 @@ func TestDisconnectedFollower(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			held := begin(t, record.New(api, record.LeaseDuration(3*time.Second)), intent)
-			_, leave := held.Hold(t.Context())
-			defer leave()
-			way := newGate(tc.cut)
+			_, release := held.Hold(t.Context())
+			defer release()
+			network := newGate(tc.cut)
 			following, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				var once sync.Once
-				_, err := record.New(through(t, way.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
+				_, err := record.New(through(t, network.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
 				ended <- err
 			}()
 			<-following
-			way.shut()
+			network.shut()
 			// Without renewals the lease would expire twice during this time.
 			renewals, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
 			if err != nil {
@@ -384,7 +384,7 @@ func TestDisconnectedFollower(t *testing.T) {
 					t.Fatalf("%s, but Follow returned: %v", tc.reason, err)
 				}
 			}
-			close(way.state())
+			close(network.state())
 			finish(t, held)
 			if err := <-ended; err != nil {
 				t.Errorf("%s, but Follow of the ended run returned %v", tc.reason, err)
@@ -398,8 +398,8 @@ func TestInterruptedWatches(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
-	_, leave := held.Hold(t.Context())
-	defer leave()
+	_, release := held.Hold(t.Context())
+	defer release()
 	var watches sync.Map
 	client := through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if r.URL.Query().Get("watch") != "" {
@@ -437,11 +437,11 @@ func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 	if last := awaitAbandoned(t, store, intent.ID); last.ID != intent.ID || last.Phase != "" {
 		t.Errorf("want a record with only the ID: %+v", last)
 	}
-	taker := begin(t, store, again(intent))
-	if taker.Record().ID != intent.ID || taker.Record().StartTime.IsZero() || !cmp.Equal(taker.Record().Checks, intent.Checks) {
-		t.Errorf("want the run to begin, got %+v", taker.Record())
+	next := begin(t, store, again(intent))
+	if next.Record().ID != intent.ID || next.Record().StartTime.IsZero() || !cmp.Equal(next.Record().Checks, intent.Checks) {
+		t.Errorf("want the run to begin, got %+v", next.Record())
 	}
-	finish(t, taker)
+	finish(t, next)
 	if got := get(t, intent.ID); got.Phase != record.Complete {
 		t.Errorf("%+v", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// The attachment is kept until the end of the run, also by another holder; it is bounded,
+// The attachment is kept until the end of the run, also by another holder. It is bounded,
 // since a header has other data.
 func TestAttachment(t *testing.T) {
 	t.Parallel()

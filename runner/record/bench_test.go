@@ -40,14 +40,14 @@ func BenchmarkRecord(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		_, leave := held.Hold(ctx)
+		_, release := held.Hold(ctx)
 		for _, result := range results {
 			held.Put(result)
 		}
 		if err := held.Detach(ctx); err != nil {
 			b.Fatal(err)
 		}
-		leave()
+		release()
 		b.ReportMetric(float64(requests.Load()), "requests/op")
 		b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-held")
 		runtime.KeepAlive(held)

@@ -64,8 +64,8 @@ func TestEditOfHeldRecord(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
 			held := begin(t, record.New(api), intent)
-			_, leave := held.Hold(t.Context())
-			defer leave()
+			_, release := held.Hold(t.Context())
+			defer release()
 			checks := []string{"Etcd.Disk"}
 			for i := range 100 { // more than a header holds
 				result := incompressible(i, 4096)
@@ -128,7 +128,7 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 			t.Helper()
 			edit(t, headName(id), func(head *corev1.ConfigMap) {
 				head.BinaryData["results.gz"] = []byte("garbage")
-				sealed(theKey(t), head, id, string(head.UID))
+				sealed(clusterKey(t), head, id, string(head.UID))
 			})
 		}},
 	} {
@@ -144,19 +144,19 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.damage(t, intent.ID)
-			taker := begin(t, record.New(api), again(intent))
-			if taker.Record().ID != intent.ID || !taker.Resumed() || taker.Record().StartTime.IsZero() {
-				t.Errorf("want run %s resumed, got %+v", intent.ID, taker.Record().Intent)
+			next := begin(t, record.New(api), again(intent))
+			if next.Record().ID != intent.ID || !next.Resumed() || next.Record().StartTime.IsZero() {
+				t.Errorf("want run %s resumed, got %+v", intent.ID, next.Record().Intent)
 			}
-			in := strings.Join(names(taker.Record().Results), " ")
+			in := strings.Join(names(next.Record().Results), " ")
 			if strings.Contains(in, "Component.Check00000") != tc.parts || strings.Contains(in, "Etcd.Disk") != tc.open {
 				t.Errorf("%s, but the results are: %s", tc.reason, in)
 			}
 			for i := range 100 { // the new holder reads the others from their Jobs
-				taker.Put(incompressible(i, 4096))
+				next.Put(incompressible(i, 4096))
 			}
-			taker.Put(aResult("Etcd.Disk"))
-			finish(t, taker)
+			next.Put(aResult("Etcd.Disk"))
+			finish(t, next)
 			if got := get(t, intent.ID); len(got.Results) != 101 || got.Phase != record.Complete {
 				t.Errorf("want the complete run, got phase %s with %d results", got.Phase, len(got.Results))
 			}
@@ -189,7 +189,7 @@ func TestEditOfReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			if err := life(t.Context(), record.New(api), intent); err != nil {
+			if err := performRun(t.Context(), record.New(api), intent); err != nil {
 				t.Fatal(err)
 			}
 			tc.damage(t, intent.ID)

@@ -191,7 +191,7 @@ func TestUnreachableAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	store, intent := record.New(client), newIntent()
-	for name, ask := range map[string]func(context.Context) error{
+	for name, request := range map[string]func(context.Context) error{
 		"Begin": func(ctx context.Context) error { _, err := store.Begin(ctx, intent, "tester"); return err },
 		"Get":   func(ctx context.Context) error { _, err := store.Get(ctx, intent.ID); return err },
 		"Follow": func(ctx context.Context) error {
@@ -203,7 +203,7 @@ func TestUnreachableAPIServer(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			if err := ask(ctx); err == nil {
+			if err := request(ctx); err == nil {
 				t.Error("want an error without an API server")
 			}
 		})

@@ -59,23 +59,23 @@ func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held
 	return held
 }
 
-// killed begins a run with these results, and leaves it like a killed process.
+// killed begins a run with these results, and abandons it like a killed process.
 func killed(t *testing.T, intent record.Intent, results ...record.Result) *record.Held {
 	t.Helper()
 	held := begin(t, quick(), intent)
 	if len(results) == 0 {
 		return held
 	}
-	_, die := held.Hold(t.Context())
+	_, release := held.Hold(t.Context())
 	for _, result := range results {
 		held.Put(result)
 	}
 	await(t, intent.ID, func(r record.Record) bool { return len(r.Results) == len(results) })
-	die()
+	release()
 	return held
 }
 
-// await follows a run until its record is as wanted.
+// await follows a run until its record meets the condition.
 func await(t *testing.T, id string, wanted func(record.Record) bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func getMap(t *testing.T, name string) *corev1.ConfigMap {
 	return object
 }
 
-// edit changes a ConfigMap like another client.
+// edit changes a ConfigMap as another client.
 func edit(t *testing.T, name string, change func(*corev1.ConfigMap)) {
 	t.Helper()
 	for {

@@ -72,8 +72,8 @@ func aPart(n int, data []byte) *corev1.ConfigMap {
 
 const header = "id: " + fuzzID + "\nphase: Running\nresultParts: 1\n"
 
-// soundly asserts the invariants of a record.
-func soundly(t *testing.T, got record.Record, err error) {
+// checkInvariants asserts the invariants of a record.
+func checkInvariants(t *testing.T, got record.Record, err error) {
 	t.Helper()
 	if err != nil {
 		return
@@ -104,7 +104,7 @@ func FuzzHead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string, checks, results, report []byte) {
 		store := canned(t, aHead(header, map[string][]byte{"checks.gz": checks, "results.gz": results, "report.gz": report}), aPart(1, results))
 		got, err := store.Get(t.Context(), fuzzID)
-		soundly(t, got, err)
+		checkInvariants(t, got, err)
 		if err == nil && got.Verified() != nil {
 			t.Errorf("a sealed record is not authentic: %v", got.Verified())
 		}
@@ -123,7 +123,7 @@ func FuzzPart(f *testing.F) {
 	f.Add(bomb(f, 9))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := canned(t, aHead(header, nil), aPart(1, data)).Get(t.Context(), fuzzID)
-		soundly(t, got, err)
+		checkInvariants(t, got, err)
 		if err != nil {
 			t.Errorf("unreadable results make the record unreadable: %v", err)
 		}
@@ -142,7 +142,7 @@ func TestTotalBoundOfParts(t *testing.T) {
 		objects = append(objects, aPart(n+1, packed))
 	}
 	got, err := canned(t, objects...).Get(t.Context(), fuzzID)
-	soundly(t, got, err)
+	checkInvariants(t, got, err)
 	if err != nil || len(got.Results) == 0 {
 		t.Errorf("parts within the bound: %v", err)
 	}

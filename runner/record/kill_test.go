@@ -18,9 +18,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// executioner cancels the context of a process at one of its writes, before the
+// killer cancels the context of a process at one of its writes, before the
 // request is served or before its response is received.
-type executioner struct {
+type killer struct {
 	at    int
 	after bool
 	kill  context.CancelFunc
@@ -29,14 +29,14 @@ type executioner struct {
 	writes []string
 }
 
-func (e *executioner) meet(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+func (e *killer) handle(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/configmaps/") { // of other runs
 		return next.RoundTrip(r)
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if len(e.writes) > e.at {
-		return nil, errors.New("a process that was killed asks for something")
+		return nil, errors.New("a killed process sends a request")
 	}
 	e.writes = append(e.writes, r.Method+" "+r.URL.Path[strings.Index(r.URL.Path, record.Namespace)+len(record.Namespace)+1:])
 	if len(e.writes) <= e.at {
@@ -51,8 +51,8 @@ func (e *executioner) meet(r *http.Request, next http.RoundTripper) (*http.Respo
 	return nil, errors.New("killed")
 }
 
-// life performs all writes of a run whose results and report need parts.
-func life(ctx context.Context, store *record.Store, intent record.Intent) error {
+// performRun performs all writes of a run whose results and report need parts.
+func performRun(ctx context.Context, store *record.Store, intent record.Intent) error {
 	held, err := store.Begin(ctx, intent, "tester")
 	if err != nil {
 		return err
@@ -84,15 +84,15 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				intent := newIntent()
 				ctx, kill := context.WithCancel(t.Context())
 				defer kill()
-				death := &executioner{at: at, after: after, kill: kill}
-				err := life(ctx, record.New(through(t, death.meet), record.LeaseDuration(time.Second)), intent)
+				killing := &killer{at: at, after: after, kill: kill}
+				err := performRun(ctx, record.New(through(t, killing.handle), record.LeaseDuration(time.Second)), intent)
 				if at == writes {
-					if err != nil || len(death.writes) != writes {
-						t.Fatalf("want an end within %d writes, got %v after %q", writes, err, death.writes)
+					if err != nil || len(killing.writes) != writes {
+						t.Fatalf("want an end within %d writes, got %v after %q", writes, err, killing.writes)
 					}
 					return
 				}
-				last := death.writes[len(death.writes)-1]
+				last := killing.writes[len(killing.writes)-1]
 				if err == nil {
 					t.Fatalf("want an error after %s", last)
 				}
@@ -100,20 +100,20 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				if got, err := record.New(api).Get(t.Context(), intent.ID); err == nil && (got.Phase != record.Running) != ended {
 					t.Errorf("killed at %s, the run has phase %s", last, got.Phase)
 				}
-				goOn(t, intent, ended)
+				continueRun(t, intent, ended)
 			})
 		}
 	}
 }
 
-// goOn continues the run like the next process.
-func goOn(t *testing.T, killed record.Intent, ended bool) {
+// continueRun continues the run as the next process does.
+func continueRun(t *testing.T, killed record.Intent, ended bool) {
 	t.Helper()
 	store, next := record.New(api), again(killed)
-	err := life(t.Context(), store, next)
+	err := performRun(t.Context(), store, next)
 	if busy := new(record.BusyError); errors.As(err, &busy) {
 		awaitAbandoned(t, store, busy.ID)
-		err = life(t.Context(), store, next)
+		err = performRun(t.Context(), store, next)
 	}
 	if err != nil {
 		t.Fatalf("the run cannot be continued: %v", err)
@@ -153,12 +153,12 @@ func TestFailureOfEveryWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mutex sync.Mutex
-			met := map[string]bool{}
+			seen := map[string]bool{}
 			store := record.New(through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 				mutex.Lock()
 				request := fmt.Sprintf("%s %s %d", r.Method, r.URL.Path, r.ContentLength)
-				first := !met[request]
-				met[request] = true
+				first := !seen[request]
+				seen[request] = true
 				mutex.Unlock()
 				if !first || r.Method == http.MethodGet && tc.served {
 					return next.RoundTrip(r)
@@ -171,7 +171,7 @@ func TestFailureOfEveryWrite(t *testing.T) {
 				return tc.failure(r)
 			}))
 			intent := newIntent()
-			if err := life(t.Context(), store, intent); err != nil {
+			if err := performRun(t.Context(), store, intent); err != nil {
 				t.Fatalf("%s, but the run ended with %v", tc.reason, err)
 			}
 			wantNoLease(t, intent)
@@ -181,12 +181,12 @@ func TestFailureOfEveryWrite(t *testing.T) {
 			resumed := newIntent()
 			killed(t, resumed, aResult("Etcd.Disk"))
 			awaitAbandoned(t, store, resumed.ID)
-			taker := begin(t, store, again(resumed))
-			if !taker.Resumed() {
+			next := begin(t, store, again(resumed))
+			if !next.Resumed() {
 				t.Errorf("%s, but a new run was begun", tc.reason)
 			}
-			wantResults(t, tc.reason, taker.Record().Results, "Etcd.Disk")
-			if err := taker.Detach(t.Context()); err != nil {
+			wantResults(t, tc.reason, next.Record().Results, "Etcd.Disk")
+			if err := next.Detach(t.Context()); err != nil {
 				t.Errorf("%s, but the run cannot be released: %v", tc.reason, err)
 			}
 			finish(t, begin(t, store, again(resumed)))

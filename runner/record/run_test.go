@@ -23,7 +23,7 @@ type counter struct {
 	counts map[string]int
 }
 
-func (c *counter) meet(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+func (c *counter) handle(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	path := strings.Split(r.URL.Path, "/"+record.Namespace+"/")
 	c.mutex.Lock()
 	c.counts[r.Method+" "+strings.SplitN(path[len(path)-1], "/", 2)[0]]++
@@ -31,7 +31,7 @@ func (c *counter) meet(r *http.Request, next http.RoundTripper) (*http.Response,
 	return next.RoundTrip(r)
 }
 
-func (c *counter) taken() map[string]int {
+func (c *counter) all() map[string]int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return maps.Clone(c.counts)
@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	requests := &counter{counts: map[string]int{}}
-	store := record.New(through(t, requests.meet))
+	store := record.New(through(t, requests.handle))
 	held := begin(t, store, intent)
 	if held.Resumed() {
 		t.Error("a new run is resumed")
@@ -52,7 +52,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("new run (-want +got):\n%s", diff)
 	}
 
-	holding, leave := held.Hold(t.Context())
+	holding, release := held.Hold(t.Context())
 	held.Put(aResult("Network.Routes"))
 	want.Holder, want.Results = "tester", []record.Result{aResult("Network.Routes")}
 	await(t, intent.ID, func(r record.Record) bool { return cmp.Equal(want, r) })
@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 
 	held.Put(aResult("Etcd.Disk"))
 	finish(t, held)
-	leave()
+	release()
 	if holding.Err() == nil {
 		t.Error("the ended run is held")
 	}
@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("the latest of its release: %v %v (-want +got):\n%s", found, err, diff)
 	}
 	wantNoLease(t, intent)
-	counts := requests.taken()
+	counts := requests.all()
 	for request, most := range map[string]int{
 		"POST leases": 1, "DELETE leases": 1, "PUT leases": 0, "GET leases": 0,
 		"POST configmaps": 1, "PUT configmaps": 3, "GET configmaps": 3, // one PUT seals the new header; one GET before the beginning, two to prune and for the latest
@@ -133,7 +133,7 @@ func TestConcurrentBegin(t *testing.T) {
 	const starters = 16
 	intent := newIntent()
 	stores := []*record.Store{record.New(api), record.New(api)}
-	var wins, losses []string
+	var begun, busyIDs []string
 	var mutex sync.Mutex
 	var all sync.WaitGroup
 	for i := range starters {
@@ -144,21 +144,21 @@ func TestConcurrentBegin(t *testing.T) {
 			defer mutex.Unlock()
 			switch {
 			case err == nil:
-				wins = append(wins, held.Record().ID)
+				begun = append(begun, held.Record().ID)
 			case errors.As(err, &busy) && busy.Holder == "tester":
-				losses = append(losses, busy.ID)
+				busyIDs = append(busyIDs, busy.ID)
 			default:
 				t.Errorf("want a run or a BusyError, got %v", err)
 			}
 		})
 	}
 	all.Wait()
-	if len(wins) != 1 || len(losses) != starters-1 {
-		t.Fatalf("%d runs and %d BusyErrors, want 1 and %d", len(wins), len(losses), starters-1)
+	if len(begun) != 1 || len(busyIDs) != starters-1 {
+		t.Fatalf("%d runs and %d BusyErrors, want 1 and %d", len(begun), len(busyIDs), starters-1)
 	}
-	for _, id := range losses {
-		if id != wins[0] {
-			t.Errorf("BusyError for run %s, want %s", id, wins[0])
+	for _, id := range busyIDs {
+		if id != begun[0] {
+			t.Errorf("BusyError for run %s, want %s", id, begun[0])
 		}
 	}
 	heads, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
@@ -173,12 +173,12 @@ func TestDetach(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	first := begin(t, record.New(api), intent)
-	_, leave := first.Hold(t.Context())
+	_, release := first.Hold(t.Context())
 	first.Put(aResult("Etcd.Disk"))
 	if err := first.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	leave()
+	release()
 	if detached := get(t, intent.ID); detached.Phase != record.Running || detached.Holder != "" {
 		t.Errorf("want a run in progress without a holder, got phase %s, holder %q", detached.Phase, detached.Holder)
 	}
@@ -215,7 +215,7 @@ func TestFlush(t *testing.T) {
 	if err := held.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantResults(t, "what was flushed is there", get(t, intent.ID).Results, "Etcd.Disk")
+	wantResults(t, "the flushed results are recorded", get(t, intent.ID).Results, "Etcd.Disk")
 	flushed := version()
 	if err := held.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -233,8 +233,8 @@ func TestFollow(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	held := begin(t, record.New(api), intent)
-	_, leave := held.Hold(t.Context())
-	defer leave()
+	_, release := held.Hold(t.Context())
+	defer release()
 	received := make(chan record.Record, 100)
 	type ending struct {
 		record record.Record
@@ -285,8 +285,8 @@ func TestFollowStopsWithContext(t *testing.T) {
 	finish(t, held)
 }
 
-// remembered is false when the run was pruned.
-func remembered(t *testing.T, id string) bool {
+// isRecorded is false if the run was pruned.
+func isRecorded(t *testing.T, id string) bool {
 	t.Helper()
 	_, err := record.New(api).Get(t.Context(), id)
 	if err != nil && !errors.As(err, new(*record.NotFoundError)) {
@@ -317,9 +317,9 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer parts.Stop()
-	going := begin(t, record.New(api), newIntent())
+	inProgress := begin(t, record.New(api), newIntent())
 	ended := 0
-	for ; ended < 2*kept || remembered(t, first.ID); ended++ { // several runs end within the same second
+	for ; ended < 2*kept || isRecorded(t, first.ID); ended++ { // several runs end within the same second
 		finish(t, begin(t, record.New(api), newIntent()))
 	}
 	gone := false
@@ -345,10 +345,10 @@ func TestHistoryIsPruned(t *testing.T) {
 	if count != kept {
 		t.Errorf("after %d ended runs %d are kept, want %d", ended+1, count, kept)
 	}
-	if got := get(t, going.Record().ID); got.Phase != record.Running {
+	if got := get(t, inProgress.Record().ID); got.Phase != record.Running {
 		t.Errorf("a run in progress was pruned: %+v", got)
 	}
-	finish(t, going)
+	finish(t, inProgress)
 
 	// Interrupted runs do not displace runs with a verdict, nor verdicts them.
 	const unfinished = 10
@@ -360,13 +360,13 @@ func TestHistoryIsPruned(t *testing.T) {
 		}
 		interrupted = append(interrupted, run.Record().ID)
 	}
-	if !remembered(t, going.Record().ID) {
+	if !isRecorded(t, inProgress.Record().ID) {
 		t.Errorf("%d interrupted runs displaced a run with a verdict", len(interrupted))
 	}
 	for range kept {
 		finish(t, begin(t, record.New(api), newIntent()))
 	}
-	if !remembered(t, interrupted[unfinished]) {
+	if !isRecorded(t, interrupted[unfinished]) {
 		t.Errorf("%d runs with a verdict displaced the run that was interrupted last", kept)
 	}
 	listed, err = record.New(api).List(t.Context())

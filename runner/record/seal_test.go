@@ -69,8 +69,8 @@ func sealed(key []byte, object *corev1.ConfigMap, id, uid string) *corev1.Config
 	return object
 }
 
-// theKey is the key of the records of the cluster.
-func theKey(t *testing.T) []byte {
+// clusterKey returns the key of the records of the cluster.
+func clusterKey(t *testing.T) []byte {
 	t.Helper()
 	secret, err := api.CoreV1().Secrets(record.Namespace).Get(t.Context(), record.KeySecret, metav1.GetOptions{})
 	if err != nil || len(secret.Data["key"]) != 32 || secret.Immutable == nil || !*secret.Immutable {
@@ -102,10 +102,10 @@ func TestVerdictFile(t *testing.T) {
 	until := completed.AddDate(0, 0, 1)
 	for name, header := range map[string]*corev1.ConfigMap{"running": running, "ended": ended} {
 		text := header.Data["verdict.json"]
-		if want := sum(theKey(t), "preflight.openshift.io/verdict.mac/v1", []byte(text)); header.Data["verdict.mac"] != want {
+		if want := sum(clusterKey(t), "preflight.openshift.io/verdict.mac/v1", []byte(text)); header.Data["verdict.mac"] != want {
 			t.Errorf("%s: verdict.mac is %q, want %q", name, header.Data["verdict.mac"], want)
 		}
-		// What differs in each run has a fixed form in the golden file.
+		// Values that differ in each run are replaced in the golden file.
 		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", completed.Format(time.RFC3339), "COMPLETION", until.Format(time.RFC3339), "COMPLETION+24h").Replace(text)
 		file := filepath.Join("testdata", "verdict-"+name+".json")
 		if *updateGolden {
@@ -123,8 +123,8 @@ func TestVerdictFile(t *testing.T) {
 	}
 }
 
-// The cluster-version operator reads the records through a module of its own, which has
-// the format and the algorithm again.
+// The cluster-version operator reads the records through a separate module, with its own
+// implementation of the format and the algorithm.
 func TestVerdictOfTheTrigger(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
@@ -161,7 +161,7 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 		t.Fatal(err)
 	}
 	reasons = append(reasons, reason())
-	theNextSecond(t, intent.ID)
+	awaitNextSecond(t, intent.ID)
 	held = begin(t, record.New(api), again(intent))
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: verdict.Verdict{Decision: verdict.Ready}, Report: []byte("{}")}); err != nil {
 		t.Fatal(err)
@@ -172,9 +172,9 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 	}
 }
 
-// theNextSecond waits until a run that ends now has a later completion time than a run
+// awaitNextSecond waits until a run that ends now has a later completion time than a run
 // that has ended: times of records have no fractions.
-func theNextSecond(t *testing.T, id string) {
+func awaitNextSecond(t *testing.T, id string) {
 	t.Helper()
 	completed := get(t, id).CompletionTime
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -196,13 +196,13 @@ func TestMACsAreAsDocumented(t *testing.T) {
 	finish(t, held)
 	head := getMap(t, headName(intent.ID))
 	for _, object := range []*corev1.ConfigMap{head, getMap(t, partName(intent.ID, 1))} {
-		if want := sealed(theKey(t), object.DeepCopy(), intent.ID, string(head.UID)).Data["record.mac"]; object.Data["record.mac"] != want {
+		if want := sealed(clusterKey(t), object.DeepCopy(), intent.ID, string(head.UID)).Data["record.mac"]; object.Data["record.mac"] != want {
 			t.Errorf("%s: the MAC is %q, want %q", object.Name, object.Data["record.mac"], want)
 		}
 	}
 }
 
-// forge is the verdict of an attacker who may write ConfigMaps.
+// forge replaces the verdict as an attacker who may write ConfigMaps.
 func forge(t *testing.T, key string, text string) func(*corev1.ConfigMap) {
 	t.Helper()
 	return func(head *corev1.ConfigMap) {
@@ -214,8 +214,8 @@ func forge(t *testing.T, key string, text string) func(*corev1.ConfigMap) {
 	}
 }
 
-// Of a record that was edited, copied or written with another key, nothing but its
-// metadata is returned.
+// Only the metadata of a record that was edited, copied or written with another key is
+// returned.
 func TestForgedRecords(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -277,7 +277,7 @@ func TestForgedRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			if err := life(t.Context(), record.New(api), intent); err != nil {
+			if err := performRun(t.Context(), record.New(api), intent); err != nil {
 				t.Fatal(err)
 			}
 			if got := get(t, intent.ID); got.Verified() != nil || len(got.Report) == 0 {
@@ -330,7 +330,7 @@ func TestForgedRunInProgress(t *testing.T) {
 		change func(*corev1.ConfigMap)
 	}{
 		"Results": {reason: "a failed check was made to pass", change: forge(t, "results.gz", `{"check":"Etcd.Disk","findings":[{"name":"Etcd.Disk","outcome":"Pass"}]}`)},
-		"NoMAC":   {reason: "an earlier version recorded it", change: func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") }},
+		"NoMAC":   {reason: "an earlier version recorded the run", change: func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -342,12 +342,12 @@ func TestForgedRunInProgress(t *testing.T) {
 			}
 			edit(t, headName(intent.ID), tc.change)
 			wantUnauthentic(t, tc.reason, get(t, intent.ID), record.Unauthentic, "")
-			taker := begin(t, record.New(api), again(intent))
-			if taker.Record().ID != intent.ID || len(taker.Record().Results) > 0 || taker.Record().Verified() == nil {
-				t.Errorf("%s: the next holder has the results %v of run %s", tc.reason, taker.Record().Results, taker.Record().ID)
+			next := begin(t, record.New(api), again(intent))
+			if next.Record().ID != intent.ID || len(next.Record().Results) > 0 || next.Record().Verified() == nil {
+				t.Errorf("%s: the next holder has the results %v of run %s", tc.reason, next.Record().Results, next.Record().ID)
 			}
-			taker.Put(aResult("Network.Routes"))
-			finish(t, taker)
+			next.Put(aResult("Network.Routes"))
+			finish(t, next)
 			got := get(t, intent.ID)
 			if got.Verified() != nil || got.StartTime != first.Record().StartTime {
 				t.Errorf("%s: %v; begun at %s, want %s", tc.reason, got.Verified(), got.StartTime, first.Record().StartTime)
@@ -372,7 +372,7 @@ func TestTimesAreBounded(t *testing.T) {
 			}
 		}
 		head.Data["run.yaml"] = strings.Join(lines, "\n")
-		sealed(theKey(t), head, intent.ID, string(head.UID)) // as a process that has the key
+		sealed(clusterKey(t), head, intent.ID, string(head.UID)) // as a process that has the key
 	})
 	got := get(t, intent.ID)
 	if got.Verified() != nil || got.StartTime.Year() > 2900 || got.CompletionTime.Year() > 2900 {
@@ -380,9 +380,9 @@ func TestTimesAreBounded(t *testing.T) {
 	}
 }
 
-// secretsOf is a client whose requests for Secrets go to a store of its own: the key
-// of the cluster is shared by the tests.
-type secretsOf struct {
+// secretStore serves the requests of a client for Secrets: the key of the cluster is
+// shared by the tests.
+type secretStore struct {
 	mutex   sync.Mutex
 	secret  *corev1.Secret
 	created int
@@ -390,7 +390,7 @@ type secretsOf struct {
 	forbidden []string
 }
 
-func (s *secretsOf) client(t *testing.T) kubernetes.Interface {
+func (s *secretStore) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	return through(t, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if !strings.Contains(r.URL.Path, "/secrets") {
@@ -401,7 +401,7 @@ func (s *secretsOf) client(t *testing.T) kubernetes.Interface {
 	})
 }
 
-func (s *secretsOf) serve(r *http.Request) (any, int) {
+func (s *secretStore) serve(r *http.Request) (any, int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
@@ -422,7 +422,7 @@ func (s *secretsOf) serve(r *http.Request) (any, int) {
 	return s.secret, http.StatusCreated
 }
 
-func (s *secretsOf) set(secret *corev1.Secret, forbidden ...string) {
+func (s *secretStore) set(secret *corev1.Secret, forbidden ...string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.secret, s.forbidden = secret, forbidden
@@ -434,30 +434,30 @@ func TestKey(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		// before and after are set before the run begins and after it has ended.
-		before, during, after func(*secretsOf)
+		before, during, after func(*secretStore)
 		state                 record.Authenticity
 		cause                 string
 	}{
 		"Created": {reason: "the first run creates the key", state: record.Authentic},
-		"Deleted": {reason: "the key was deleted", after: func(s *secretsOf) { s.set(nil) }, state: record.Unauthentic, cause: "does not exist"},
+		"Deleted": {reason: "the key was deleted", after: func(s *secretStore) { s.set(nil) }, state: record.Unauthentic, cause: "does not exist"},
 		"Unreadable": {
-			reason: "the reader may not get it", after: func(s *secretsOf) { s.set(nil, http.MethodGet) },
+			reason: "the reader may not get the key", after: func(s *secretStore) { s.set(nil, http.MethodGet) },
 			state: record.Unverifiable, cause: "may not be read by this user",
 		},
-		"Invalid": {reason: "it is not a key", after: func(s *secretsOf) { s.set(invalid) }, state: record.Unauthentic, cause: "does not have 32 bytes"},
+		"Invalid": {reason: "the Secret has no valid key", after: func(s *secretStore) { s.set(invalid) }, state: record.Unauthentic, cause: "does not have 32 bytes"},
 		"Uncreatable": {
-			reason: "the runner may not create it", before: func(s *secretsOf) { s.set(nil, http.MethodPost) },
+			reason: "the runner may not create the key", before: func(s *secretStore) { s.set(nil, http.MethodPost) },
 			state: record.Unauthentic, cause: "has no MAC",
 		},
-		"Replaced": {reason: "a run in progress ends with the new key", during: func(s *secretsOf) { s.set(nil) }, state: record.Authentic},
+		"Replaced": {reason: "a run in progress ends with the new key", during: func(s *secretStore) { s.set(nil) }, state: record.Authentic},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			secrets, intent := &secretsOf{}, newIntent()
+			secrets, intent := &secretStore{}, newIntent()
 			store := record.New(secrets.client(t))
 			act(tc.before, secrets)
 			held := begin(t, store, intent)
-			_, leave := held.Hold(t.Context())
+			_, release := held.Hold(t.Context())
 			for i := range 100 { // some in a part
 				held.Put(incompressible(i, 4096))
 			}
@@ -466,7 +466,7 @@ func TestKey(t *testing.T) {
 			}
 			act(tc.during, secrets)
 			finish(t, held)
-			leave()
+			release()
 			act(tc.after, secrets)
 			got, err := store.Get(t.Context(), intent.ID)
 			if err != nil {
@@ -482,7 +482,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-func act(change func(*secretsOf), on *secretsOf) {
+func act(change func(*secretStore), on *secretStore) {
 	if change != nil {
 		change(on)
 	}
@@ -501,10 +501,10 @@ func wantListed(t *testing.T, store *record.Store, id string, state record.Authe
 	}
 }
 
-// Of processes that create the key at the same time, one does, and all use that.
+// One of several processes that create the key concurrently succeeds, and all use its key.
 func TestConcurrentCreationOfTheKey(t *testing.T) {
 	t.Parallel()
-	secrets := &secretsOf{}
+	secrets := &secretStore{}
 	client := secrets.client(t)
 	var all sync.WaitGroup
 	intents := make([]record.Intent, 8)

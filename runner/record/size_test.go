@@ -33,7 +33,7 @@ func TestThousandResults(t *testing.T) {
 	intent.Checks = nil
 	var want []record.Result
 	first := begin(t, record.New(api), intent)
-	_, leave := first.Hold(t.Context())
+	_, release := first.Hold(t.Context())
 	for i := range checks {
 		want = append(want, incompressible(i, size))
 		first.Put(want[i])
@@ -42,7 +42,7 @@ func TestThousandResults(t *testing.T) {
 	if err := first.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	leave()
+	release()
 	second := begin(t, record.New(api), again(intent))
 	if got := second.Record().Results; !reflect.DeepEqual(want, got) {
 		t.Fatalf("the %d resumed results differ", len(got))

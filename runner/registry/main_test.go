@@ -8,7 +8,7 @@ import (
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
-// config reaches the API server that the tests of this package share.
+// config is for the API server that the tests of this package share.
 var config *rest.Config
 
 func TestMain(m *testing.M) {

@@ -173,11 +173,11 @@ func TestTry(t *testing.T) {
 }
 
 func TestTryEndsWithOtherErrors(t *testing.T) {
-	tampered := errors.New("not what was promised")
-	asked := 0
-	_, err := registry.Own(registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { asked++; return tampered })
-	if !errors.Is(err, tampered) || asked != 1 {
-		t.Errorf("asked %d times, error %v; another error must not continue with the next place", asked, err)
+	tampered := errors.New("other content than requested")
+	attempts := 0
+	_, err := registry.Own(registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { attempts++; return tampered })
+	if !errors.Is(err, tampered) || attempts != 1 {
+		t.Errorf("%d attempts, error %v; another error must not continue with the next place", attempts, err)
 	}
 }
 
@@ -328,9 +328,9 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestProxy(t *testing.T) {
-	var asked []string
+	var requested []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Host)
+		requested = append(requested, r.Host)
 		found(w, r)
 	}))
 	defer proxy.Close()
@@ -343,7 +343,7 @@ func TestProxy(t *testing.T) {
 	if _, err := access.Try(t.Context(), "registry.example.com/x"+digest, head); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"registry.example.com", "registry.example.com"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"registry.example.com", "registry.example.com"}, requested); diff != "" {
 		t.Errorf("requests to the proxy (-want, +got):\n%s", diff)
 	}
 }

@@ -26,13 +26,13 @@ type reached struct {
 
 // RoundTrip implements http.RoundTripper.
 func (r *reached) RoundTrip(request *http.Request) (*http.Response, error) {
-	carried := "no credential"
+	credential := "no credential"
 	if request.Header.Get("Authorization") != "" || request.Header.Get("Cookie") != "" || request.URL.User != nil {
-		carried = "a credential"
+		credential = "a credential"
 	}
 	r.mutex.Lock()
 	if host := request.URL.Scheme + "://" + request.URL.Host; request.URL.Host != "quay.example.com" && r.sent[host] != "a credential" {
-		r.sent[host] = carried
+		r.sent[host] = credential
 	}
 	r.mutex.Unlock()
 	return r.hosts.RoundTrip(request)
@@ -46,8 +46,8 @@ func challenge(realm string) http.HandlerFunc {
 	}
 }
 
-// TestAttacks has a registry that has a credential of the user try to send it, or a
-// request, to other hosts.
+// TestAttacks pulls from a registry that has a credential of the user, and tries to make
+// the client send it, or a request, to other hosts.
 func TestAttacks(t *testing.T) {
 	token := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"token":"t"}`)) }
 	to := func(location string) http.HandlerFunc {
@@ -113,7 +113,7 @@ func TestAttacks(t *testing.T) {
 			want:   map[string]string{"https://cdn.example.com": "no credential"},
 		},
 		"StorageChallengesBasic": {
-			reason: "nor as a password",
+			reason: "the credential is not sent as a password",
 			hosts: hosts{"quay.example.com": blobs(to("https://cdn.example.com/blob")), "cdn.example.com": func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("WWW-Authenticate", `Basic realm="quay.example.com"`)
 				w.WriteHeader(http.StatusUnauthorized)

@@ -31,8 +31,9 @@ import (
 	"github.com/openshift/update-preflight/runner/repository"
 )
 
-// maxMemory bounds the allocations for rejecting a hostile response in bytes, the
-// included: reading a manifest of the largest size takes five times that.
+// maxMemory bounds the allocations for rejecting a hostile response, in bytes, including
+// those of the server in this process. Reading a manifest of the maximum size allocates
+// five times that size.
 const maxMemory = 32 << 20
 
 func serve(t *testing.T, handler http.Handler) string {
@@ -197,45 +198,45 @@ func TestHostile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		respond http.HandlerFunc
-		ask     func(context.Context, *repository.Repository) error
+		call    func(context.Context, *repository.Repository) error
 		want    func(error) bool
 	}{
-		"Other":      {reason: "the content differs from the digest", ask: manifest, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Empty":      {reason: "an empty response", ask: manifest, respond: serves(""), want: isError(repository.ErrMismatch)},
-		"Other blob": {reason: "the content differs from the digest", ask: blob, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Longer":     {reason: "trailing content is not ignored", ask: blob, respond: serves(string(content) + " "), want: isError(repository.ErrMismatch)},
-		"Shorter":    {reason: "a truncated response", ask: blob, respond: serves(string(content[:5])), want: isCut(5, size)},
+		"Other":      {reason: "the content differs from the digest", call: manifest, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
+		"Empty":      {reason: "an empty response", call: manifest, respond: serves(""), want: isError(repository.ErrMismatch)},
+		"Other blob": {reason: "the content differs from the digest", call: blob, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
+		"Longer":     {reason: "trailing content is not ignored", call: blob, respond: serves(string(content) + " "), want: isError(repository.ErrMismatch)},
+		"Shorter":    {reason: "a truncated response", call: blob, respond: serves(string(content[:5])), want: isCut(5, size)},
 		"Broken": {
-			reason: "a broken connection", ask: blob, want: isCut(5, size),
+			reason: "a broken connection", call: blob, want: isCut(5, size),
 			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "19")
 				_, _ = w.Write(content[:5])
 			},
 		},
 		"Schema 1": {
-			reason: "the digest header is not trusted, unlike in go-containerregistry", ask: manifest, want: isError(repository.ErrMismatch),
+			reason: "the digest header is not trusted, unlike in go-containerregistry", call: manifest, want: isError(repository.ErrMismatch),
 			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", string(types.DockerManifestSchema1Signed))
 				w.Header().Set("Docker-Content-Digest", digest)
 				_, _ = io.WriteString(w, "{}")
 			},
 		},
-		"Endless":       {reason: "a manifest is read up to its limit", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge)},
-		"Endless blob":  {reason: "a blob is read up to its size", ask: blob, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch)},
-		"Endless error": {reason: "an error is read up to its limit", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); endless(w) }, want: isStatus(http.StatusTeapot)},
+		"Endless":       {reason: "a manifest is read up to its limit", call: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge)},
+		"Endless blob":  {reason: "a blob is read up to its size", call: blob, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch)},
+		"Endless error": {reason: "an error is read up to its limit", call: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); endless(w) }, want: isStatus(http.StatusTeapot)},
 		"Bomb": {
-			reason: "a compressed response counts by its decompressed size", ask: manifest, want: isError(repository.ErrTooLarge),
+			reason: "a compressed response counts by its decompressed size", call: manifest, want: isError(repository.ErrTooLarge),
 			respond: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				_, _ = w.Write(bytes.Repeat(zeros(t), 1000))
 			},
 		},
-		"Loop":         {reason: "redirects are limited", ask: manifest, respond: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of blob": {reason: "redirects are limited", ask: blob, respond: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of size": {reason: "redirects are limited", ask: blobSize, respond: loop, want: isUnreachable("more than 5 redirects")},
-		"Loop of tag":  {reason: "redirects are limited", ask: resolve, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop":         {reason: "redirects are limited", call: manifest, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of blob": {reason: "redirects are limited", call: blob, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of size": {reason: "redirects are limited", call: blobSize, respond: loop, want: isUnreachable("more than 5 redirects")},
+		"Loop of tag":  {reason: "redirects are limited", call: resolve, respond: loop, want: isUnreachable("more than 5 redirects")},
 		"Ways off": {
-			reason: "five redirects are followed", ask: manifest, want: isError(nil),
+			reason: "five redirects are followed", call: manifest, want: isError(nil),
 			respond: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.RawQuery == "aaaaa" {
 					_, _ = w.Write(content)
@@ -244,14 +245,14 @@ func TestHostile(t *testing.T) {
 				http.Redirect(w, r, r.URL.Path+"?"+r.URL.RawQuery+"a", http.StatusTemporaryRedirect)
 			},
 		},
-		"File": {reason: "only redirects to HTTP are followed", ask: manifest, respond: func(w http.ResponseWriter, _ *http.Request) {
+		"File": {reason: "only redirects to HTTP are followed", call: manifest, respond: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(http.StatusFound)
 		}, want: isUnreachable("unsupported protocol scheme")},
-		"Missing":   {reason: "404 means that the content is missing", ask: manifest, respond: status(http.StatusNotFound), want: repository.IsMissing},
-		"Forbidden": {reason: "403 does not mean that the content is missing", ask: blob, respond: status(http.StatusForbidden), want: isStatus(http.StatusForbidden)},
-		"No digest": {reason: "the response to a tag needs a digest", ask: resolve, respond: serves("{}"), want: isError(repository.ErrMismatch)},
-		"No hash":   {reason: "only sha256 is supported", ask: resolve, respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Docker-Content-Digest", "md5:0") }, want: isError(repository.ErrMismatch)},
+		"Missing":   {reason: "404 means that the content is missing", call: manifest, respond: status(http.StatusNotFound), want: repository.IsMissing},
+		"Forbidden": {reason: "403 does not mean that the content is missing", call: blob, respond: status(http.StatusForbidden), want: isStatus(http.StatusForbidden)},
+		"No digest": {reason: "the response to a tag needs a digest", call: resolve, respond: serves("{}"), want: isError(repository.ErrMismatch)},
+		"No hash":   {reason: "only sha256 is supported", call: resolve, respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Docker-Content-Digest", "md5:0") }, want: isError(repository.ErrMismatch)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -262,7 +263,7 @@ func TestHostile(t *testing.T) {
 			at := mustOpen(t, host+"/a/b")
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := tc.ask(t.Context(), at)
+			err := tc.call(t.Context(), at)
 			runtime.ReadMemStats(&after)
 			if !tc.want(err) {
 				t.Errorf("%s: %v", tc.reason, err)
@@ -297,7 +298,7 @@ func TestHostilePing(t *testing.T) {
 		opens  bool
 	}{
 		"Endless": {reason: "a discarded response is bounded", ping: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, opens: true},
-		"Endless elsewhere": {
+		"Endless redirect": {
 			reason: "a discarded response is bounded after a redirect", opens: true,
 			ping: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/v2/" {
@@ -391,20 +392,20 @@ func TestRedirects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			requested := ""
-			elsewhere := func(w http.ResponseWriter, r *http.Request) {
+			storage := func(w http.ResponseWriter, r *http.Request) {
 				requested = r.Header.Get("Authorization") + "requested"
 				_, _ = w.Write(content)
 			}
-			there := hosts{tc.from: func(w http.ResponseWriter, r *http.Request) {
+			servers := hosts{tc.from: func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/v2/" {
 					w.Header().Set("Location", "https://"+tc.to+"/blob?signature=secret!")
 					w.WriteHeader(http.StatusTemporaryRedirect)
 				}
 			}}
 			if tc.to != "nowhere.example.com" {
-				there[strings.ReplaceAll(tc.to, "%25", "%")] = elsewhere
+				servers[strings.ReplaceAll(tc.to, "%25", "%")] = storage
 			}
-			at, err := open(t, tc.from+"/a/b", there)
+			at, err := open(t, tc.from+"/a/b", servers)
 			if err != nil {
 				t.Fatal(err)
 			}

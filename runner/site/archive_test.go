@@ -28,7 +28,7 @@ func TestRestore(t *testing.T) {
 	sources := site.Canonical([]site.Source{directory, image, other})
 	got, err := site.Restore(site.IDs(sources), archived(t, sources...))
 	if diff := cmp.Diff(sources, site.Canonical(got)); diff != "" || err != nil {
-		t.Errorf("a run is continued with what it began with: %v\n%s", err, diff)
+		t.Errorf("want the sources with which the run began: %v\n%s", err, diff)
 	}
 	if archive := archived(t, image); archive != nil {
 		t.Errorf("an image is read again by its digest, and not recorded: %d bytes", len(archive))
@@ -68,7 +68,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"Image":          {reason: "one image", sources: []site.Source{image}},
 		"TooMany":        {reason: "the sources are counted", sources: make([]site.Source, 17), want: "more than 16"},
-		"Tag":            {reason: "a library may pass any text", sources: []site.Source{{Name: "registry.example.com/checks:v1"}}, want: "not a pull spec by digest"},
+		"Tag":            {reason: "a caller of the library may pass any text", sources: []site.Source{{Name: "registry.example.com/checks:v1"}}, want: "not a pull spec by digest"},
 		"Empty":          {reason: "a directory without files", sources: []site.Source{{Name: "x", Files: map[string][]byte{}}}, want: "no file is a manifest"},
 		"Incompressible": {reason: "the record has a limit", sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": random}}}, want: "the limit is 65536"},
 		"TooLarge":       {reason: "the limit of a file applies here, too", sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": make([]byte, 1<<20+1)}}}, want: `"a.yaml" has more than`},

@@ -68,7 +68,7 @@ func TestAttacksByDirectory(t *testing.T) {
 			files:  map[string]string{"a.yaml": "-> /etc/hostname"}, err: "escapes",
 		},
 		"LinkToParent": {
-			reason: "nor by a relative path",
+			reason: "no file outside of the directory is read by a relative path",
 			files:  map[string]string{"a.yaml": "-> ../../../../etc/hostname"}, err: "escapes",
 		},
 		"LinkToDirectory": {
@@ -84,7 +84,7 @@ func TestAttacksByDirectory(t *testing.T) {
 		"TooDeep":          {reason: "the depth is bounded", files: map[string]string{"1/2/3/4/a.yaml": "a"}, err: "more than 4 levels deep"},
 		"TooLarge":         {reason: "the error names the file", files: map[string]string{"big.yaml": strings.Repeat("#", 1<<20+1)}, err: `"big.yaml" has more than 1048576 bytes`},
 		"TooMuch": {
-			reason: "so is the total",
+			reason: "the total is bounded",
 			files: func() map[string]string {
 				files := map[string]string{}
 				for i := range 5 {
@@ -163,7 +163,7 @@ func TestImage(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, pullSpec string }{
 		"Tag":     {"a tag is moved", "registry.example.com/checks:v1"},
 		"Both":    {"a tag beside the digest has no meaning", "registry.example.com/checks:v1@" + strings.SplitN(pullSpec, "@", 2)[1]},
-		"Short":   {"a digest that is none", "registry.example.com/checks@sha256:abc"},
+		"Short":   {"an invalid digest", "registry.example.com/checks@sha256:abc"},
 		"NoPlace": {"a name without a registry", "checks"},
 		"Text":    {"any text", "Not A Pull Spec"},
 	} {

@@ -31,7 +31,7 @@ spec:
 
 const hostNetwork = "      hostNetwork: true\n"
 
-// drafted are the names of the checks that may run, and those that are inconclusive, with
+// drafted returns the names of the checks that may run, and those that are inconclusive, with
 // their reasons.
 func drafted(t *testing.T, files map[string]string) (checks, inconclusive []string) {
 	t.Helper()
@@ -112,7 +112,7 @@ subjects: [{kind: ServiceAccount, name: a, namespace: site-checks}]
 			inconclusive: []string{"Unknown Site.A RefusedRBAC"},
 		},
 		"Twice": {
-			reason: "of two Jobs with one name, only one can be right", files: map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": job("a", pullSpec)},
+			reason: "two Jobs have the same name", files: map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": job("a", pullSpec)},
 			checks: []string{"Site.A"}, inconclusive: []string{"Unknown SiteManifest.B DuplicateManifest"},
 		},
 		"Broken": {

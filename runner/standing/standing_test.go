@@ -133,8 +133,8 @@ func TestStoredReport(t *testing.T) {
 	}
 }
 
-// Of a record that is not authentic, nothing is reported but that, and no command is
-// made of its texts unless they are plain.
+// The report of a record that is not authentic has no other finding, and its texts are
+// part of a command only if they are plain.
 func TestStoredUnauthentic(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason         string

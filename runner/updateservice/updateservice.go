@@ -31,7 +31,7 @@ const (
 	maxText = 512
 )
 
-// Query is what a service is asked for.
+// Query is a request to a service.
 type Query struct {
 	// URL is that of the graph, by http or https.
 	URL string

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/runner/updateservice"
 )
 
-const answer = `{"nodes":[{"version":"4.18.1","payload":"r@sha256:1"}],"edges":[]}`
+const smallGraph = `{"nodes":[{"version":"4.18.1","payload":"r@sha256:1"}],"edges":[]}`
 
 func TestGraph(t *testing.T) {
 	t.Parallel()
@@ -24,12 +24,12 @@ func TestGraph(t *testing.T) {
 		query  string
 		want   string
 	}{
-		"NoID":     {reason: "the ID of the cluster is withheld", body: answer, query: "arch=amd64&channel=eus-4.18&keep=1&version=4.16.27"},
-		"ID":       {reason: "the cluster's own service receives its ID", id: "c1", body: answer, query: "arch=amd64&channel=eus-4.18&id=c1&keep=1&version=4.16.27"},
+		"NoID":     {reason: "the ID of the cluster is withheld", body: smallGraph, query: "arch=amd64&channel=eus-4.18&keep=1&version=4.16.27"},
+		"ID":       {reason: "the cluster's own service receives its ID", id: "c1", body: smallGraph, query: "arch=amd64&channel=eus-4.18&id=c1&keep=1&version=4.16.27"},
 		"Reported": {reason: "the service reports its error", status: http.StatusBadRequest, body: `{"kind":"invalid_params","value":"bad \u001b[31mchannel"}`, want: "HTTP status 400 Bad Request: invalid_params: bad channel"},
 		"Silent":   {reason: "the service reports nothing", status: http.StatusNotFound, body: "<html>", want: "HTTP status 404 Not Found"},
-		"NoGraph":  {reason: "the answer is no graph", body: "<html>", want: "is not a JSON document"},
-		"Large":    {reason: "the answer is too large", body: strings.Repeat(" ", 17<<20), want: "more than"},
+		"NoGraph":  {reason: "the response is not a graph", body: "<html>", want: "is not a JSON document"},
+		"Large":    {reason: "the response is too large", body: strings.Repeat(" ", 17<<20), want: "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +40,8 @@ func TestGraph(t *testing.T) {
 				fmt.Fprint(w, tc.body)
 			}))
 			t.Cleanup(server.Close)
-			asked := updateservice.Query{URL: server.URL + "/graph?keep=1", Channel: "eus-4.18", Architecture: "amd64", Version: "4.16.27", ID: tc.id}
-			got, content, err := updateservice.Graph(t.Context(), http.DefaultTransport, asked)
+			requested := updateservice.Query{URL: server.URL + "/graph?keep=1", Channel: "eus-4.18", Architecture: "amd64", Version: "4.16.27", ID: tc.id}
+			got, content, err := updateservice.Graph(t.Context(), http.DefaultTransport, requested)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)

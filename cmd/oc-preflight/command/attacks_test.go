@@ -13,9 +13,9 @@ import (
 	"github.com/openshift/update-preflight/test/release"
 )
 
-// attackers are servers that a script may be led to.
+// attackers are hostile servers that a script may contact.
 type attackers struct {
-	// requests is how many requests the API server received.
+	// requests is the number of requests that the API server received.
 	requests atomic.Int64
 }
 

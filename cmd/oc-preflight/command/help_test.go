@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 )
 
-// Every command teaches by an example, which is a command line of that command.
+// The help of every command has an example of that command.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	for _, verb := range verbs() {
 		if !strings.Contains(verb.Example, "oc preflight "+verb.Name()) {

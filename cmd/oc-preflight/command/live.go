@@ -82,7 +82,7 @@ func (l *live) close() {
 	l.ticker.Wait()
 }
 
-// about is what a display has to know of the command that waits.
+// about is the context of the command for its display.
 type about struct {
 	// decides is true for a run, whose report has the findings.
 	decides bool

@@ -20,7 +20,7 @@ const (
 	colorNever  = "never"
 )
 
-// textFlags are the flags that change a text for people.
+// textFlags are the flags that change the text format.
 type textFlags struct {
 	color   string
 	details bool

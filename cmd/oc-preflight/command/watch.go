@@ -184,5 +184,5 @@ func (w *watched) report(text string) {
 	defer w.mutex.Unlock()
 	file, _ := terminal(w.stdout)
 	width, _ := terminalSize(file)
-	_ = w.region.Draw(w.lines, text, width) // the next document is drawn all the same
+	_ = w.region.Draw(w.lines, text, width) // the next document is drawn nevertheless
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected documents")
 
-// TestDocuments holds the JSON documents, which have a schema.
+// TestDocuments compares the JSON documents, which have a schema.
 func TestDocuments(t *testing.T) {
 	entries := []source.Entry{
 		{Kind: source.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},

@@ -160,9 +160,9 @@ func TestLimit(t *testing.T) {
 	}{
 		"default": {"20 runs, and a line for the header and for the others", "text", 0, 22, "... and 3 more (--limit 0)\n"},
 		"one":     {"the newest run alone", "wide", 1, 3, "... and 22 more (--limit 0)\n"},
-		"exact":   {"nothing is left out, so no line counts it", "text", 23, 24, ""},
+		"exact":   {"nothing is left out, so the last line is a run", "text", 23, 24, ""},
 		"all":     {"a negative limit lists all", "wide", -1, 24, ""},
-		"name":    {"names are for scripts, which get all", "name", 1, 23, ""},
+		"name":    {"scripts receive all names", "name", 1, 23, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -175,7 +175,7 @@ func manifests(created scaffold.Scaffold) map[string]string {
 	return texts
 }
 
-// shipped is a plan with what its draft refuses.
+// shipped is a plan with the refused checks of its draft.
 type shipped struct {
 	launch.Plan
 	Refused []finding.Finding

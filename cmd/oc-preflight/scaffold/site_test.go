@@ -29,7 +29,7 @@ func newSite(t *testing.T, language scaffold.Language) scaffold.Scaffold {
 	return created
 }
 
-// siteDraft are the checks of a directory as a run would have them.
+// siteDraft returns the checks of a directory as a run would draft them.
 func siteDraft(t *testing.T, directory string) (launch.Draft, *payload.Release) {
 	t.Helper()
 	source, err := site.Directory(filepath.Join(directory, "checks"))
@@ -123,8 +123,8 @@ func TestSiteScripts(t *testing.T) {
 		"TwoDigits": {"numbers are compared, not texts: 4.9 is older than 4.10", "4.9.1", "4.10.0-rc.1", preflight.Pass, "not an older minor version"},
 		"Downgrade": {"an update to an older minor version", "4.21.3", "4.20.5", preflight.Fail, "4.20.5 would replace the newer 4.21.3"},
 		"None":      {"without versions the check is inconclusive", "", "", preflight.Unknown, "want"},
-		"Text":      {"any text is no version", "4.21.3", `$(echo "4.22.0")`, preflight.Unknown, "want"},
-		"Words":     {"nor are words with dots", "4.21.3", "a.b.c", preflight.Unknown, "want"},
+		"Text":      {"text is not a version", "4.21.3", `$(echo "4.22.0")`, preflight.Unknown, "want"},
+		"Words":     {"words with dots are not a version", "4.21.3", "a.b.c", preflight.Unknown, "want"},
 	} {
 		for _, language := range []scaffold.Language{scaffold.Shell, scaffold.Python} {
 			t.Run(fmt.Sprintf("%s/%s", language, name), func(t *testing.T) {

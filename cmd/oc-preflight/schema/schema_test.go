@@ -107,7 +107,7 @@ func permitMore(s *jsonschema.Schema) {
 	permitMore(s.AdditionalProperties)
 }
 
-// TestSchemasAreCurrent fails for a schema that the types no longer generate.
+// TestSchemasAreCurrent compares the schemas with those that the types generate.
 func TestSchemasAreCurrent(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -167,7 +167,7 @@ func TestGoldenFilesConform(t *testing.T) {
 	}
 }
 
-// TestSchemasReject has documents that violate the schema of the report.
+// TestSchemasReject validates documents that violate the schema of the report.
 func TestSchemasReject(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

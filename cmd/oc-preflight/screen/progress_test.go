@@ -25,7 +25,7 @@ var updateGolden = flag.Bool("update", false, "rewrite the expected frames")
 // start is when the run of the frames started; they are drawn 12 seconds later.
 var start = time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
 
-// begun is a run in progress.
+// begun returns a run in progress.
 func begun() *screen.Progress {
 	return &screen.Progress{
 		Target: "5.1.0", Start: start, Limit: 10 * time.Minute, Findings: true,
@@ -96,7 +96,7 @@ func foreign() *screen.Progress {
 	return p
 }
 
-// unknown has a step alone, as a command that runs no checks.
+// unknown has only a step, as a command that runs no checks.
 func unknown() *screen.Progress {
 	p := &screen.Progress{Start: start}
 	p.Step("judging 304 targets")

@@ -10,7 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Style is how text for people is laid out. Its zero value is for a file or a pipe:
+// Style is the layout of text. Its zero value is for a file or a pipe:
 // paragraphs are one line each, so that grep finds them, without color and symbols.
 type Style struct {
 	// Width is the number of columns of a terminal; 0 for a file or a pipe. Paragraphs

@@ -92,7 +92,7 @@ func (n Nodes) pods(namespace string, job types.UID) *cache.ListWatch {
 }
 
 // Read returns the result of a pod whose Job was started before the given duration,
-// and whether it is final: each image was pulled, failed for good, or will not be
+// and whether it is final: each image was pulled, failed permanently, or will not be
 // tried.
 func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
 	result = Result{Failed: map[string]jobs.PullFailure{}}

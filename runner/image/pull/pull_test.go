@@ -87,7 +87,7 @@ func TestManyCausesAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	concerned, count := 0, 0
+	affected, count := 0, 0
 	for _, f := range findings {
 		if f.Name != pull.Name {
 			continue
@@ -96,12 +96,12 @@ func TestManyCausesAreLimited(t *testing.T) {
 		if err != nil || f.Outcome != preflight.Unknown {
 			t.Errorf("%+v; want Unknown and the number of nodes", f)
 		}
-		concerned += of
+		affected += of
 		count++
 	}
 	last := findings[len(findings)-1].Message
-	if count != 10 || concerned != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more causes, the first: ") {
-		t.Errorf("%d findings about %d nodes, the last with message %q; want 10 findings about all 50", count, concerned, last)
+	if count != 10 || affected != 50 || !strings.Contains(last, "and 36 more") || !strings.Contains(last, "41 more causes, the first: ") {
+		t.Errorf("%d findings about %d nodes, the last with message %q; want 10 findings about all 50", count, affected, last)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestEligibleNodes(t *testing.T) {
 	}
 }
 
-// commandsOf are the commands of other programs among actions.
+// commandsOf returns the commands of other programs among actions.
 func commandsOf(actions []finding.Action) []string {
 	var commands []string
 	for _, action := range actions {
@@ -210,7 +210,7 @@ func lister(nodes []node) func(context.Context) ([]corev1.Node, error) {
 	}
 }
 
-// kubelets is a client that reaches the kubelets of nodes.
+// kubelets returns a client for the kubelets of nodes.
 func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +226,7 @@ func kubelets(t *testing.T, nodes []node) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})
 }
 
-// pinned are the nodes that Jobs are pinned to, sorted.
+// pinned returns the nodes that Jobs are pinned to, sorted.
 func pinned(t *testing.T, started chan launch.Check) []string {
 	t.Helper()
 	close(started)

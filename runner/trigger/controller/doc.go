@@ -1,9 +1,9 @@
 // Package controller answers: which preflights run by themselves in this cluster, and
 // when?
 //
-// [Decide] is the answer, as a pure function of ClusterVersion, the recorded runs and
-// the time. [Controller] observes the cluster, and brings it about: one run at a time,
-// by the public functions of package runner.
+// [Decide] decides this as a pure function of ClusterVersion, the recorded runs and the
+// time. [Controller] observes the cluster and executes the plan: one run at a time, by the
+// public functions of package runner.
 //
 // The controller has no state but the records of the runs, and the UpdatePreflights of
 // administrators (package v1alpha1), which are requests. A run in progress whose process

@@ -137,7 +137,7 @@ func (o *objects) change(ctx context.Context, changes Changes) (created []v1alph
 }
 
 // project writes the status of each subject that differs, and an event for each change of
-// its decision. It returns when a status changes by itself; zero for never.
+// its decision. It returns the time at which a status changes without an event; zero for never.
 func (o *objects) project(ctx context.Context, subjects []Subject, state State, decided verdicts, timeout time.Duration) (time.Time, error) {
 	var next Plan
 	var failed []error

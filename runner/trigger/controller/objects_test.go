@@ -71,7 +71,7 @@ func TestVerdictsAreProjected(t *testing.T) {
 	}
 	w.await("the events are "+strings.Join(want, ", "), func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
 
-	// The status is a projection: what others write into it is overwritten.
+	// The status is a projection: changes of other clients are overwritten.
 	forged := w.object(minor)
 	forged.Status.Decision, forged.Status.Blocking = "Blocked", []string{"Forged"}
 	if err := w.client.Status().Update(t.Context(), forged); err != nil {
@@ -115,7 +115,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 	w.await("the log has the missing definition", func(context.Context) bool {
 		return strings.Contains(w.log.String(), "updatepreflights.preflight.openshift.io")
 	})
-	w.setVersion(available(minor, patch)) // another event is no other message
+	w.setVersion(available(minor, patch)) // another event does not log another message
 	w.install()
 	w.awaitObjects(patch+" ahead Pending", minor+" ahead Pending")
 	if count := strings.Count(w.log.String(), "CustomResourceDefinition does not exist"); count != 1 {
@@ -139,8 +139,8 @@ func TestDefinitionIsMissing(t *testing.T) {
 	})
 }
 
-// asked is the request of an administrator for a version. Its registry does not exist.
-func asked(name, version string) *v1alpha1.UpdatePreflight {
+// requestFor returns an object of an administrator for a version, whose registry does not exist.
+func requestFor(name, version string) *v1alpha1.UpdatePreflight {
 	return &v1alpha1.UpdatePreflight{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Image: "127.0.0.1:1/release@" + strings.SplitAfter(image(version), "@")[1]}},
@@ -152,10 +152,10 @@ func TestRequestRuns(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.start()
-	later := asked("later", patch)
+	later := requestFor("later", patch)
 	later.Spec.When = &v1alpha1.When{At: &metav1.Time{Time: time.Now().Add(time.Hour)}}
 	w.create(later)
-	w.create(asked("mine", minor))
+	w.create(requestFor("mine", minor))
 	status := w.awaitStatus("mine", "Undecided", phase(v1alpha1.Undecided))
 	w.awaitStatus("later", "Pending", phase(v1alpha1.Pending))
 	recorded, err := record.New(w.cluster.Kubernetes).Get(t.Context(), status.Run)
@@ -167,13 +167,13 @@ func TestRequestRuns(t *testing.T) {
 	}
 }
 
-// A selected target comes first; the request is continued later, and ends with its object.
-func TestRequestGivesWay(t *testing.T) {
+// A selected target comes first; the request is continued later, and ends when its object is deleted.
+func TestRequestYields(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.start()
 	held := w.hold(minor)
-	mine := asked("mine", minor)
+	mine := requestFor("mine", minor)
 	w.create(mine)
 	if status := w.awaitStatus("mine", "Checking", phase(v1alpha1.Checking)); status.Run != held {
 		t.Errorf("the run in progress is %q, want %q", status.Run, held)
@@ -183,8 +183,8 @@ func TestRequestGivesWay(t *testing.T) {
 		w.await(what, func(context.Context) bool { return strings.Count(w.log.String(), text) == times })
 	}
 	logged("the request runs", "requester=user object=mine", 1)
-	w.setVersion(desired(configv1.Update{Image: asked("", patch).Spec.Target.Image}))
-	logged("the request gives way", `cause="another run comes first"`, 1)
+	w.setVersion(desired(configv1.Update{Image: requestFor("", patch).Spec.Target.Image}))
+	logged("the request yields", `cause="another run comes first"`, 1)
 	logged("the selected target runs", "requester=selected", 1)
 	logged("the request continues", "requester=user object=mine", 2)
 	if err := w.client.Delete(t.Context(), mine); err != nil {

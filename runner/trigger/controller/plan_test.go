@@ -77,7 +77,7 @@ func condition(kind configv1.ClusterStatusConditionType, status configv1.Conditi
 	}
 }
 
-// accepted is what CVO writes when it accepts an update: the cluster updates to it.
+// accepted changes the ClusterVersion as CVO does when it accepts an update.
 func accepted(version string) change {
 	return func(v *configv1.ClusterVersion) {
 		v.Spec.DesiredUpdate = &configv1.Update{Version: version}
@@ -87,7 +87,7 @@ func accepted(version string) change {
 	}
 }
 
-// progress is a run in progress.
+// progress returns a run in progress.
 func progress(version string, requester record.Requester) controller.Run {
 	return controller.Run{ID: "run-" + version, Target: update.Release{Version: version, Image: image(version)}, Requester: requester, Generation: generation}
 }
@@ -107,7 +107,7 @@ func edited(run controller.Run, edit func(*controller.Run)) controller.Run {
 	return run
 }
 
-// planned is a plan by versions.
+// planned is a plan with versions instead of releases.
 type planned struct {
 	Run       string
 	Requester record.Requester
@@ -158,10 +158,10 @@ func TestDecide(t *testing.T) {
 		"SelectedTag":           {reason: "a tag may name another image at any time", version: clusterVersion(desired(configv1.Update{Image: "registry.example.com/release:4.19.1"}))},
 		"SelectedCurrent":       {reason: "the cluster runs that release", version: clusterVersion(desired(configv1.Update{Image: "mirror.example.com/x@" + strings.SplitAfter(image(current), "@")[1]}))},
 		"SelectedBeforeOffered": {reason: "a selected target comes first", version: clusterVersion(available(minor, patch), desired(configv1.Update{Version: patch})), want: planned{Run: patch, Requester: record.BySelection}},
-		"SelectedDuringUpdate":  {reason: "CVO asks for the verdict of a target that replaces the one in progress", version: clusterVersion(available(minor), accepted(patch), selects), want: selected},
+		"SelectedDuringUpdate":  {reason: "CVO requires the verdict of a target that replaces the one in progress", version: clusterVersion(available(minor), accepted(patch), selects), want: selected},
 		"SelectedDraining":      {reason: "a selected target does not wait", version: clusterVersion(available(minor), selects), draining: true, want: selected},
 		"SelectedOff":           {reason: "no runs ahead", version: clusterVersion(available(minor), selects), off: true, want: selected},
-		"SelectedPreflightMode": {reason: "today's CVO starts the update", version: clusterVersion(available(minor), desired(configv1.Update{Version: minor, Mode: configv1.UpdateModePreflight})), want: selected},
+		"SelectedPreflightMode": {reason: "the present CVO starts the update", version: clusterVersion(available(minor), desired(configv1.Update{Version: minor, Mode: configv1.UpdateModePreflight})), want: selected},
 
 		// The selected target has run.
 		"Running":          {reason: "a run in progress is joined or continued", version: clusterVersion(available(minor), selects), runs: []controller.Run{progress(minor, record.BySelection)}, want: selected},
@@ -179,11 +179,11 @@ func TestDecide(t *testing.T) {
 		"NewestCounts":     {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []controller.Run{ended(minor, verdict.Blocked, time.Hour), ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
 
 		// Refused: the condition does not change the target.
-		"Refused": {reason: "CVO evaluates again by itself", version: clusterVersion(available(minor), selects, condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []controller.Run{ended(minor, verdict.Blocked, 0)}, want: planned{Next: 2 * time.Minute}},
+		"Refused": {reason: "CVO evaluates again without another request", version: clusterVersion(available(minor), selects, condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []controller.Run{ended(minor, verdict.Blocked, 0)}, want: planned{Next: 2 * time.Minute}},
 
 		// Accepted.
 		"Accepted":             {reason: "no run while the cluster updates", version: clusterVersion(available(minor), accepted(minor))},
-		"AcceptedWhileRunning": {reason: "the run reports what the update meets", version: clusterVersion(available(minor), accepted(minor)), runs: []controller.Run{progress(minor, record.BySelection)}, want: selected},
+		"AcceptedWhileRunning": {reason: "the run continues during the update to its target", version: clusterVersion(available(minor), accepted(minor)), runs: []controller.Run{progress(minor, record.BySelection)}, want: selected},
 		"AcceptedOthersRun":    {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
 		"AcceptedUserRuns":     {reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []controller.Run{progress(patch, record.ByUser)}},
 
@@ -191,18 +191,18 @@ func TestDecide(t *testing.T) {
 		"Done": {reason: "the offers are run again", version: clusterVersion(available(minor), accepted(patch), func(v *configv1.ClusterVersion) { v.Status.Conditions = nil }), want: ahead},
 
 		// Offers changed.
-		"Offered":            {reason: "the verdict is there before the update is selected", version: clusterVersion(available(patch, minor)), want: ahead},
+		"Offered":            {reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)), want: ahead},
 		"OfferedOff":         {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
 		"OfferedSecond":      {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
 		"OfferedRunning":     {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
 		"OfferedUserRuns":    {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []controller.Run{progress(minor, record.ByUser)}, want: ahead},
-		"OfferedAll":         {reason: "the first verdict that ends", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
+		"OfferedAll":         {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []controller.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
 		"OfferedExpired":     {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
 		"OfferedChanged":     {reason: "the cluster has changed", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, 2*time.Hour), changed)}, want: ahead},
 		"OfferedChangedSoon": {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: planned{Next: 59 * time.Minute}},
 		"OfferedShort":       {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *controller.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
 		"OfferedInterrupted": {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []controller.Run{ended(minor, "", 0)}, want: planned{Next: time.Hour}},
-		"OfferedUpdating":    {reason: "the data would show the transition", version: clusterVersion(available(minor), updating)},
+		"OfferedUpdating":    {reason: "the checks would report the transition", version: clusterVersion(available(minor), updating)},
 		"OfferedDraining":    {reason: "pods are evicted", version: clusterVersion(available(minor)), draining: true},
 		"DrainingWhileRunning": {
 			reason: "a run in progress continues", version: clusterVersion(available(minor)), draining: true,
@@ -214,7 +214,7 @@ func TestDecide(t *testing.T) {
 		},
 
 		// Not known.
-		"NotRetrieved":        {reason: "what is listed may be stale", version: clusterVersion(available(minor), condition(configv1.RetrievedUpdates, configv1.ConditionFalse))},
+		"NotRetrieved":        {reason: "the listed updates may be stale", version: clusterVersion(available(minor), condition(configv1.RetrievedUpdates, configv1.ConditionFalse))},
 		"NotRetrievedRunning": {reason: "a run in progress continues", version: clusterVersion(condition(configv1.RetrievedUpdates, configv1.ConditionFalse)), runs: []controller.Run{progress(minor, record.Ahead)}, want: continues},
 
 		// Withdrawn.
@@ -223,7 +223,7 @@ func TestDecide(t *testing.T) {
 			runs: []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
 		},
 		"AcceptRisksOnly": {
-			reason:  "acceptRisks alone select nothing",
+			reason:  "acceptRisks alone selects no update",
 			version: clusterVersion(available(minor), updating, desired(configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
 			runs:    []controller.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}},
 		},
@@ -269,7 +269,7 @@ func TestOffered(t *testing.T) {
 		"Off":            {reason: "no runs ahead", version: clusterVersion(available("4.19.1"))},
 		"Negative":       {reason: "a negative limit is none", version: clusterVersion(available("4.19.1")), most: -1},
 		"Current":        {reason: "the cluster runs that release", version: clusterVersion(available(current, "4.18.9")), most: 3, want: []string{"4.18.9"}},
-		"NotSemVer":      {reason: "what cannot be compared is not run ahead", version: clusterVersion(available("latest", "4.18.9")), most: 3, want: []string{"4.18.9"}},
+		"NotSemVer":      {reason: "a version that cannot be compared is not run ahead", version: clusterVersion(available("latest", "4.18.9")), most: 3, want: []string{"4.18.9"}},
 		"Tag": {reason: "an image without a digest is not run ahead", most: 3, version: clusterVersion(func(v *configv1.ClusterVersion) {
 			v.Status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: "registry.example.com/release:4.19.1"}}
 		})},

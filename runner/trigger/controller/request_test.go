@@ -21,8 +21,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 )
 
-// asks is the request of an administrator for a version, since noon.
-func asks(version string, changes ...func(*controller.Request)) controller.Request {
+// requested returns the request of an administrator for a version, since noon.
+func requested(version string, changes ...func(*controller.Request)) controller.Request {
 	request := controller.Request{
 		Target: controller.Target{
 			Release: update.Release{Version: version, Image: image(version)}, Requester: record.ByUser,
@@ -61,36 +61,36 @@ func TestDecideRequests(t *testing.T) {
 		draining bool
 		want     planned
 	}{
-		"Now":             {reason: "a request runs at once", version: clusterVersion(), requests: []controller.Request{asks(minor)}, want: byUser(minor)},
-		"TooEarly":        {reason: "its time has not come", version: clusterVersion(), requests: []controller.Request{asks(minor, since(time.Minute))}, want: planned{Next: time.Minute}},
-		"TooLate":         {reason: "its window has closed", version: clusterVersion(), requests: []controller.Request{asks(minor, early, until(0))}},
-		"LastMinute":      {reason: "its window is open", version: clusterVersion(), requests: []controller.Request{asks(minor, early, until(time.Minute))}, want: byUser(minor)},
-		"TooLateRunning":  {reason: "a run that has started in the window ends later", version: clusterVersion(), requests: []controller.Request{asks(minor, early, until(0))}, runs: []controller.Run{progress(minor, record.ByUser)}, want: byUser(minor)},
-		"Updating":        {reason: "a request does not wait", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), requests: []controller.Request{asks(minor)}, want: byUser(minor)},
-		"Draining":        {reason: "a request does not wait", version: clusterVersion(), draining: true, requests: []controller.Request{asks(minor)}, want: byUser(minor)},
-		"Running":         {reason: "the run in progress is joined or continued", version: clusterVersion(), requests: []controller.Request{asks(patch), asks(minor)}, runs: []controller.Run{progress(minor, record.ByUser)}, want: byUser(minor)},
-		"InOrder":         {reason: "the first one that is due", version: clusterVersion(), requests: []controller.Request{asks(minor, since(time.Hour)), asks(patch)}, want: planned{Run: patch, Requester: record.ByUser, Next: time.Hour}},
-		"Ready":           {reason: "the verdict holds", version: clusterVersion(), requests: []controller.Request{asks(minor, early)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyBefore":     {reason: "a run of before does not count", version: clusterVersion(), requests: []controller.Request{asks(minor)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: byUser(minor)},
-		"ReadyChanged":    {reason: "the cluster has changed", version: clusterVersion(), requests: []controller.Request{asks(minor, early)}, runs: []controller.Run{edited(ended(minor, verdict.Ready, 10*time.Minute), func(r *controller.Run) { r.Changed = true })}, want: byUser(minor)},
-		"ReadyOfLess":     {reason: "a run that covers less does not count", version: clusterVersion(), requests: []controller.Request{asks(minor, early, thorough)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: byUser(minor)},
-		"ReadyOfAll":      {reason: "the run covers what is requested", version: clusterVersion(), requests: []controller.Request{asks(minor, early, thorough)}, runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), pulled)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyInWindow":   {reason: "it does not run again after its window", version: clusterVersion(), requests: []controller.Request{asks(minor, early, until(time.Hour))}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}},
-		"Blocked":         {reason: "a remedy may follow", version: clusterVersion(), requests: []controller.Request{asks(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
-		"BlockedTwice":    {reason: "the pause doubles", version: clusterVersion(), requests: []controller.Request{asks(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 5*time.Minute)}, want: planned{Next: 3 * time.Minute}},
-		"Unanswered":      {reason: "the run had other acceptances", version: clusterVersion(), requests: []controller.Request{asks(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: time.Minute}},
-		"UnansweredLater": {reason: "the pause has passed", version: clusterVersion(), requests: []controller.Request{asks(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, 2*time.Minute)}, want: byUser(minor)},
+		"Now":             {reason: "a request runs at once", version: clusterVersion(), requests: []controller.Request{requested(minor)}, want: byUser(minor)},
+		"TooEarly":        {reason: "the requested time is in the future", version: clusterVersion(), requests: []controller.Request{requested(minor, since(time.Minute))}, want: planned{Next: time.Minute}},
+		"TooLate":         {reason: "the window has closed", version: clusterVersion(), requests: []controller.Request{requested(minor, early, until(0))}},
+		"LastMinute":      {reason: "the window is open", version: clusterVersion(), requests: []controller.Request{requested(minor, early, until(time.Minute))}, want: byUser(minor)},
+		"TooLateRunning":  {reason: "a run that has started in the window ends later", version: clusterVersion(), requests: []controller.Request{requested(minor, early, until(0))}, runs: []controller.Run{progress(minor, record.ByUser)}, want: byUser(minor)},
+		"Updating":        {reason: "a request does not wait", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), requests: []controller.Request{requested(minor)}, want: byUser(minor)},
+		"Draining":        {reason: "a request does not wait", version: clusterVersion(), draining: true, requests: []controller.Request{requested(minor)}, want: byUser(minor)},
+		"Running":         {reason: "the run in progress is joined or continued", version: clusterVersion(), requests: []controller.Request{requested(patch), requested(minor)}, runs: []controller.Run{progress(minor, record.ByUser)}, want: byUser(minor)},
+		"InOrder":         {reason: "the first one that is due", version: clusterVersion(), requests: []controller.Request{requested(minor, since(time.Hour)), requested(patch)}, want: planned{Run: patch, Requester: record.ByUser, Next: time.Hour}},
+		"Ready":           {reason: "the verdict holds", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyBefore":     {reason: "an earlier run does not count", version: clusterVersion(), requests: []controller.Request{requested(minor)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: byUser(minor)},
+		"ReadyChanged":    {reason: "the cluster has changed", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{edited(ended(minor, verdict.Ready, 10*time.Minute), func(r *controller.Run) { r.Changed = true })}, want: byUser(minor)},
+		"ReadyOfLess":     {reason: "a run that covers less does not count", version: clusterVersion(), requests: []controller.Request{requested(minor, early, thorough)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: byUser(minor)},
+		"ReadyOfAll":      {reason: "the run covers what is requested", version: clusterVersion(), requests: []controller.Request{requested(minor, early, thorough)}, runs: []controller.Run{edited(ended(minor, verdict.Ready, time.Minute), pulled)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyInWindow":   {reason: "the request does not run again after its window", version: clusterVersion(), requests: []controller.Request{requested(minor, early, until(time.Hour))}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}},
+		"Blocked":         {reason: "a remedy may follow", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
+		"BlockedTwice":    {reason: "the pause doubles", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 5*time.Minute)}, want: planned{Next: 3 * time.Minute}},
+		"Unanswered":      {reason: "the run had other acceptances", version: clusterVersion(), requests: []controller.Request{requested(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: time.Minute}},
+		"UnansweredLater": {reason: "the pause has passed", version: clusterVersion(), requests: []controller.Request{requested(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, 2*time.Minute)}, want: byUser(minor)},
 
 		// Beside other runs.
-		"SelectedFirst":       {reason: "a selected target comes first", version: clusterVersion(available(minor), selects), requests: []controller.Request{asks(patch)}, runs: []controller.Run{progress(patch, record.ByUser)}, want: planned{Run: minor, Requester: record.BySelection}},
-		"SelectedPauses":      {reason: "the pause of the selected target is used", version: clusterVersion(available(minor), selects), requests: []controller.Request{asks(patch)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.ByUser, Next: time.Minute}},
-		"SelectedSoonest":     {reason: "the first one that will be due", version: clusterVersion(available(minor), selects), requests: []controller.Request{asks(patch, since(time.Second))}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Second}},
-		"SelectedJoins":       {reason: "a run that a request has joined is not canceled", version: clusterVersion(available(minor), selects), requests: []controller.Request{asks(patch)}, runs: []controller.Run{progress(patch, record.Ahead)}, want: planned{Run: minor, Requester: record.BySelection}},
-		"BeforeAhead":         {reason: "offers wait", version: clusterVersion(available(minor)), requests: []controller.Request{asks(patch)}, want: byUser(patch)},
-		"AheadMeanwhile":      {reason: "nothing is requested before", version: clusterVersion(available(minor)), requests: []controller.Request{asks(patch, since(time.Minute))}, want: planned{Run: minor, Requester: record.Ahead, Delay: true, Next: time.Minute}},
-		"AfterAhead":          {reason: "a run ahead that is in progress ends first", version: clusterVersion(available(minor)), requests: []controller.Request{asks(patch)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: planned{Run: minor, Requester: record.Ahead}},
-		"WithdrawnOffer":      {reason: "the result is needed for the request", version: clusterVersion(), requests: []controller.Request{asks(minor)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: byUser(minor)},
-		"WithdrawnOtherOffer": {reason: "the result is not needed", version: clusterVersion(), requests: []controller.Request{asks(patch)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: planned{Run: patch, Requester: record.ByUser, Cancel: []string{"run-" + minor}}},
+		"SelectedFirst":       {reason: "a selected target comes first", version: clusterVersion(available(minor), selects), requests: []controller.Request{requested(patch)}, runs: []controller.Run{progress(patch, record.ByUser)}, want: planned{Run: minor, Requester: record.BySelection}},
+		"SelectedPauses":      {reason: "the pause of the selected target is used", version: clusterVersion(available(minor), selects), requests: []controller.Request{requested(patch)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.ByUser, Next: time.Minute}},
+		"SelectedSoonest":     {reason: "the first one that will be due", version: clusterVersion(available(minor), selects), requests: []controller.Request{requested(patch, since(time.Second))}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Second}},
+		"SelectedJoins":       {reason: "a run that a request has joined is not canceled", version: clusterVersion(available(minor), selects), requests: []controller.Request{requested(patch)}, runs: []controller.Run{progress(patch, record.Ahead)}, want: planned{Run: minor, Requester: record.BySelection}},
+		"BeforeAhead":         {reason: "offers wait", version: clusterVersion(available(minor)), requests: []controller.Request{requested(patch)}, want: byUser(patch)},
+		"AheadMeanwhile":      {reason: "nothing is requested before", version: clusterVersion(available(minor)), requests: []controller.Request{requested(patch, since(time.Minute))}, want: planned{Run: minor, Requester: record.Ahead, Delay: true, Next: time.Minute}},
+		"AfterAhead":          {reason: "a run ahead that is in progress ends first", version: clusterVersion(available(minor)), requests: []controller.Request{requested(patch)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: planned{Run: minor, Requester: record.Ahead}},
+		"WithdrawnOffer":      {reason: "the result is needed for the request", version: clusterVersion(), requests: []controller.Request{requested(minor)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: byUser(minor)},
+		"WithdrawnOtherOffer": {reason: "the result is not needed", version: clusterVersion(), requests: []controller.Request{requested(patch)}, runs: []controller.Run{progress(minor, record.Ahead)}, want: planned{Run: patch, Requester: record.ByUser, Cancel: []string{"run-" + minor}}},
 		"Deleted":             {reason: "a run of a user is not canceled by its record", version: clusterVersion(), runs: []controller.Run{progress(minor, record.ByUser)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +110,8 @@ func TestDecideRequests(t *testing.T) {
 	}
 }
 
-// mine is an object of an administrator.
-func mine(name string, spec v1alpha1.UpdatePreflightSpec) v1alpha1.UpdatePreflight {
+// ofAdministrator returns an object of an administrator.
+func ofAdministrator(name string, spec v1alpha1.UpdatePreflightSpec) v1alpha1.UpdatePreflight {
 	return v1alpha1.UpdatePreflight{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon)}, Spec: spec}
 }
 
@@ -147,16 +147,16 @@ func TestSubjects(t *testing.T) {
 		"Image":       {reason: "an image need not be offered", target: v1alpha1.Target{Image: image("4.99.0")}, want: image("4.99.0")},
 		"Mirror":      {reason: "the digest has the version", target: v1alpha1.Target{Image: "mirror.example.com/x@" + digest("4.19.1")}, version: "4.19.1", want: "mirror.example.com/x@" + digest("4.19.1")},
 		"NotOffered":  {reason: "the version is not offered", target: v1alpha1.Target{Version: "4.99.0"}, unknown: "ClusterVersion has no available or conditional update 4.99.0 with a digest"},
-		"NoDigest":    {reason: "the API server refuses it, other writers do not exist", target: v1alpha1.Target{Image: "registry.example.com/x:tag"}, unknown: `the image "registry.example.com/x:tag" has no digest`},
+		"NoDigest":    {reason: "the image has no digest, although the API server rejects that", target: v1alpha1.Target{Image: "registry.example.com/x:tag"}, unknown: `the image "registry.example.com/x:tag" has no digest`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			subjects := controller.Subjects([]v1alpha1.UpdatePreflight{mine("a", spec(tc.target))}, cluster, selection, noon)
+			subjects := controller.Subjects([]v1alpha1.UpdatePreflight{ofAdministrator("a", spec(tc.target))}, cluster, selection, noon)
 			if got := subjects[0]; got.Target.Version != tc.version || got.Target.Image != tc.want || got.Unknown != tc.unknown {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}
 		})
 	}
-	if none := controller.Subjects([]v1alpha1.UpdatePreflight{mine("a", spec(v1alpha1.Target{Latest: true}))}, clusterVersion(), selection, noon); none[0].Unknown == "" {
+	if none := controller.Subjects([]v1alpha1.UpdatePreflight{ofAdministrator("a", spec(v1alpha1.Target{Latest: true}))}, clusterVersion(), selection, noon); none[0].Unknown == "" {
 		t.Errorf("no update is available, but the latest is %v", none[0].Target)
 	}
 }
@@ -168,11 +168,11 @@ func TestSubjectsAreBounded(t *testing.T) {
 	for i := range 64 {
 		hostile.AcceptedFindings = append(hostile.AcceptedFindings, fmt.Sprintf("N%0255d", i))
 	}
-	objects := []v1alpha1.UpdatePreflight{mine("0-closed", closed)}
+	objects := []v1alpha1.UpdatePreflight{ofAdministrator("0-closed", closed)}
 	for i := range 600 {
-		objects = append(objects, mine(fmt.Sprintf("hostile-%03d", i), hostile))
+		objects = append(objects, ofAdministrator(fmt.Sprintf("hostile-%03d", i), hostile))
 	}
-	objects = append(objects, labeled(mine("z", spec(v1alpha1.Target{Image: image("4.19.1")})), v1alpha1.Ahead))
+	objects = append(objects, labeled(ofAdministrator("z", spec(v1alpha1.Target{Image: image("4.19.1")})), v1alpha1.Ahead))
 	subjects := controller.Subjects(objects, clusterVersion(available("4.19.1")), selection, noon)
 	if len(subjects) != controller.MaxObjects {
 		t.Errorf("%d subjects, want %d", len(subjects), controller.MaxObjects)
@@ -199,7 +199,7 @@ func TestReconciled(t *testing.T) {
 		return controller.Target{Release: update.Release{Version: version, Image: image(version)}, Requester: requester}
 	}
 	own := func(name, version string, requester v1alpha1.Requester) v1alpha1.UpdatePreflight {
-		return labeled(mine(name, spec(v1alpha1.Target{Image: image(version)})), requester)
+		return labeled(ofAdministrator(name, spec(v1alpha1.Target{Image: image(version)})), requester)
 	}
 	unknownOffers := clusterVersion(condition(configv1.RetrievedUpdates, configv1.ConditionFalse))
 	for name, tc := range map[string]struct {
@@ -212,11 +212,11 @@ func TestReconciled(t *testing.T) {
 		"Create":    {reason: "one for each target", targets: []controller.Target{target("4.19.1", record.BySelection), target("4.18.9", record.Ahead)}, create: []string{"4.19.1 selected", "4.18.9 ahead"}},
 		"Same":      {reason: "the object exists", targets: []controller.Target{target("4.19.1", record.Ahead)}, objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.Ahead)}},
 		"Selected":  {reason: "the offered update is selected", targets: []controller.Target{target("4.19.1", record.BySelection)}, objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.Ahead)}, relabel: []string{"4.19.1 selected"}},
-		"Withdrawn": {reason: "it is no next hop", objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.Ahead)}, remove: []string{"4.19.1"}},
-		"OfUser":    {reason: "administrators delete their own", objects: []v1alpha1.UpdatePreflight{mine("4.19.1", spec(v1alpha1.Target{Image: image("4.19.1")}))}},
+		"Withdrawn": {reason: "the release is not a next hop", objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.Ahead)}, remove: []string{"4.19.1"}},
+		"OfUser":    {reason: "objects of administrators are not deleted", objects: []v1alpha1.UpdatePreflight{ofAdministrator("4.19.1", spec(v1alpha1.Target{Image: image("4.19.1")}))}},
 		"Unknown":   {reason: "the offers are unknown", version: unknownOffers, objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.Ahead)}},
 		"Updating":  {reason: "the cluster updates to it", version: clusterVersion(accepted("4.19.1")), objects: []v1alpha1.UpdatePreflight{own("4.19.1", "4.19.1", v1alpha1.BySelection), own("4.18.9", "4.18.9", v1alpha1.Ahead)}, remove: []string{"4.18.9"}},
-		"Taken":     {reason: "an administrator has the name", targets: []controller.Target{target("4.19.1", record.Ahead)}, objects: []v1alpha1.UpdatePreflight{mine("4.19.1", spec(v1alpha1.Target{Version: "4.19.1"}))}, create: []string{"4.19.1-419100000000 ahead"}},
+		"Taken":     {reason: "an object of an administrator has the name", targets: []controller.Target{target("4.19.1", record.Ahead)}, objects: []v1alpha1.UpdatePreflight{ofAdministrator("4.19.1", spec(v1alpha1.Target{Version: "4.19.1"}))}, create: []string{"4.19.1-419100000000 ahead"}},
 		"Edited": {reason: "an edited object is replaced, and created when it is gone", targets: []controller.Target{target("4.19.1", record.Ahead)}, objects: []v1alpha1.UpdatePreflight{func() v1alpha1.UpdatePreflight {
 			o := own("4.19.1", "4.19.1", v1alpha1.Ahead)
 			o.Spec.AcceptedFindings = []string{"A"}

@@ -122,8 +122,8 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	}
 }
 
-// real are the signals of the controller, as a leader makes them.
-func real(t *testing.T, c *cluster.Cluster, signals ...string) controller.Signals {
+// newSignals returns the signals of a leading controller.
+func newSignals(t *testing.T, c *cluster.Cluster, signals ...string) controller.Signals {
 	t.Helper()
 	chosen, err := guard.Choose(signals...)
 	if err != nil {
@@ -139,11 +139,11 @@ func real(t *testing.T, c *cluster.Cluster, signals ...string) controller.Signal
 // await returns when the condition is met.
 func await(t *testing.T, what string, met func(context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 	for !met(ctx) {
 		if ctx.Err() != nil {
-			t.Fatalf("not within %s: %s", patience, what)
+			t.Fatalf("not within %s: %s", stepTimeout, what)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func stated(ctx context.Context, c *cluster.Cluster) string {
 	return fmt.Sprintf("upgradeable=%s verdict=%s on=%d err=%v", upgradeable, decision, len(effects), err)
 }
 
-// decisionOf is the decision on the offered version that the policy has.
+// decisionOf returns the decision of the policy on the offered version.
 func decisionOf(variables []admissionv1.Variable) string {
 	for _, variable := range variables {
 		decisions := map[string]string{}
@@ -186,7 +186,7 @@ func decisionOf(variables []admissionv1.Variable) string {
 func awaitStated(t *testing.T, c *cluster.Cluster, want string) {
 	t.Helper()
 	var got string
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		if got = stated(ctx, c); got == want {
@@ -197,11 +197,11 @@ func awaitStated(t *testing.T, c *cluster.Cluster, want string) {
 	t.Fatalf("the signals state %q, want %q; the conditions are %+v, %v", got, want, operator.Status.Conditions, err)
 }
 
-// A verdict reaches the switches, another one replaces it, and both stay when the leader
-// has ended. The next leader, without the switches, removes them.
+// A verdict is applied to the switches, another one replaces it, and the switches remain
+// when the leader has ended. The next leader, without the switches, removes them.
 func TestSignalsFollowTheRecords(t *testing.T) {
 	c := reached(t, offered)
-	end := lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "alert", "clusterOperator", "admission=Deny")})
+	end := lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "alert", "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=3 err=<nil>")
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	awaitStated(t, c, "upgradeable=False verdict=Blocked on=3 err=<nil>")
@@ -212,10 +212,10 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 		t.Errorf("without the controller, the signals state %s", got)
 	}
 	decide(t, c, offered, verdict.Blocked, time.Hour)
-	end = lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "clusterOperator")})
+	end = lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "clusterOperator")})
 	awaitStated(t, c, "upgradeable=False verdict=none on=1 err=<nil>")
 	end()
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c)})
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c)})
 	awaitStated(t, c, "upgradeable=off verdict=none on=0 err=<nil>")
 }
 
@@ -223,11 +223,11 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 func TestSignalsExpire(t *testing.T) {
 	c := reached(t, offered)
 	decide(t, c, offered, verdict.Ready, 5*time.Second)
-	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: real(t, c, "clusterOperator", "admission=Deny")})
+	lead(t, c, io.Discard, controller.Options{Ahead: controller.MaxAhead, Signals: newSignals(t, c, "clusterOperator", "admission=Deny")})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=2 err=<nil>")
 }
 
-// states records what is to be stated, and fails at first.
+// states records the states, and fails for the first ones.
 type states struct {
 	mutex    sync.Mutex
 	failures int
@@ -265,7 +265,7 @@ func TestSignalsAreRetried(t *testing.T) {
 	})
 }
 
-// The verdicts are bounded by the targets that are run ahead, whatever is offered.
+// The verdicts are bounded by the targets that are run ahead, independent of the offers.
 func TestManyOffers(t *testing.T) {
 	var offers []string
 	for minor := range 500 {

@@ -38,14 +38,14 @@ func TestDecideScheduled(t *testing.T) {
 		want     planned
 	}{
 		"Early":     {reason: "the first run is two hours before", version: clusterVersion(), in: 5 * time.Hour, want: planned{Next: 3 * time.Hour}},
-		"First":     {reason: "it is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
+		"First":     {reason: "the run is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
 		"Second":    {reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour, runs: []controller.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute}},
 		"SecondDue": {reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs},
 		"Done":      {reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute, runs: []controller.Run{ended(scheduled, verdict.Ready, 15*time.Minute)}},
 		"Over":      {reason: "MUO has started the update", version: clusterVersion(), in: -time.Minute},
 		"Running":   {reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour, runs: []controller.Run{progress(scheduled, record.Ahead)}, want: runs},
 		"Selected":  {reason: "a selected target comes first", version: clusterVersion(available(other), desired(configv1.Update{Version: other})), in: time.Hour, want: planned{Run: other, Requester: record.BySelection}},
-		"Offered":   {reason: "it comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour, want: runs},
+		"Offered":   {reason: "a scheduled run comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour, want: runs},
 		"Updating":  {reason: "nothing runs during an update", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), in: time.Hour},
 		"Draining":  {reason: "no check starts on a node that is drained", version: clusterVersion(), in: time.Hour, draining: true},
 		"Accepted":  {reason: "CVO has accepted it", version: clusterVersion(accepted(scheduled)), in: time.Hour},
@@ -64,7 +64,7 @@ func TestDecideScheduled(t *testing.T) {
 }
 
 // The managed-upgrade-operator is installed while the controller runs, and schedules an
-// update: its UpdatePreflight states whether the verdict is there in time.
+// update: its UpdatePreflight states whether the verdict is available in time.
 func TestScheduledUpdate(t *testing.T) {
 	w := newWorld(t)
 	w.install()

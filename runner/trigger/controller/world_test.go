@@ -47,8 +47,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 )
 
-// patience is more than any step of a test takes.
-const patience = 3 * time.Minute
+// stepTimeout bounds each step of a test.
+const stepTimeout = 3 * time.Minute
 
 // world is the API server with a ClusterVersion, and without records and UpdatePreflights.
 type world struct {
@@ -80,7 +80,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: record.Namespace}})
-	w.forget()
+	w.deleteRecords()
 	w.create(&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8"}})
 	w.setVersion()
 	t.Cleanup(func() {
@@ -91,8 +91,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// forget deletes the records of former tests.
-func (w *world) forget() {
+// deleteRecords deletes the records of former tests.
+func (w *world) deleteRecords() {
 	w.t.Helper()
 	core := w.cluster.Kubernetes
 	err := errors.Join(
@@ -112,7 +112,7 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-// setVersion makes the ClusterVersion that of a cluster at 4.18.3 with these changes.
+// setVersion sets the ClusterVersion to that of a cluster at 4.18.3 with these changes.
 func (w *world) setVersion(changes ...change) {
 	w.t.Helper()
 	want := clusterVersion(changes...)
@@ -185,7 +185,7 @@ func (w *world) uninstall() {
 // test, or earlier by the function that is returned.
 func (w *world) start() (end func()) {
 	w.t.Helper()
-	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Timeout: patience}, Signals: real(w.t, w.cluster)})
+	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Timeout: stepTimeout}, Signals: newSignals(w.t, w.cluster)})
 }
 
 // lead runs a controller with these options until the returned function is called, at the
@@ -227,15 +227,15 @@ func lead(t *testing.T, c *cluster.Cluster, log io.Writer, options controller.Op
 // await waits until the condition is met.
 func (w *world) await(what string, met func(context.Context) bool) {
 	w.t.Helper()
-	err := wait.PollUntilContextTimeout(context.WithoutCancel(w.t.Context()), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(context.WithoutCancel(w.t.Context()), 50*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
 		return met(ctx), nil
 	})
 	if err != nil {
-		w.t.Fatalf("not within %s: %s", patience, what)
+		w.t.Fatalf("not within %s: %s", stepTimeout, what)
 	}
 }
 
-// awaitObjects waits until the UpdatePreflights are these: name, requester, phase.
+// awaitObjects waits for exactly these UpdatePreflights: name, requester, phase.
 func (w *world) awaitObjects(want ...string) {
 	w.t.Helper()
 	var got []string
@@ -266,7 +266,7 @@ func (w *world) object(name string) *v1alpha1.UpdatePreflight {
 	return &found
 }
 
-// awaitStatus waits until the status of an object is like that.
+// awaitStatus waits until the status of an object meets the condition.
 func (w *world) awaitStatus(name, what string, like func(v1alpha1.UpdatePreflightStatus) bool) v1alpha1.UpdatePreflightStatus {
 	w.t.Helper()
 	var status v1alpha1.UpdatePreflightStatus
@@ -350,8 +350,8 @@ func (w *world) events(ctx context.Context, name string) []string {
 	return found
 }
 
-// hold begins a run of a version as another process does that is running, and returns its
-// ID. The run is in progress until the test ends.
+// hold begins a run of a version as another process, and returns its ID. The run is in
+// progress until the test ends.
 func (w *world) hold(version string) string {
 	w.t.Helper()
 	held := w.begin(version)

@@ -107,7 +107,7 @@ func TestGate(t *testing.T) {
 		"Ready":   {why: "a valid verdict allows the update", read: with(record(nil))},
 		"Missing": {why: "an update without a verdict is not allowed", read: with(), reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1"},
 		"Running": {
-			why: "CVO evaluates again by itself", read: with(record(map[string]any{"phase": "Running", "decision": ""})),
+			why: "CVO evaluates again without another request", read: with(record(map[string]any{"phase": "Running", "decision": ""})),
 			reason: "PreflightInProgress", message: "the preflight of 4.19.1 is in progress; see: oc preflight status",
 		},
 		"RunningAgain":    {why: "a remedy is being verified", read: with(record(blocked), record(map[string]any{"phase": "Running"})), reason: "PreflightInProgress"},
@@ -218,7 +218,7 @@ func TestMessagesDoNotChange(t *testing.T) {
 	}
 }
 
-// A gate follows the records: CVO continues by itself.
+// The gate follows the records, so that CVO continues without another request.
 func TestGateFollowsTheRecords(t *testing.T) {
 	t.Parallel()
 	records := [][]map[string]string{
@@ -249,10 +249,10 @@ func TestSource(t *testing.T) {
 		New: func(name, reason, message string) conditionalUpdateRisk {
 			return conditionalUpdateRisk{Name: name, Message: reason + ": " + message}
 		},
-		Read: func(_ context.Context, asked string) (cvo.Records, error) {
+		Read: func(_ context.Context, version string) (cvo.Records, error) {
 			records := cvo.Records{Image: image, Key: key, Data: []map[string]string{record(nil)}}
-			if asked == "4.20.0" {
-				records.Data = []map[string]string{record(map[string]any{"version": asked, "decision": "Blocked", "blocking": []string{"A"}})}
+			if version == "4.20.0" {
+				records.Data = []map[string]string{record(map[string]any{"version": version, "decision": "Blocked", "blocking": []string{"A"}})}
 			}
 			return records, nil
 		},

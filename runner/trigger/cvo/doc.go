@@ -6,7 +6,7 @@
 // has no dependency, and read the records of runs through a function that CVO provides.
 // They start nothing and write nothing: a controller or an administrator runs the
 // preflight, and CVO, which evaluates a refused update again about every 15 seconds,
-// continues by itself when the verdict is there.
+// continues once there is a verdict.
 //
 // CVO evaluates preconditions in the goroutine that writes the status of ClusterVersion,
 // without a deadline. A call therefore returns within two seconds, also if the reader

@@ -17,7 +17,7 @@ const (
 	ReasonUndecided  = "PreflightUndecided"
 	ReasonMissing    = "PreflightMissing"
 	ReasonStale      = "PreflightStale"
-	// ReasonAccepted is that of a warning: the verdict rests on accepted findings.
+	// ReasonAccepted is that of a warning: the verdict depends on accepted findings.
 	ReasonAccepted = "PreflightAccepted"
 )
 

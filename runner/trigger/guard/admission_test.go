@@ -20,8 +20,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
-// answer is what the API server did with a request.
-type answer struct {
+// response is the response of the API server to a request.
+type response struct {
 	denied   string
 	warnings []string
 }
@@ -40,7 +40,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 }
 
 // request sends oc's patch, which is not stored.
-func request(ctx context.Context, t *testing.T, patch string, subresources ...string) answer {
+func request(ctx context.Context, t *testing.T, patch string, subresources ...string) response {
 	t.Helper()
 	received := &warnings{}
 	warned := rest.CopyConfig(config)
@@ -49,18 +49,18 @@ func request(ctx context.Context, t *testing.T, patch string, subresources ...st
 		Patch(ctx, "version", types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, subresources...)
 	switch {
 	case err == nil:
-		return answer{warnings: received.texts}
+		return response{warnings: received.texts}
 	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
-		return answer{denied: err.Error(), warnings: received.texts}
+		return response{denied: err.Error(), warnings: received.texts}
 	case ctx.Err() != nil:
-		return answer{}
+		return response{}
 	}
 	t.Fatal(err)
-	return answer{}
+	return response{}
 }
 
 // objects reports whether the policy objects to a request, in either mode.
-func (a answer) objects() bool {
+func (a response) objects() bool {
 	return a.denied != "" || slices.ContainsFunc(a.warnings, func(text string) bool { return strings.Contains(text, "the update preflight does not allow") })
 }
 
@@ -128,9 +128,9 @@ func TestAdmission(t *testing.T) {
 		"Cleared":          {reason: "no update is requested", before: blocked, patch: `{"spec":{"desiredUpdate":null}}`},
 		"AcceptRisks":      {reason: "accepted risks alone select nothing", patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
 		"AcceptRisksToo":   {reason: "the target was selected before", before: blocked, patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
-		"RunningImage":     {reason: "the cluster stays at its release", before: blocked, patch: desired(`{"version":null,"image":"` + image("a") + `"}`)},
-		"RunningVersion":   {reason: "the cluster stays at its release", before: blocked, patch: desired(`{"version":"4.18.3","image":null}`)},
-		"UnknownVersion":   {reason: "CVO would start it once it is offered", patch: desired(`{"version":"4.18.99"}`), refused: "the version is no available update"},
+		"RunningImage":     {reason: "the request selects the running release", before: blocked, patch: desired(`{"version":null,"image":"` + image("a") + `"}`)},
+		"RunningVersion":   {reason: "the request selects the running release", before: blocked, patch: desired(`{"version":"4.18.3","image":null}`)},
+		"UnknownVersion":   {reason: "CVO would start the update once it is offered", patch: desired(`{"version":"4.18.99"}`), refused: "the version is no available update"},
 		"NoUpdates":        {reason: "a version cannot be resolved", noUpdates: true, patch: readyRequest, refused: "the version is no available update"},
 		"NoUpdatesImage":   {reason: "a digest needs no updates", noUpdates: true, patch: desired(`{"image":"` + image("4") + `"}`)},
 		"Architecture":     {reason: "the running version of another architecture is another image", patch: desired(`{"version":"4.18.3","architecture":"Multi"}`), refused: "the version is no available update"},
@@ -194,7 +194,7 @@ func TestAdmissionWithoutTheController(t *testing.T) {
 	}
 }
 
-// A policy that is applied again uses the verdicts of then, not those of before its removal.
+// A policy that is applied again uses the present verdicts, not those before its removal.
 func TestAdmissionAppliedAgain(t *testing.T) {
 	made := admitting(t, guard.Deny)
 	if _, err := made.Remove(t.Context()); err != nil {

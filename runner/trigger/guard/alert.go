@@ -27,7 +27,7 @@ func prometheusRule() object {
 // ServiceMonitor must not have a jobLabel.
 const Service = "update-preflight"
 
-// Alert is the switch of the alerts. They rest on the metrics of the controller, so the
+// Alert is the switch of the alerts. They depend on the metrics of the controller, so the
 // verdicts do not change them. The cluster's Prometheus uses them only if the namespace
 // has the label openshift.io/cluster-monitoring=true, and the metrics have the job of
 // [Service].

@@ -20,10 +20,10 @@
 // must have that name ([Service]), and its ServiceMonitor no jobLabel.
 //
 // Without the controller, which applies the switches again when a verdict changes or
-// expires, the objects stay as they are: the second alert fires; Upgradeable stays what
-// it was; and the verdicts that the policy has stay. A target without a verdict is then
-// warned of, or denied, and one that was Ready passes although its verdict has expired,
-// since a policy has no clock.
+// expires, the objects do not change: the second alert fires, and Upgradeable and the
+// verdicts of the policy remain. A target without a verdict then results in a warning or
+// a denial, and one that was Ready passes although its verdict has expired, since a
+// policy has no clock.
 //
 // No permission in a namespace opens a switch but the one to edit the PrometheusRule: the
 // other objects are of the cluster.

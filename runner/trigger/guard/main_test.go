@@ -32,7 +32,7 @@ const awaiting = 3 * time.Minute
 
 var start = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// at is a clock that stands still.
+// at returns a clock with a constant time.
 func at(now time.Time) func() time.Time { return func() time.Time { return now } }
 
 func client() dynamic.Interface { return dynamic.NewForConfigOrDie(config) }
@@ -87,7 +87,7 @@ func await(t *testing.T, what string, met func(context.Context) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), awaiting)
 	defer cancel()
-	for !met(ctx) && ctx.Err() == nil { // what is met only after the end of ctx is not met
+	for !met(ctx) && ctx.Err() == nil { // a condition that is met after the end of ctx does not count
 	}
 	if ctx.Err() != nil {
 		t.Fatalf("not within %s: %s", awaiting, what)
@@ -97,7 +97,7 @@ func await(t *testing.T, what string, met func(context.Context) bool) {
 // image is the pull spec of a release.
 func image(digit string) string { return "quay.io/openshift-release-dev/ocp-release@" + digest(digit) }
 
-// clusterVersion makes the cluster one that runs 4.18.3 and has these updates, and whose
+// clusterVersion configures a cluster that runs 4.18.3 and has these updates, and whose
 // spec requests the update.
 func clusterVersion(t *testing.T, requested *configv1.Update, available ...configv1.Release) {
 	t.Helper()

@@ -63,7 +63,7 @@ func bind(t *testing.T, object runtime.Object) {
 	})
 }
 
-// everything are the permissions that any choice needs.
+// everything returns the permissions of all choices together.
 func everything() []access.Request {
 	all := guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny}
 	return slices.Concat(all.Needs().Required, guard.Choice{}.Needs().Required, guard.UninstallNeeds().Required)
@@ -94,17 +94,17 @@ func TestNeeds(t *testing.T) {
 		before *guard.Choice
 		// recreates is true where the ClusterOperator is then deleted.
 		recreates bool
-		act       func(context.Context, dynamic.Interface) error
+		operation func(context.Context, dynamic.Interface) error
 	}{
-		"On":  {reason: "each switch is applied", needs: all.Needs(), act: apply(all)},
-		"Off": {reason: "each switch is removed", needs: guard.Choice{}.Needs(), before: &all, recreates: true, act: apply(guard.Choice{})},
-		"Uninstall": {reason: "everything is removed", needs: guard.UninstallNeeds(), before: &all, act: func(ctx context.Context, client dynamic.Interface) error {
+		"On":  {reason: "each switch is applied", needs: all.Needs(), operation: apply(all)},
+		"Off": {reason: "each switch is removed", needs: guard.Choice{}.Needs(), before: &all, recreates: true, operation: apply(guard.Choice{})},
+		"Uninstall": {reason: "everything is removed", needs: guard.UninstallNeeds(), before: &all, operation: func(ctx context.Context, client dynamic.Interface) error {
 			_, err := guard.Uninstall(ctx, client)
 			return err
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			try := func(t *testing.T, needs access.Needs) error {
+			run := func(t *testing.T, needs access.Needs) error {
 				t.Helper()
 				t.Cleanup(func() { uninstall(context.WithoutCancel(t.Context()), t) })
 				if tc.before != nil {
@@ -115,10 +115,10 @@ func TestNeeds(t *testing.T) {
 						deleteOperator(t)
 					}
 				}
-				return tc.act(t.Context(), permitted(t, needs))
+				return tc.operation(t.Context(), permitted(t, needs))
 			}
 			t.Run("Sufficient", func(t *testing.T) {
-				if err := try(t, tc.needs); err != nil {
+				if err := run(t, tc.needs); err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
 			})
@@ -128,7 +128,7 @@ func TestNeeds(t *testing.T) {
 					continue // another permission includes it, and roles have it once
 				}
 				t.Run("Without "+access.Describe(without), func(t *testing.T) {
-					if err := try(t, needs); err == nil || !strings.Contains(strings.ToLower(err.Error()), "forbidden") {
+					if err := run(t, needs); err == nil || !strings.Contains(strings.ToLower(err.Error()), "forbidden") {
 						t.Errorf("%s without it: want a Forbidden error, got %v", tc.reason, err)
 					}
 				})

@@ -133,8 +133,8 @@ func TestSwitchesFollowTheVerdict(t *testing.T) {
 		reason  string
 		signals []string
 	}{
-		"None":            {reason: "only the ClusterOperator is there", signals: []string{}},
-		"Alert":           {reason: "the alert rests on metrics", signals: []string{"alert"}},
+		"None":            {reason: "only the ClusterOperator exists", signals: []string{}},
+		"Alert":           {reason: "the alert depends on metrics", signals: []string{"alert"}},
 		"ClusterOperator": {reason: "Upgradeable follows the verdict", signals: []string{"clusterOperator"}},
 		"Warn":            {reason: "a warning follows the verdict", signals: []string{"admission=Warn"}},
 		"Deny":            {reason: "the denial follows the verdict", signals: []string{"admission=Deny"}},
@@ -151,12 +151,12 @@ func TestSwitchesFollowTheVerdict(t *testing.T) {
 			}
 			applySet(t, set(t, at(start)), guard.State{Verdicts: []guard.Verdict{chosen(verdict("5", "4.18.5", "Blocked"))}})
 			if diff := cmp.Diff([]string{}, active(t)); diff != "" {
-				t.Errorf("%s: they were turned off (-want, +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: the switches that are on after they were turned off (-want, +got):\n%s", tc.reason, diff)
 			}
 			expectSignals(t, tc.reason, nil, "Blocked")
 			want := []preflight.Object{{APIVersion: "config.openshift.io/v1", Kind: "ClusterOperator", Name: "update-preflight"}}
 			if diff := cmp.Diff(want, uninstall(t.Context(), t)); diff != "" {
-				t.Errorf("%s: left when they were turned off (-want, +got):\n%s", tc.reason, diff)
+				t.Errorf("%s: objects that are left after they were turned off (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func expectSignals(t *testing.T, reason string, signals []string, decision strin
 	})
 }
 
-// A verdict ends by the clock: no event in the cluster is needed but the next Apply.
+// A verdict expires without an event in the cluster, at the next Apply.
 func TestVerdictExpires(t *testing.T) {
 	now := start
 	made := set(t, func() time.Time { return now }, "clusterOperator", "admission=Deny")
@@ -204,7 +204,7 @@ func TestVerdictExpires(t *testing.T) {
 	}
 }
 
-// The controller that ends leaves what it has applied; another one with the same switches
+// A controller that ends does not remove its objects; another one with the same switches
 // changes nothing, and Available does not change.
 func TestRestart(t *testing.T) {
 	state := guard.State{Verdicts: []guard.Verdict{chosen(verdict("5", "4.18.5", "Blocked"))}}
@@ -224,7 +224,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What cannot be applied is a cause of Degraded, and keeps nothing else from being applied.
+// A switch that cannot be applied is a cause of Degraded; the others are applied.
 func TestDegraded(t *testing.T) {
 	made := set(t, at(start), "admission=Deny", "clusterOperator")
 	policies := client().Resource(resources(policy))
@@ -290,11 +290,11 @@ func TestWithoutClusterOperators(t *testing.T) {
 	plain := rest.CopyConfig(config)
 	plain.Wrap(func(next http.RoundTripper) http.RoundTripper { return unserved{next} })
 	for name, tc := range map[string]struct {
-		reason string
-		chosen guard.Choice
-		isFine bool
+		reason  string
+		chosen  guard.Choice
+		healthy bool
 	}{
-		"Off": {reason: "a cluster without the API has no ClusterOperator", isFine: true},
+		"Off": {reason: "a cluster without the API has no ClusterOperator", healthy: true},
 		"On":  {reason: "a switch that was turned on has no effect", chosen: guard.Choice{ClusterOperator: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,14 +302,14 @@ func TestWithoutClusterOperators(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := made.Apply(t.Context(), guard.State{}); (err == nil) != tc.isFine {
+			if _, err := made.Apply(t.Context(), guard.State{}); (err == nil) != tc.healthy {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// As many verdicts as are allowed fit into the objects.
+// The maximum number of verdicts fits into the objects.
 func TestManyVerdicts(t *testing.T) {
 	var many []guard.Verdict
 	for i := range guard.MaxVerdicts {
@@ -323,7 +323,7 @@ func TestManyVerdicts(t *testing.T) {
 	}
 }
 
-// Uninstall removes what guards before the rest, whatever was chosen, and may be repeated.
+// Uninstall removes the objects that deny first, for any choice, and may be repeated.
 func TestUninstall(t *testing.T) {
 	applySet(t, set(t, at(start), "admission=Deny", "alert", "clusterOperator"), guard.State{})
 	var got []string

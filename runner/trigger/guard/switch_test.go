@@ -216,8 +216,8 @@ func conditionsOf(t *testing.T) map[configv1.ClusterStatusConditionType]configv1
 	return conditions
 }
 
-// A condition has the time of its last transition, and the operator what must-gather
-// collects.
+// A condition has the time of its last transition, and the operator lists the objects
+// that must-gather collects.
 func TestClusterOperatorStatus(t *testing.T) {
 	blocked, ready := chosen(verdict("5", "4.19.1", "Blocked")), chosen(verdict("5", "4.19.1", "Ready"))
 	later := start.Add(time.Hour)
@@ -315,8 +315,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// firing are the names of the alerts that fire, each of which is an own signal and, by
-// its labels, a risk of updates.
+// firing returns the names of the alerts that fire. Each is an own signal and has the
+// labels of a risk of updates.
 func firing(ctx context.Context, t *testing.T, url string) []string {
 	t.Helper()
 	find := func(context.Context) (*rest.Config, error) { return &rest.Config{Host: url}, nil }

@@ -12,8 +12,8 @@ import (
 )
 
 // history is that of the previous status with the verdict of the target, valid or not, as
-// the newest: one per digest. A verdict of other terms or from before the request is none
-// of the object's.
+// the newest: one per digest. A verdict with other acceptances, or from before the request,
+// does not belong to the object.
 func (p projected) history() []v1alpha1.Verdict {
 	history := slices.Clone(p.object.Status.History)
 	if p.Verdict != nil && terms(*p.Verdict, p.object) == "" && !p.before() {

@@ -21,7 +21,7 @@ import (
 // documentWindow is how long a window of mode Document without an end is open.
 const documentWindow = 30 * time.Minute
 
-// Observation is what a status depends on beside the object.
+// Observation is the state on which a status depends, in addition to the object.
 type Observation struct {
 	// Now is the time by the clock of the cluster.
 	Now time.Time
@@ -86,7 +86,7 @@ func Status(object *v1alpha1.UpdatePreflight, o Observation) v1alpha1.UpdatePref
 	return status
 }
 
-// Next is when the status changes by itself after that time; zero for never.
+// Next is the next time after now at which the status changes without an event; zero for never.
 func Next(object *v1alpha1.UpdatePreflight, status v1alpha1.UpdatePreflightStatus, now time.Time) time.Time {
 	opens, closes := Times(object.Spec)
 	times := []time.Time{opens, closes}

@@ -184,15 +184,15 @@ func TestStatus(t *testing.T) {
 		"AcceptedOwn":       {reason: "the controller's objects have the last verdict, as its metrics", object: object(owned), verdict: decided(risk("RiskA", "--accept")), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
 
 		// Times.
-		"TooEarly":       {reason: "the time has not come", object: object(starts(time.Minute)), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"TooEarlyReady":  {reason: "a verdict of before is not that of the request", object: object(starts(time.Minute)), verdict: decided(), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"TooEarlyRuns":   {reason: "a run of before is not that of the request", object: object(starts(time.Minute)), running: running, want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"DueReadyBefore": {reason: "a verdict of before is not that of the request", object: object(starts(-time.Minute)), verdict: decided(), want: pending("NotStarted", "its verdict is older than the time for which the preflight is requested; another run follows")},
-		"DueReady":       {reason: "the time has come, and the run has ended since", object: object(starts(-time.Hour)), verdict: decided(), want: ready},
+		"TooEarly":       {reason: "the requested time is in the future", object: object(starts(time.Minute)), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
+		"TooEarlyReady":  {reason: "an earlier verdict does not count", object: object(starts(time.Minute)), verdict: decided(), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
+		"TooEarlyRuns":   {reason: "an earlier run does not count", object: object(starts(time.Minute)), running: running, want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
+		"DueReadyBefore": {reason: "an earlier verdict does not count", object: object(starts(-time.Minute)), verdict: decided(), want: pending("NotStarted", "its verdict is older than the time for which the preflight is requested; another run follows")},
+		"DueReady":       {reason: "the run has ended after the requested time", object: object(starts(-time.Hour)), verdict: decided(), want: ready},
 		"WindowOpen":     {reason: "no run has ended", object: object(window(v1alpha1.Window{Start: *at(-29 * time.Minute)})), want: pending("NotStarted", "no run has a verdict yet")},
 		"WindowClosed":   {reason: "a window of the document is open for 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-30 * time.Minute), Mode: v1alpha1.Document})), want: expired("NoVerdict", "the window has closed, and no run has a verdict")},
 		"WindowEnd":      {reason: "the end replaces the 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-30 * time.Minute), End: at(time.Minute), Mode: v1alpha1.Document})), want: pending("NotStarted", "no run has a verdict yet")},
-		"WindowOperator": {reason: "that window has no end", object: object(window(v1alpha1.Window{Start: *at(-999 * time.Hour), Mode: v1alpha1.Operator})), want: pending("NotStarted", "no run has a verdict yet")},
+		"WindowOperator": {reason: "a window of mode Operator has no end", object: object(window(v1alpha1.Window{Start: *at(-999 * time.Hour), Mode: v1alpha1.Operator})), want: pending("NotStarted", "no run has a verdict yet")},
 		"WindowReady":    {reason: "the verdict is valid after the window", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), verdict: decided(), want: ready},
 		"WindowRunning":  {reason: "a run that has started in the window ends later", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), running: running, want: checking},
 	} {
@@ -214,7 +214,7 @@ func TestStatus(t *testing.T) {
 			}
 			tc.object.Status = got
 			if diff := cmp.Diff(got, projection.Status(tc.object, observation)); diff != "" {
-				t.Errorf("the same inputs have the same status, as there would be endless updates (-want +got):\n%s", diff)
+				t.Errorf("the same inputs must have the same status, or updates would be endless (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestHistory(t *testing.T) {
 	}
 	observe("1", "a", 0, risk("RiskA", ""))
 	observe("1", "b", time.Hour)
-	observe("2", "c", 2*time.Hour, risk("RiskA", "--accept")) // does not answer the object
+	observe("2", "c", 2*time.Hour, risk("RiskA", "--accept")) // does not accept RiskA as the object does
 	observe("2", "d", 3*time.Hour)
 	if diff := cmp.Diff([]string{"4.19.2 d Ready", "4.19.1 b Ready"}, history()); diff != "" {
 		t.Errorf("one verdict for each release, the newest first (-want +got):\n%s", diff)
@@ -303,7 +303,7 @@ func TestNext(t *testing.T) {
 	}{
 		"Nothing":  {reason: "only an event changes the status", object: object()},
 		"Validity": {reason: "a verdict expires", object: object(), valid: true, want: 23 * time.Hour},
-		"Opens":    {reason: "the time comes", object: object(starts(time.Minute)), want: time.Minute},
+		"Opens":    {reason: "the requested time", object: object(starts(time.Minute)), want: time.Minute},
 		"Closes":   {reason: "the window closes", object: object(window(v1alpha1.Window{Start: *at(-time.Minute)})), want: 29 * time.Minute},
 		"Closed":   {reason: "times that have passed do not count", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), valid: true, want: 23 * time.Hour},
 	} {

@@ -67,7 +67,7 @@ func TestSteps(t *testing.T) {
 			want: append([]string{known, open}, none("NoVerdict no run has a valid verdict")...),
 		},
 		"TooEarly": {
-			reason: "the time has not come", object: object(starts(time.Minute)),
+			reason: "the requested time is in the future", object: object(starts(time.Minute)),
 			want: append([]string{known, "WindowOpen False TooEarly the window opens at 2026-11-22T12:01:00Z"}, none("NoVerdict no run has a valid verdict")...),
 		},
 		"Closes": {

@@ -90,7 +90,7 @@ func TestValidation(t *testing.T) {
 		// want is part of the error; empty for none.
 		want string
 	}{
-		"Version":            {reason: "a version is enough", spec: byName},
+		"Version":            {reason: "a version is sufficient", spec: byName},
 		"Prerelease":         {reason: "a prerelease is a semantic version", spec: "target: {version: 4.19.0-rc.1}"},
 		"Build":              {reason: "build metadata is part of a semantic version", spec: "target: {version: 4.19.0-0.ci+x.1}"},
 		"Image":              {reason: "an image by digest", spec: "target: {image: '" + image + "'}"},
@@ -121,8 +121,8 @@ func TestValidation(t *testing.T) {
 		"NoStart":            {reason: "a window has a start", spec: window + "{mode: Operator}}", want: "spec.when.window.start: Required value"},
 		"EndBeforeStart":     {reason: "a window is not negative", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T11:59:59Z'}}", want: "end must be after start"},
 		"EndAtStart":         {reason: "a window is not empty", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00+01:00'}}", want: "end must be after start"},
-		"OperatorWithEnd":    {reason: "that reading has no end", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00Z', mode: Operator}}", want: "a window of mode Operator has no end"},
-		"OtherMode":          {reason: "there are two readings", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Managed}}", want: "Unsupported value"},
+		"OperatorWithEnd":    {reason: "a window of mode Operator has no end", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00Z', mode: Operator}}", want: "a window of mode Operator has no end"},
+		"OtherMode":          {reason: "a window has one of two modes", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Managed}}", want: "Unsupported value"},
 		"ManyFindings":       {reason: "lists are bounded", spec: byName + "\nacceptedFindings: " + names(65, 8), want: "spec.acceptedFindings"},
 		"LongFinding":        {reason: "names of findings are bounded", spec: byName + "\nacceptedFindings: " + names(1, 257), want: "spec.acceptedFindings"},
 		"LowerCaseFinding":   {reason: "no finding has the name", spec: byName + "\nacceptedFindings: [risk]", want: "spec.acceptedFindings"},
