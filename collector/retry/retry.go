@@ -16,6 +16,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -73,8 +75,20 @@ func Temporary(err error) bool {
 	case errors.As(err, &status):
 		return passing(status.Status())
 	}
-	return broken(err) || errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
-		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsTimeout(err) || unreachable(err)
+	return broken(err) || Disconnected(err) || utilnet.IsTimeout(err) || unreachable(err)
+}
+
+// Disconnected is true for the error of a connection that ended before the whole
+// response: the server was ended, or a load balancer removed it. Of HTTP/2 only
+// some errors have a type (golang.org/x/net/http2, errors.go and transport.go).
+func Disconnected(err error) bool {
+	if err == nil {
+		return false
+	}
+	_, goingAway := errors.AsType[http2.GoAwayError](err)
+	text := err.Error()
+	return goingAway || strings.Contains(text, "http2: client conn") || strings.Contains(text, "http: server closed idle connection") ||
+		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || errors.Is(err, syscall.EPIPE)
 }
 
 // passing is true for a status of the API server, or a proxy before it, that is
@@ -99,7 +113,8 @@ func broken(err error) bool {
 	return errors.As(err, &stream) && stream.Code == http2.ErrCodeInternal
 }
 
-// unreachable is true while the network or its name service is down.
+// unreachable is true while the server does not listen, or the network or its name
+// service is down.
 func unreachable(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) && operation.Op != "remote error" // a TLS alert comes from a server that was reached

@@ -15,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/openshift/update-preflight/collector/retry"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -96,6 +97,4 @@ func permanent(err error) bool {
 }
 
 // unreachable is true when the API server did not respond.
-func unreachable(err error) bool {
-	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
-}
+func unreachable(err error) bool { return retry.Disconnected(err) || utilnet.IsConnectionRefused(err) }

@@ -3,7 +3,6 @@ package registry
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,8 +10,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/openshift/update-preflight/collector/retry"
 )
 
 const (
@@ -164,7 +164,7 @@ func repeatable(request *http.Request) bool {
 // transient reports whether a retry may succeed.
 func transient(response *http.Response, err error) bool {
 	if err != nil {
-		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		return retry.Disconnected(err)
 	}
 	switch response.StatusCode {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
