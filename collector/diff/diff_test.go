@@ -3,9 +3,6 @@ package diff_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -16,9 +13,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	firstRun  = "01234567-89ab-4cde-8f01-23456789abcd"
@@ -239,27 +235,9 @@ func TestGolden(t *testing.T) {
 				if err := report.Write(&got, format, changes); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, name+"."+format, got.Bytes())
+				golden.Compare(t, "testdata/"+name+"."+format, got.Bytes())
 			})
 		}
-	}
-}
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *updateGolden {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // timed is the blocked report with the times of its Jobs.
@@ -55,7 +56,7 @@ func TestHTMLGolden(t *testing.T) {
 			t.Parallel()
 			got := encoded(t, "html", doc)
 			wellFormed(t, got)
-			golden(t, name+".html", got)
+			golden.Compare(t, "testdata/"+name+".html", got)
 		})
 	}
 }

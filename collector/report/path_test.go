@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // hopTo returns the report of one update of a path through these versions.
@@ -212,7 +213,7 @@ func TestPath(t *testing.T) {
 				t.Errorf("%s: decision %s, want %s", tc.reason, tc.made.Decision, tc.want)
 			}
 			for _, format := range []string{"text", "json", "markdown", "html", "junit"} {
-				golden(t, name+"."+format, encoded(t, format, tc.made))
+				golden.Compare(t, "testdata/"+name+"."+format, encoded(t, format, tc.made))
 				if diff := cmp.Diff(string(encoded(t, format, tc.made)), string(encoded(t, format, stored(t, tc.made)))); diff != "" {
 					t.Errorf("the stored path as %s: -path +stored:\n%s", format, diff)
 				}

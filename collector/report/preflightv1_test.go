@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 const preflightV1 = "preflight-v1-json"
@@ -64,7 +65,7 @@ func parsed(t *testing.T, doc report.Report) (result preflightResult, texts map[
 }
 
 func TestPreflightV1Golden(t *testing.T) {
-	golden(t, "blocked.preflight-v1-json", encoded(t, preflightV1, blocked()))
+	golden.Compare(t, "testdata/blocked.preflight-v1-json", encoded(t, preflightV1, blocked()))
 }
 
 // The findings that count are read back by the rule of the enhancement.

@@ -3,10 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,9 +13,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // blocked is the report of a cluster where one check fails, one warns, one
 // passes, one is inconclusive, and an acknowledgement is missing.
@@ -165,37 +161,19 @@ func TestGolden(t *testing.T) {
 	} {
 		for _, format := range []string{"text", "short", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
-				golden(t, name+"."+format, encoded(t, format, doc))
+				golden.Compare(t, "testdata/"+name+"."+format, encoded(t, format, doc))
 			})
 		}
 	}
 	for name, doc := range map[string]report.Report{"blocked": blocked(), "ready": ready(), "running": running(), "outdated": outdated()} {
 		for _, format := range []string{"junit", "markdown"} {
-			t.Run(name+"."+format, func(t *testing.T) { golden(t, name+"."+format, encoded(t, format, doc)) })
+			t.Run(name+"."+format, func(t *testing.T) { golden.Compare(t, "testdata/"+name+"."+format, encoded(t, format, doc)) })
 		}
 	}
 	// YAML is made from the same values; one file shows its form.
 	t.Run("blocked.yaml", func(t *testing.T) {
-		golden(t, "blocked.yaml", encoded(t, "yaml", blocked()))
+		golden.Compare(t, "testdata/blocked.yaml", encoded(t, "yaml", blocked()))
 	})
-}
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *updateGolden {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
-	}
 }
 
 func TestJSONReadsBack(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // styled is the text of a document in a style.
@@ -53,7 +54,7 @@ func TestStyles(t *testing.T) {
 		"80": terminal, "40": {Width: 40, Hint: "--details"}, "color": {Width: 100, Symbols: true, Color: true, Hint: "--details"},
 		"details": {Width: 80, Details: true}, "pipe": {Hint: "--details"},
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, "demo-"+name+".text", []byte(styled(t, demo(), style))) })
+		t.Run(name, func(t *testing.T) { golden.Compare(t, "testdata/demo-"+name+".text", []byte(styled(t, demo(), style))) })
 	}
 	rows := 0
 	for line := range strings.Lines(styled(t, demo(), terminal)) {
@@ -99,5 +100,5 @@ func TestStyleGroupsOneCause(t *testing.T) {
 	other := finding.Unknown("StaleStatus", "the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
 	other.Job = &finding.Job{Name: "animal"}
 	doc.Verdict, doc.Findings = verdict.Fold(append(findings, other), doc.Expected, verdict.Policy{})
-	golden(t, "one-cause.text", []byte(styled(t, doc, report.Style{})))
+	golden.Compare(t, "testdata/one-cause.text", []byte(styled(t, doc, report.Style{})))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // risk is a risk of the update service that applies.
@@ -120,12 +121,12 @@ func TestTargetsGolden(t *testing.T) {
 	for name, doc := range map[string]report.Targets{"targets": fleet(), "targets-one": chosen(), "targets-none": none()} {
 		for _, format := range []string{"text", "wide", "name", "json"} {
 			t.Run(name+"."+format, func(t *testing.T) {
-				golden(t, name+"."+format, encoded(t, format, doc))
+				golden.Compare(t, "testdata/"+name+"."+format, encoded(t, format, doc))
 			})
 		}
 	}
 	t.Run("targets-one.yaml", func(t *testing.T) {
-		golden(t, "targets-one.yaml", encoded(t, "yaml", chosen()))
+		golden.Compare(t, "testdata/targets-one.yaml", encoded(t, "yaml", chosen()))
 	})
 }
 
@@ -204,7 +205,9 @@ func TestManyTargetsAreLimited(t *testing.T) {
 	next.Command = "oc preflight run --to 4.18.18"
 	doc.Actions = []finding.Action{next}
 	for name, style := range map[string]report.Style{"80": {Width: 80, Symbols: true, AllHint: "--all"}, "pipe": {AllHint: "--all"}} {
-		t.Run(name, func(t *testing.T) { golden(t, "targets-many-"+name+".text", []byte(styled(t, doc, style))) })
+		t.Run(name, func(t *testing.T) {
+			golden.Compare(t, "testdata/targets-many-"+name+".text", []byte(styled(t, doc, style)))
+		})
 	}
 	var wide bytes.Buffer
 	if err := report.WriteStyled(&wide, "wide", doc, report.Style{Limit: 2, AllHint: "--limit 0"}); err != nil {

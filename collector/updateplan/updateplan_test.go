@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,9 +21,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // basis is a cluster at a version, with two pools, to which one risk applies.
 func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
@@ -122,7 +120,7 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s: the decision is %s, want %s", tc.reason, made.Decision, tc.decision)
 			}
 			for _, format := range []string{"text", "json", "markdown", "html", "imageset", "images"} {
-				golden(t, name+"."+format, write(t, made, format))
+				expect(t, name+"."+format, write(t, made, format))
 			}
 			for _, format := range []string{"text", "json", "yaml", "markdown", "html", "images"} {
 				if diff := cmp.Diff(write(t, made, format), write(t, stored(t, made), format)); diff != "" {
@@ -152,24 +150,12 @@ func TestAlternatives(t *testing.T) {
 		finding.Unknown("Timeout", "The metrics could not be read.").Named("RemovedAPIs").From(finding.SourceGate),
 	}
 	made.Updates = append(made.Updates, slices.Repeat([]updateplan.Update{last}, 8)...)
-	golden(t, "alternatives.html", write(t, made, "html"))
+	expect(t, "alternatives.html", write(t, made, "html"))
 }
 
-func golden(t *testing.T, name, got string) {
+func expect(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *updateGolden {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
-	}
+	golden.Compare(t, "testdata/"+name, got)
 	if !strings.HasSuffix(name, ".text") {
 		return
 	}
@@ -206,9 +192,9 @@ func TestUnreachable(t *testing.T) {
 			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remedy, tc.remedy) {
 				t.Fatalf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
 			}
-			golden(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))
-			golden(t, "nopath-"+strings.ToLower(name)+".html", write(t, updateplan.WithoutPath(b, failed), "html"))
-			golden(t, "nopath-"+strings.ToLower(name)+".json", write(t, updateplan.WithoutPath(b, failed), "json"))
+			expect(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))
+			expect(t, "nopath-"+strings.ToLower(name)+".html", write(t, updateplan.WithoutPath(b, failed), "html"))
+			expect(t, "nopath-"+strings.ToLower(name)+".json", write(t, updateplan.WithoutPath(b, failed), "json"))
 		})
 	}
 }

@@ -3,9 +3,6 @@ package conformance_test
 import (
 	"bytes"
 	"encoding/xml"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,9 +10,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // sample has one result of each outcome, and hostile text.
 func sample() conformance.Report {
@@ -35,19 +31,7 @@ func TestWrite(t *testing.T) {
 			if err := report.Write(&got, format, sample()); err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", "report."+format)
-			if *updateGolden {
-				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("the output changed (-want, +got); if that is intended: go test -update\n%s", diff)
-			}
+			golden.Compare(t, "testdata/report."+format, got.Bytes())
 			if bytes.ContainsRune(got.Bytes(), '\x1b') {
 				t.Error("the output has terminal control characters")
 			}

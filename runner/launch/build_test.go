@@ -1,8 +1,6 @@
 package launch_test
 
 import (
-	"flag"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,9 +15,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 func TestBindEnhancementExample(t *testing.T) {
 	plan := draft(aRun(), readRelease(t, "testdata/cloud-credential.yaml"))
@@ -35,19 +32,7 @@ func TestBindEnhancementExample(t *testing.T) {
 	}
 	got := strings.Join(documents, "---\n")
 
-	const golden = "testdata/cloud-credential.golden.yaml"
-	if *updateGolden {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("created objects changed (-want, +got); to update the golden file: go test -run Enhancement -update\n%s", diff)
-	}
+	golden.Compare(t, "testdata/cloud-credential.golden.yaml", got)
 }
 
 func asYAML(t *testing.T, object any) string {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // The rules of testdata/fields.txt.
@@ -43,7 +45,7 @@ func TestEveryFieldHasRule(t *testing.T) {
 	for _, field := range leaves(rules) {
 		known[field.key] = true
 		rule := rules[field.key]
-		if *updateGolden && rule == "" {
+		if golden.Update() && rule == "" {
 			rules[field.key] = observedRule(field)
 			continue
 		}
@@ -54,7 +56,7 @@ func TestEveryFieldHasRule(t *testing.T) {
 			t.Errorf("testdata/fields.txt has a rule for %s, which is no field, or below a refused one", key)
 		}
 	}
-	if *updateGolden {
+	if golden.Update() {
 		writeRules(t, rules)
 	}
 }

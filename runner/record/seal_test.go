@@ -9,13 +9,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,9 +30,8 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/cvo"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // sum is a MAC as the package comment documents it.
 func sum(key []byte, domain string, message []byte) string {
@@ -107,19 +103,7 @@ func TestVerdictFile(t *testing.T) {
 		}
 		// Values that differ in each run are replaced in the golden file.
 		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", completed.Format(time.RFC3339), "COMPLETION", until.Format(time.RFC3339), "COMPLETION+24h").Replace(text)
-		file := filepath.Join("testdata", "verdict-"+name+".json")
-		if *updateGolden {
-			if err := os.WriteFile(file, []byte(fixed), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), fixed); diff != "" {
-			t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
-		}
+		golden.Compare(t, "testdata/verdict-"+name+".json", fixed)
 	}
 }
 

@@ -1,16 +1,15 @@
 package documents_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the generated parts of the documents")
+	"github.com/openshift/update-preflight/test/golden"
+)
 
 // expectGenerated fails unless the part of a document between the comment with this name and
 // the next "end" is what was generated.
@@ -22,7 +21,7 @@ func expectGenerated(t *testing.T, path, name, generated string) {
 	if !begins || !ends {
 		t.Fatalf("%s has no generated part %q", path, name)
 	}
-	if !*update {
+	if !golden.Update() {
 		if diff := cmp.Diff(generated, current); diff != "" {
 			t.Errorf("%s, part %q is stale; rewrite it with: go test ./test/documents -update: -want +got:\n%s", path, name, diff)
 		}

@@ -4,7 +4,6 @@ package manifests_test
 
 import (
 	"bytes"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/yaml"
-)
 
-var updateGenerated = flag.Bool("update", false, "rewrite the generated manifests")
+	"github.com/openshift/update-preflight/test/golden"
+)
 
 const (
 	manifests = "../../manifests"
@@ -48,19 +47,7 @@ func build(t *testing.T, directory string) []*unstructured.Unstructured {
 // expectCurrent compares a generated manifest.
 func expectCurrent(t *testing.T, file string, want []byte) {
 	t.Helper()
-	path := filepath.Join(manifests, file)
-	if *updateGenerated {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(got), string(want)); diff != "" {
-		t.Errorf("%s is not current (-file, +generated); run: go test ./test/manifests -update\n%s", file, diff)
-	}
+	golden.Compare(t, filepath.Join(manifests, file), want)
 }
 
 // write writes objects as YAML documents below a comment.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 // planGraph is an update graph whose second update has a risk that applies, one that does
@@ -64,7 +65,7 @@ func TestPlan(t *testing.T) {
 	e.replace(node("worker-0", "worker", "v1.29.9"))
 
 	got := e.call(blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
-	golden(t, "plan.text", got.stdout)
+	golden.Compare(t, "testdata/plan.text", got.stdout)
 	for _, query := range queries() {
 		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
 			t.Errorf("query to the update service of the cluster: %v, want the query of CVO", query)

@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,9 +13,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // newBlockedEnvironment returns the cluster of accepted-risks whose update to 4.19 is also blocked
 // by an operator and an acknowledgement, both in one condition of CVO.
@@ -53,29 +49,10 @@ func TestTargets(t *testing.T) {
 		for _, update := range e.state.Conditional {
 			text = strings.ReplaceAll(text, update.Release.Image, "IMAGE") // the port of the registry varies
 		}
-		golden(t, name+".text", text)
+		golden.Compare(t, "testdata/"+name+".text", text)
 		if name == "targets" && strings.Contains(text, "MultipleReasons") {
 			t.Errorf("%s: MultipleReasons in place of the reasons:\n%s", name, text)
 		}
-	}
-}
-
-// golden compares an output with its golden file. This command rewrites the files:
-// go test ./test/narrative -run 'TestTargets|TestPlan' -update.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *updateGolden {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: -want +got (rewrite with -update):\n%s", name, diff)
 	}
 }
 

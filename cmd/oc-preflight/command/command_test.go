@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+	"github.com/openshift/update-preflight/test/golden"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -31,11 +31,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-var updateGolden = flag.Bool("update", false, "rewrite the expected output in the scripts")
-
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: *updateGolden,
+		Dir: "testdata", Setup: setup, RequireExplicitExec: true, UpdateScripts: golden.Update(),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "requested": requested},
 	})
 }

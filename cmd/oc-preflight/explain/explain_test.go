@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"slices"
 	"testing"
 
@@ -14,9 +12,8 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain/source"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected documents")
 
 // TestDocuments compares the JSON documents, which have a schema.
 func TestDocuments(t *testing.T) {
@@ -30,18 +27,7 @@ func TestDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, '\n')
-		if *update {
-			if err := os.WriteFile(file, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", file, diff)
-		}
+		golden.Compare(t, file, got)
 	}
 }
 

@@ -2,24 +2,18 @@ package history_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
@@ -94,26 +88,9 @@ func TestGolden(t *testing.T) {
 				if err := report.Write(&got, format, history.Of(runs, start.Add(51*time.Hour))); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, name+"."+format, got.Bytes())
+				golden.Compare(t, "testdata/"+name+"."+format, got.Bytes())
 			})
 		}
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *updateGolden {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("-want +got (rewrite with -update):\n%s", diff)
 	}
 }
 
@@ -135,7 +112,7 @@ func TestTerminal(t *testing.T) {
 				t.Errorf("%d columns on a terminal of %d: %s", columns, width, line)
 			}
 		}
-		golden(t, fmt.Sprintf("terminal-%d.text", width), got.Bytes())
+		golden.Compare(t, "testdata/"+fmt.Sprintf("terminal-%d.text", width), got.Bytes())
 	}
 }
 

@@ -2,12 +2,8 @@ package listing_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +12,8 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // shipped is a release with two checks and a manifest that violates the policy.
 func shipped() listing.Listing {
@@ -44,19 +39,7 @@ func TestGolden(t *testing.T) {
 			if err := report.Write(&text, format, listed); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", name+"."+format)
-			if *update {
-				if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), text.String()); diff != "" {
-				t.Errorf("%s: -want +got (rewrite with -update):\n%s", file, diff)
-			}
+			golden.Compare(t, "testdata/"+name+"."+format, text.Bytes())
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package scaffold_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
 // storageDriver are parameters for a repository without image-references.
 var storageDriver = scaffold.Parameters{
@@ -29,7 +27,7 @@ func references(component, image string) []byte {
 // TestGolden compares all files with the golden files.
 func TestGolden(t *testing.T) {
 	created := newScaffold(t, storageDriver)
-	if *updateGolden {
+	if golden.Update() {
 		if err := os.RemoveAll("testdata/storage-driver"); err != nil {
 			t.Fatal(err)
 		}
@@ -66,19 +64,7 @@ func TestSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", name+".txt")
-			if *updateGolden {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got); if the change is intended, run go test -run Steps -update\n%s", tc.reason, diff)
-			}
+			golden.Compare(t, "testdata/"+name+".txt", got)
 		})
 	}
 }

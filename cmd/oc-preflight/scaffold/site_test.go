@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
@@ -16,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/site"
+	"github.com/openshift/update-preflight/test/golden"
 )
 
 const siteImage = "registry.example.com/tools@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -173,17 +173,5 @@ func TestSiteParameters(t *testing.T) {
 func TestSiteGolden(t *testing.T) {
 	created := newSite(t, scaffold.Shell)
 	got, _, _ := strings.Cut(string(created.Files[0].Content), "\n  preflight.sh: |\n")
-	const golden = "testdata/site-sh.yaml"
-	if *updateGolden {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("the manifest without its library changed (-want +got); if this is intended, run go test -run Golden -update\n%s", diff)
-	}
+	golden.Compare(t, "testdata/site-sh.yaml", got)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,9 +26,8 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the schemas")
 
 // document is a document with a schema.
 type document struct {
@@ -118,7 +116,7 @@ func TestSchemasAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		text = append(text, '\n')
-		if *update {
+		if golden.Update() {
 			if err := os.WriteFile(doc.name+".json", text, 0o600); err != nil {
 				t.Fatal(err)
 			}

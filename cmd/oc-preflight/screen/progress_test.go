@@ -2,9 +2,7 @@ package screen_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,9 +16,8 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/test/golden"
 )
-
-var updateGolden = flag.Bool("update", false, "rewrite the expected frames")
 
 // start is when the run of the frames started; they are drawn 12 seconds later.
 var start = time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
@@ -133,7 +130,7 @@ func TestFrame(t *testing.T) {
 						t.Errorf("%s: %d columns, want at most %d: %s", test.reason, got, width, line)
 					}
 				}
-				golden(t, test.reason, strings.Join(lines, "\n")+"\n")
+				golden.Compare(t, "testdata/"+filepath.Base(t.Name())+".text", strings.Join(lines, "\n")+"\n")
 			})
 		}
 	}
@@ -214,26 +211,5 @@ func TestRegion(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 		})
-	}
-}
-
-// golden compares text with the file of the test.
-func golden(t *testing.T, reason, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", filepath.Base(t.Name())+".text")
-	if *updateGolden {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", reason, diff)
 	}
 }
