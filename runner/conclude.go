@@ -106,23 +106,23 @@ func (m manifests) askCVO(policy verdict.Policy, findings []finding.Finding) rep
 		return refusal
 	}
 	request := cvo.Request{Version: m.target.Version, Signed: m.proof.acceptedByCVO(), PayloadVersion: m.contents.version()}
-	if m.asked.Image != "" {
+	if m.requested.Image != "" {
 		request.Version, request.Image = "", m.target.Image
 	}
-	return m.answerOfCVO(request, policy, findings)
+	return m.predictCVO(request, policy, findings)
 }
 
-// answerOfCVO completes a request with what the administrator decided. CVO's
+// predictCVO completes a request with what the administrator decided. CVO's
 // precondition reads the condition Upgradeable, which may lag behind its causes.
-func (v view) answerOfCVO(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
+func (v view) predictCVO(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
 	request.ClusterVersion, request.Force = v.version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
-	answer := cvo.Judge(request)
-	if causes := upgradeableCauses(findings); len(causes) > 0 && (answer.Accepts == nil || *answer.Accepts) && !policy.Force {
+	prediction := cvo.Judge(request)
+	if causes := upgradeableCauses(findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) && !policy.Force {
 		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
 			", which the condition Upgradeable of ClusterVersion does not report yet"}
 	}
-	return report.CVO{Accepts: answer.Accepts, Reason: answer.Reason, Message: answer.Message}
+	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
 
 // upgradeableCauses are the open gates from which CVO makes its condition

@@ -61,7 +61,7 @@ func (e execution) execute(ctx context.Context) (collection, error) {
 	e.verifyGuard(ctx, collected.Findings)
 	e.hop.annotate(e.about.Version, collected.Findings)
 	// Which acceptances are not needed is known only when all checks have reported.
-	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Asked{
+	collected.Findings = append(collected.Findings, acceptance.Review(acceptance.Target{
 		Account: e.accounts(e.target.Version), Findings: collected.Findings, NoJobs: !e.contents.readable(),
 	})...)
 	return collected, nil
@@ -131,7 +131,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	}
 	e.progress.step("running the checks of the release: %d", len(valid.Checks))
 	running, err := jobs.Sources(ctx, e.cluster.Kubernetes, e.launcher, valid, jobs.Options{
-		Parallelism: e.options.Parallelism, Answered: e.results, Progress: e.progress.Status,
+		Parallelism: e.options.Parallelism, Known: e.results, Progress: e.progress.Status,
 	})
 	return append(sources, running...), err
 }

@@ -54,8 +54,8 @@ type view struct {
 // observed is the first stage: the cluster and the requested release.
 type observed struct {
 	view
-	asked  Target
-	target update.Release
+	requested Target
+	target    update.Release
 }
 
 // observe reads the cluster and resolves the target. Its error names all missing
@@ -70,13 +70,13 @@ func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, erro
 	}
 	seen.hop, seen.shared = r.hop, r.shared
 	if r.hop != nil {
-		return observed{view: seen, asked: r.target, target: r.hop.target}, nil
+		return observed{view: seen, requested: r.target, target: r.hop.target}, nil
 	}
 	resolved, err := r.target.resolve(seen.version)
 	if err != nil {
 		return observed{}, err
 	}
-	return observed{view: seen, asked: r.target, target: resolved}, nil
+	return observed{view: seen, requested: r.target, target: resolved}, nil
 }
 
 // newView reads what every judgement is based on.
@@ -163,7 +163,7 @@ func (v view) deadline() time.Time { return v.start.Add(v.options.Timeout) }
 
 // accounts are the acceptances that hold for a target of that version.
 func (v view) accounts(version string) acceptance.Account {
-	return acceptance.Judge(v.accepted, acceptance.Question{Target: version, Cluster: v.about.ID, Now: v.start})
+	return acceptance.Judge(v.accepted, acceptance.Scope{Target: version, Cluster: v.about.ID, Now: v.start})
 }
 
 // kind is that of the update to a version; empty for a version that cannot be
@@ -181,8 +181,8 @@ func (v view) from() string {
 // subject is what built-in checks are run on; the error is about versions that
 // cannot be compared.
 func (v view) subject(version string) (check.Subject, error) {
-	asked, err := update.Parse(v.from(), version)
-	return check.Subject{Cluster: v.snapshot, Update: asked, Now: v.start, Later: v.hop != nil}, err
+	requested, err := update.Parse(v.from(), version)
+	return check.Subject{Cluster: v.snapshot, Update: requested, Now: v.start, Later: v.hop != nil}, err
 }
 
 // builtin are the checks for one target that need nothing of its release.

@@ -127,7 +127,7 @@ func PlanWithout(ctx context.Context, request PlanRequest, options Options) (upd
 	}}
 	accepted := slices.Concat(options.Accepted, options.Accept)
 	planner.basis.Accepted = func(version string) map[string]string {
-		return acceptance.Judge(accepted, acceptance.Question{Target: version, Now: planner.basis.Now}).Accepted()
+		return acceptance.Judge(accepted, acceptance.Scope{Target: version, Now: planner.basis.Now}).Accepted()
 	}
 	if err := planner.readGraph(ctx, graphSource{transport: registry.OwnOutbound(), own: updateservice.Default}); err != nil {
 		return updateplan.Plan{}, err
@@ -176,11 +176,11 @@ func (v view) planner(ctx context.Context, request PlanRequest) (*planner, error
 }
 
 // assessWithout is what is known of a risk without a cluster.
-func assessWithout(asked graph.Risk) updateplan.Assessment {
-	if len(asked.Rules) > 0 && asked.Rules[0] == (graph.Rule{Type: "Always"}) {
+func assessWithout(risk graph.Risk) updateplan.Assessment {
+	if len(risk.Rules) > 0 && risk.Rules[0] == (graph.Rule{Type: "Always"}) {
 		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}
 	}
-	return notAssessed("")(asked)
+	return notAssessed("")(risk)
 }
 
 func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {

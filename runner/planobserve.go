@@ -82,11 +82,11 @@ func (v view) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) u
 	}
 	_ = group.Wait() // no function returns an error
 	beyond := notAssessed(fmt.Sprintf("the risk is on no path to the target, or beyond the first %d", maxRisks))
-	return func(asked graph.Risk) updateplan.Assessment {
-		if assessed, ok := assessments[updateplan.Key(asked)]; ok {
+	return func(risk graph.Risk) updateplan.Assessment {
+		if assessed, ok := assessments[updateplan.Key(risk)]; ok {
 			return assessed
 		}
-		return beyond(asked)
+		return beyond(risk)
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 type targetFindings struct {
 	candidates []report.Candidate
 
-	mutex sync.Mutex
-	byKey map[[sha256.Size]byte]*sharedFinding
-	asked []acceptance.Asked
+	mutex  sync.Mutex
+	byKey  map[[sha256.Size]byte]*sharedFinding
+	judged []acceptance.Target
 }
 
 // sharedFinding is one finding of some targets, given by index.
@@ -31,10 +31,10 @@ type sharedFinding struct {
 }
 
 func newTargetFindings(candidates []report.Candidate) *targetFindings {
-	return &targetFindings{candidates: candidates, byKey: map[[sha256.Size]byte]*sharedFinding{}, asked: make([]acceptance.Asked, len(candidates))}
+	return &targetFindings{candidates: candidates, byKey: map[[sha256.Size]byte]*sharedFinding{}, judged: make([]acceptance.Target, len(candidates))}
 }
 
-func (t *targetFindings) add(target int, asked acceptance.Asked, findings []finding.Finding) {
+func (t *targetFindings) add(target int, judged acceptance.Target, findings []finding.Finding) {
 	version := t.candidates[target].Version
 	entries := make([]*sharedFinding, len(findings))
 	keys := make([][sha256.Size]byte, len(findings))
@@ -45,7 +45,7 @@ func (t *targetFindings) add(target int, asked acceptance.Asked, findings []find
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.asked[target] = asked
+	t.judged[target] = judged
 	for i, key := range keys {
 		if t.byKey[key] == nil {
 			t.byKey[key] = entries[i]

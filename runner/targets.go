@@ -146,8 +146,8 @@ func (v view) judgeAll(ctx context.Context, candidates []report.Candidate) (repo
 	group.SetLimit(parallelTargets)
 	for i := range candidates {
 		group.Go(func() error {
-			asked, findings := v.judgeTarget(limited, &candidates[i])
-			found.add(i, asked, findings)
+			judged, findings := v.judgeTarget(limited, &candidates[i])
+			found.add(i, judged, findings)
 			return limited.Err()
 		})
 	}
@@ -155,23 +155,23 @@ func (v view) judgeAll(ctx context.Context, candidates []report.Candidate) (repo
 		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
 	}
 	judged.Findings = found.all()
-	for _, f := range acceptance.Review(found.asked...) {
+	for _, f := range acceptance.Review(found.judged...) {
 		judged.Findings = append(judged.Findings, report.TargetFinding{Finding: f, Targets: []string{}})
 	}
 	return judged, nil
 }
 
 // judgeTarget gives one candidate its verdict, and returns what led to it.
-func (v view) judgeTarget(ctx context.Context, candidate *report.Candidate) (acceptance.Asked, []finding.Finding) {
+func (v view) judgeTarget(ctx context.Context, candidate *report.Candidate) (acceptance.Target, []finding.Finding) {
 	collected := collector.Collect(ctx, v.builtin(candidate.Version), func(collector.Source, []finding.Finding) {})
 	policy := v.policy(candidate.Version)
 	candidate.UpdateKind = v.kind(candidate.Version)
 	candidate.Expected, candidate.Duration = expectation(collected), v.duration(ctx, candidate.Version)
 	var findings []finding.Finding
 	candidate.Verdict, findings = verdict.Fold(collected.Findings, candidate.Expected, policy)
-	candidate.CVO = v.answerOfCVO(cvo.Request{Version: candidate.Version}, policy, findings)
+	candidate.CVO = v.predictCVO(cvo.Request{Version: candidate.Version}, policy, findings)
 	counting := slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Effect == finding.EffectNone })
-	return acceptance.Asked{Account: v.accounts(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
+	return acceptance.Target{Account: v.accounts(candidate.Version), Findings: slices.Clip(counting), NoJobs: true}, findings
 }
 
 // nameNoUpdates names the finding about a cluster that knows no update.

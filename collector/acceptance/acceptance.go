@@ -80,8 +80,8 @@ func (a Acceptance) detail() string {
 	return strings.Join(parts, "; ")
 }
 
-// Question is the update for which acceptances are judged.
-type Question struct {
+// Scope is the update, the cluster and the time for which acceptances are judged.
+type Scope struct {
 	// Target is the version of the target; empty when unknown.
 	Target string
 	// Cluster is spec.clusterID of ClusterVersion.
@@ -109,10 +109,10 @@ type Account struct {
 
 // Judge determines which acceptances hold. Of several acceptances of one risk, the
 // first that holds is its origin.
-func Judge(all []Acceptance, question Question) Account {
+func Judge(all []Acceptance, scope Scope) Account {
 	account := Account{all: all, states: make([]state, len(all))}
 	for i, acceptance := range all {
-		account.states[i] = acceptance.judge(question)
+		account.states[i] = acceptance.judge(scope)
 	}
 	return account
 }
@@ -130,11 +130,11 @@ func (a Account) Until(risks []string) time.Time {
 	return first
 }
 
-func (a Acceptance) judge(question Question) state {
+func (a Acceptance) judge(scope Scope) state {
 	switch {
-	case !a.isFor(question):
+	case !a.isFor(scope):
 		return outOfScope
-	case a.Expires != "" && !question.Now.Before(a.until):
+	case a.Expires != "" && !scope.Now.Before(a.until):
 		return expired
 	}
 	return holds
@@ -142,15 +142,15 @@ func (a Acceptance) judge(question Question) state {
 
 // isFor reports whether the acceptance is for this target and cluster. A target that
 // cannot be compared is not in a range.
-func (a Acceptance) isFor(question Question) bool {
-	sameCluster := func(id string) bool { return strings.EqualFold(id, question.Cluster) }
+func (a Acceptance) isFor(scope Scope) bool {
+	sameCluster := func(id string) bool { return strings.EqualFold(id, scope.Cluster) }
 	if len(a.Clusters) > 0 && !slices.ContainsFunc(a.Clusters, sameCluster) {
 		return false
 	}
 	if a.versions == nil {
 		return true
 	}
-	target, err := semver.Parse(question.Target)
+	target, err := semver.Parse(scope.Target)
 	return err == nil && a.versions(target)
 }
 

@@ -50,8 +50,8 @@ func TestLimitsOfAcceptances(t *testing.T) {
 		"NoCluster":        {reason: "a cluster without an ID is in no list", limit: "clusters: [other]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			question := acceptance.Question{Target: tc.target, Cluster: tc.cluster, Now: noon}
-			got := acceptance.Judge(read(t, entry("RiskA", "  "+tc.limit)), question).Accepted()
+			scope := acceptance.Scope{Target: tc.target, Cluster: tc.cluster, Now: noon}
+			got := acceptance.Judge(read(t, entry("RiskA", "  "+tc.limit)), scope).Accepted()
 			if _, accepted := got["RiskA"]; accepted != tc.want {
 				t.Errorf("%s: accepted %t", tc.reason, accepted)
 			}
@@ -69,7 +69,7 @@ func TestTheFirstThatHoldsIsTheOrigin(t *testing.T) {
 		"RiskB": "accept.yaml, entry 2; seen; accepted by ann; until 2027-01-01",
 		"RiskC": "request",
 	}
-	if diff := cmp.Diff(want, acceptance.Judge(all, acceptance.Question{Now: noon}).Accepted()); diff != "" {
+	if diff := cmp.Diff(want, acceptance.Judge(all, acceptance.Scope{Now: noon}).Accepted()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -157,12 +157,12 @@ func TestReview(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account := acceptance.Judge(tc.accepted, acceptance.Question{Target: "4.18.5", Cluster: "c1", Now: noon})
+			account := acceptance.Judge(tc.accepted, acceptance.Scope{Target: "4.18.5", Cluster: "c1", Now: noon})
 			for _, force := range []bool{false, true} {
 				policy := verdict.Policy{Accepted: account.Accepted(), Force: force}
 				_, folded := verdict.Fold(tc.findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
 				for _, findings := range [][]finding.Finding{tc.findings, folded} {
-					check(t, tc.reason, tc.want, acceptance.Review(acceptance.Asked{Account: account, Findings: findings, NoJobs: tc.noJobs}))
+					check(t, tc.reason, tc.want, acceptance.Review(acceptance.Target{Account: account, Findings: findings, NoJobs: tc.noJobs}))
 				}
 			}
 		})
@@ -193,12 +193,12 @@ func TestReviewOfManyTargets(t *testing.T) {
 		acceptance.Named("request", "RiskA", "RiskB"),
 		read(t, entry("RiskC", "  versions: 4.18.x"), entry("RiskD", "  versions: 4.20.x")),
 	)
-	var asked []acceptance.Asked
+	var targets []acceptance.Target
 	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
-		account := acceptance.Judge(all, acceptance.Question{Target: target, Now: noon})
-		asked = append(asked, acceptance.Asked{Account: account, Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true})
+		account := acceptance.Judge(all, acceptance.Scope{Target: target, Now: noon})
+		targets = append(targets, acceptance.Target{Account: account, Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true})
 	}
-	findings := acceptance.Review(asked...)
+	findings := acceptance.Review(targets...)
 	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (request), RiskC (accept.yaml, entry 1)") {
 		t.Errorf("%+v; want RiskB and RiskC unused: RiskA is needed for one target, RiskC is not for the one that needs it, RiskD is for neither", findings)
 	}
@@ -208,8 +208,8 @@ func TestReviewOfManyTargets(t *testing.T) {
 }
 
 func TestManyAreCounted(t *testing.T) {
-	account := acceptance.Judge(read(t, many(60)), acceptance.Question{Now: noon})
-	findings := acceptance.Review(acceptance.Asked{Account: account})
+	account := acceptance.Judge(read(t, many(60)), acceptance.Scope{Now: noon})
+	findings := acceptance.Review(acceptance.Target{Account: account})
 	if len(findings) != 1 || !strings.HasSuffix(findings[0].Message, " and 10 more") {
 		t.Errorf("%+v, want the first 50 of 60 and that there are 10 more", findings)
 	}

@@ -158,8 +158,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("the error is not one line: %q", err)
 		}
-		question := acceptance.Question{Target: "4.18.5", Cluster: "a", Now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
-		for risk := range acceptance.Judge(read, question).Accepted() {
+		scope := acceptance.Scope{Target: "4.18.5", Cluster: "a", Now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
+		for risk := range acceptance.Judge(read, scope).Accepted() {
 			if err := acceptance.CheckName(risk); err != nil {
 				t.Errorf("accepted: %v", err)
 			}

@@ -43,8 +43,8 @@ const ReasonUnused finding.Reason = "Unused"
 // maxListed bounds the acceptances in one message.
 const maxListed = 50
 
-// Asked is one target with its findings.
-type Asked struct {
+// Target is one target with its findings.
+type Target struct {
 	// Account is of the same acceptances for all targets.
 	Account Account
 	// Findings are those of the target, folded or not.
@@ -57,19 +57,19 @@ type Asked struct {
 // Review warns of acceptances without effect: those that have expired, that no target
 // needs, that are not for the target whose finding they name, and that name a finding
 // which cannot be accepted. The warnings change no decision.
-func Review(asked ...Asked) []finding.Finding {
-	if len(asked) == 0 {
+func Review(targets ...Target) []finding.Finding {
+	if len(targets) == 0 {
 		return nil
 	}
-	review := review{all: asked[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, unacceptable: map[string]finding.Finding{}}
-	for _, target := range asked {
+	review := review{all: targets[0].Account.all, needed: map[int]bool{}, missed: map[int]bool{}, unacceptable: map[string]finding.Finding{}}
+	for _, target := range targets {
 		review.add(target)
 	}
-	findings := append(review.notAcceptable(asked), review.expired(asked)...)
-	if len(asked) == 1 { // of many targets, some are always out of scope
+	findings := append(review.notAcceptable(targets), review.expired(targets)...)
+	if len(targets) == 1 { // of many targets, some are always out of scope
 		findings = append(findings, review.outOfScope()...)
 	}
-	return append(findings, review.unused(asked)...)
+	return append(findings, review.unused(targets)...)
 }
 
 // review is what all targets together need.
@@ -82,9 +82,9 @@ type review struct {
 	unacceptable map[string]finding.Finding
 }
 
-func (r review) add(asked Asked) {
+func (r review) add(target Target) {
 	counts := map[string]bool{}
-	for _, f := range asked.Findings {
+	for _, f := range target.Findings {
 		switch {
 		case !countsUnaccepted(f):
 		case f.Source.Acceptable():
@@ -93,14 +93,14 @@ func (r review) add(asked Asked) {
 			r.unacceptable[f.Name] = f
 		}
 	}
-	accepted := asked.Account.Accepted()
+	accepted := target.Account.Accepted()
 	for i, acceptance := range r.all {
 		if !counts[acceptance.Risk] {
 			continue
 		}
 		_, covered := accepted[acceptance.Risk]
-		r.needed[i] = r.needed[i] || asked.Account.states[i] == holds
-		r.missed[i] = r.missed[i] || (asked.Account.states[i] == outOfScope && !covered)
+		r.needed[i] = r.needed[i] || target.Account.states[i] == holds
+		r.missed[i] = r.missed[i] || (target.Account.states[i] == outOfScope && !covered)
 	}
 }
 
@@ -114,8 +114,8 @@ func countsUnaccepted(f finding.Finding) bool {
 }
 
 // are reports whether the acceptance is in that state for any of the targets.
-func are(asked []Asked, acceptance int, wanted state) bool {
-	return slices.ContainsFunc(asked, func(target Asked) bool { return target.Account.states[acceptance] == wanted })
+func are(targets []Target, acceptance int, wanted state) bool {
+	return slices.ContainsFunc(targets, func(target Target) bool { return target.Account.states[acceptance] == wanted })
 }
 
 // list are the acceptances for which keep is true.
@@ -148,12 +148,12 @@ func warning(reason finding.Reason, name, format string, args ...any) finding.Fi
 }
 
 // notAcceptable is about each accepted finding that cannot be accepted.
-func (r review) notAcceptable(asked []Asked) []finding.Finding {
+func (r review) notAcceptable(targets []Target) []finding.Finding {
 	var findings []finding.Finding
 	reported := map[string]bool{}
 	for i, acceptance := range r.all {
 		unacceptable, ok := r.unacceptable[acceptance.Risk]
-		if !ok || reported[acceptance.Risk] || !are(asked, i, holds) {
+		if !ok || reported[acceptance.Risk] || !are(targets, i, holds) {
 			continue
 		}
 		reported[acceptance.Risk] = true
@@ -174,8 +174,8 @@ func whyNot(source finding.Source) string {
 	return "trust in the release cannot be accepted by name"
 }
 
-func (r review) expired(asked []Asked) []finding.Finding {
-	gone := r.list(func(i int, _ Acceptance) bool { return are(asked, i, expired) })
+func (r review) expired(targets []Target) []finding.Finding {
+	gone := r.list(func(i int, _ Acceptance) bool { return are(targets, i, expired) })
 	if len(gone) == 0 {
 		return nil
 	}
@@ -209,11 +209,11 @@ func (a Acceptance) scope() string {
 }
 
 // unused is about acceptances that hold for a target, and that no target needs.
-func (r review) unused(asked []Asked) []finding.Finding {
-	jobsRun := slices.ContainsFunc(asked, func(target Asked) bool { return !target.NoJobs })
+func (r review) unused(targets []Target) []finding.Finding {
+	jobsRun := slices.ContainsFunc(targets, func(target Target) bool { return !target.NoJobs })
 	unused := r.list(func(i int, a Acceptance) bool {
 		_, unacceptable := r.unacceptable[a.Risk]
-		return are(asked, i, holds) && !r.needed[i] && !unacceptable && (jobsRun || !jobFinding.MatchString(a.Risk))
+		return are(targets, i, holds) && !r.needed[i] && !unacceptable && (jobsRun || !jobFinding.MatchString(a.Risk))
 	})
 	if len(unused) == 0 {
 		return nil

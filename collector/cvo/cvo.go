@@ -14,7 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// NotEvaluated is the reason of an Answer whose Accepts is nil.
+// NotEvaluated is the reason of a Prediction whose Accepts is nil.
 const NotEvaluated = "NotEvaluated"
 
 // Request is a change of spec.desiredUpdate.
@@ -36,12 +36,12 @@ type Request struct {
 	Signed *bool
 }
 
-// Answer is what CVO would do.
-type Answer struct {
+// Prediction is what CVO would do.
+type Prediction struct {
 	// Accepts is nil when unknown.
 	Accepts *bool
 	// Reason is that of the condition of ClusterVersion that would report the
-	// answer: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
+	// prediction: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
 	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
 	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at
 	// the present release and reports nothing. NotEvaluated means that Accepts is
@@ -51,30 +51,30 @@ type Answer struct {
 	Message string
 }
 
-func accepts(format string, args ...any) Answer {
-	return Answer{Accepts: new(true), Reason: "PayloadLoaded", Message: fmt.Sprintf(format, args...)}
+func accepts(format string, args ...any) Prediction {
+	return Prediction{Accepts: new(true), Reason: "PayloadLoaded", Message: fmt.Sprintf(format, args...)}
 }
 
-func refuses(reason, format string, args ...any) Answer {
-	return Answer{Accepts: new(false), Reason: reason, Message: fmt.Sprintf(format, args...)}
+func refuses(reason, format string, args ...any) Prediction {
+	return Prediction{Accepts: new(false), Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-func unknown(format string, args ...any) Answer {
-	return Answer{Reason: NotEvaluated, Message: fmt.Sprintf(format, args...)}
+func unknown(format string, args ...any) Prediction {
+	return Prediction{Reason: NotEvaluated, Message: fmt.Sprintf(format, args...)}
 }
 
 // Judge runs the request through the steps of CVO: validation, retrieval of the
 // payload, the check of its version, the preconditions. A certain refusal is
 // returned even where an earlier step could not be evaluated.
-func Judge(request Request) Answer {
+func Judge(request Request) Prediction {
 	if request.ClusterVersion == nil {
 		return unknown("the cluster has no ClusterVersion")
 	}
-	if answer, done := validate(request); done {
-		return answer
+	if prediction, done := validate(request); done {
+		return prediction
 	}
-	if answer, done := retrieve(&request); done {
-		return answer
+	if prediction, done := retrieve(&request); done {
+		return prediction
 	}
 	version := request.PayloadVersion
 	if version == "" {
@@ -89,7 +89,7 @@ func Judge(request Request) Answer {
 
 // retrieve judges the retrieval of the payload and the check of its version. It
 // sets the image of a request by version.
-func retrieve(request *Request) (answer Answer, done bool) {
+func retrieve(request *Request) (prediction Prediction, done bool) {
 	running := request.ClusterVersion.Status.Desired
 	if request.Image == "" {
 		request.Image = imageOf(*request)
@@ -113,12 +113,12 @@ func retrieve(request *Request) (answer Answer, done bool) {
 		return refuses("VerifyPayloadVersion", "Verifying payload failed version=%q image=%q failure=release image version %s does not match the expected upstream version %s",
 			request.Version, request.Image, request.PayloadVersion, request.Version), true
 	}
-	return Answer{}, false
+	return Prediction{}, false
 }
 
 // preconditions judges all of them, in CVO's order. Force turns a violation that
 // blocks into a warning.
-func preconditions(request Request) Answer {
+func preconditions(request Request) Prediction {
 	var violations []Violation
 	for _, precondition := range []func(*configv1.ClusterVersion, string) *Violation{Rollback, GiantHop, Upgradeable, recommended} {
 		if violation := precondition(request.ClusterVersion, request.Version); violation != nil {
@@ -146,7 +146,7 @@ func preconditions(request Request) Answer {
 	return accepts("Payload loaded version=%q image=%q", request.Version, request.Image)
 }
 
-func forced(request Request, violations []Violation) Answer {
+func forced(request Request, violations []Violation) Prediction {
 	summary := summarize(violations)
 	switch {
 	case first(violations, Blocking) != nil:

@@ -101,21 +101,21 @@ func recommended(conditions ...metav1.Condition) *configv1.ClusterVersion {
 	return cluster
 }
 
-// result has the fields of an Answer that the tables compare.
+// result has the fields of a Prediction that the tables compare.
 type result struct {
 	Accepts string
 	Reason  string
 }
 
-func resultOf(answer cvo.Answer) result {
+func resultOf(prediction cvo.Prediction) result {
 	accepts := "unknown"
-	if answer.Accepts != nil {
-		accepts = map[bool]string{true: "yes", false: "no"}[*answer.Accepts]
+	if prediction.Accepts != nil {
+		accepts = map[bool]string{true: "yes", false: "no"}[*prediction.Accepts]
 	}
-	return result{Accepts: accepts, Reason: answer.Reason}
+	return result{Accepts: accepts, Reason: prediction.Reason}
 }
 
-// row is a request and the expected Answer.
+// row is a request and the expected Prediction.
 type row struct {
 	reason  string
 	request cvo.Request
@@ -134,12 +134,12 @@ func check(t *testing.T, rows map[string]row) {
 	t.Helper()
 	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
-			answer := cvo.Judge(tc.request)
-			if diff := cmp.Diff(tc.want, resultOf(answer)); diff != "" {
-				t.Errorf("%s: -want +got:\n%s\nmessage: %s", tc.reason, diff, answer.Message)
+			prediction := cvo.Judge(tc.request)
+			if diff := cmp.Diff(tc.want, resultOf(prediction)); diff != "" {
+				t.Errorf("%s: -want +got:\n%s\nmessage: %s", tc.reason, diff, prediction.Message)
 			}
-			if answer.Message == "" || !strings.Contains(answer.Message, tc.message) {
-				t.Errorf("%s: message %q, want %q in it", tc.reason, answer.Message, tc.message)
+			if prediction.Message == "" || !strings.Contains(prediction.Message, tc.message) {
+				t.Errorf("%s: message %q, want %q in it", tc.reason, prediction.Message, tc.message)
 			}
 		})
 	}

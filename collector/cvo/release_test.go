@@ -130,7 +130,7 @@ func TestCompletedVersion(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks the invariants of every Answer, with any content of a
+// FuzzJudge checks the invariants of every Prediction, with any content of a
 // ClusterVersion.
 func FuzzJudge(f *testing.F) {
 	f.Add("4.18.3", "4.19.0", "4.17.1", "repository@sha256:0", "False", true)
@@ -138,15 +138,15 @@ func FuzzJudge(f *testing.F) {
 	f.Add("5.0.0-rc.1", "5.2.0", "4.22.1+multi", "tag", "", false)
 	f.Fuzz(func(t *testing.T, current, target, before, image, upgradeable string, force bool) {
 		cluster := with(toward(current, before), configv1.OperatorUpgradeable, configv1.ConditionStatus(upgradeable), "Reason", "message")
-		answer := cvo.Judge(cvo.Request{ClusterVersion: cluster, Version: target, Image: image, Force: force})
-		if answer.Reason == "" || answer.Message == "" {
-			t.Errorf("%+v has no reason or no message", answer)
+		prediction := cvo.Judge(cvo.Request{ClusterVersion: cluster, Version: target, Image: image, Force: force})
+		if prediction.Reason == "" || prediction.Message == "" {
+			t.Errorf("%+v has no reason or no message", prediction)
 		}
-		if (answer.Accepts == nil) != (answer.Reason == cvo.NotEvaluated) {
-			t.Errorf("%+v: Accepts is nil exactly where the reason is NotEvaluated", answer)
+		if (prediction.Accepts == nil) != (prediction.Reason == cvo.NotEvaluated) {
+			t.Errorf("%+v: Accepts is nil exactly where the reason is NotEvaluated", prediction)
 		}
-		if answer.Accepts != nil && *answer.Accepts && !force && image != digest(current) && target != current {
-			t.Errorf("%+v: accepted although the signature is unknown", answer)
+		if prediction.Accepts != nil && *prediction.Accepts && !force && image != digest(current) && target != current {
+			t.Errorf("%+v: accepted although the signature is unknown", prediction)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // validate is CVO's validation of spec.desiredUpdate (lib/validation). Force does
 // not bypass it. Conditions caused by an earlier request do not count, since the
 // new request replaces it.
-func validate(request Request) (answer Answer, done bool) {
+func validate(request Request) (prediction Prediction, done bool) {
 	path := field.NewPath("spec", "desiredUpdate", "version")
 	if request.Version == "" && request.Image == "" {
 		return invalid(field.Required(path, "must specify architecture, version, or image"), ""), true
@@ -27,20 +27,20 @@ func validate(request Request) (answer Answer, done bool) {
 			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
 	}
 	if request.Image != "" {
-		return Answer{}, false
+		return Prediction{}, false
 	}
 	switch count := availableTo(request.ClusterVersion.Status, request.Version); {
 	case count > 1:
 		return invalid(field.Invalid(path, request.Version, "there are multiple possible payloads for this version, specify the exact image"), ""), true
 	case count == 1 || request.becomesAvailable() || past(request.ClusterVersion.Status, request.Version):
-		return Answer{}, false
+		return Prediction{}, false
 	}
 	return invalid(field.Invalid(path, request.Version, "when image is empty the update must be an available update"), request.whyNot()), true
 }
 
 // invalid has the message of the condition Invalid of ClusterVersion
 // (pkg/cvo/status.go).
-func invalid(err *field.Error, why string) Answer {
+func invalid(err *field.Error, why string) Prediction {
 	return refuses("InvalidClusterVersion", "The cluster version is invalid: %s%s", err.Error(), why)
 }
 

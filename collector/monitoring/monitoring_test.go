@@ -134,7 +134,7 @@ func TestOtherResponses(t *testing.T) {
 		"Huge":         {"the size of a response is bounded", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := at(prometheus.Saying(t, tc.status, tc.body).URL)
+			client := at(prometheus.Constant(t, tc.status, tc.body).URL)
 			_, err := client.Alerts(t.Context())
 			if got := reasonOf(err); got != tc.alerts {
 				t.Errorf("%s: alerts are %q (%v), want %q", tc.reason, got, err, tc.alerts)

@@ -244,11 +244,11 @@ func TestUnreadMonitoring(t *testing.T) {
 	down.Stop()
 	for reason, client := range map[string]*monitoring.Client{
 		"Unreachable":   clientOf(down.URL),
-		"Unauthorized":  clientOf(prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL),
-		"Forbidden":     clientOf(prometheus.Saying(t, http.StatusForbidden, "Forbidden").URL),
-		"Timeout":       clientOf(prometheus.Saying(t, http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
-		"PartialAnswer": clientOf(prometheus.Saying(t, http.StatusOK, `{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
-		"BadAnswer":     clientOf(prometheus.Saying(t, http.StatusOK, "<html>").URL),
+		"Unauthorized":  clientOf(prometheus.Constant(t, http.StatusUnauthorized, "Unauthorized").URL),
+		"Forbidden":     clientOf(prometheus.Constant(t, http.StatusForbidden, "Forbidden").URL),
+		"Timeout":       clientOf(prometheus.Constant(t, http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
+		"PartialAnswer": clientOf(prometheus.Constant(t, http.StatusOK, `{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
+		"BadAnswer":     clientOf(prometheus.Constant(t, http.StatusOK, "<html>").URL),
 		"NoMonitoring":  noMonitoring(t),
 	} {
 		t.Run(reason, func(t *testing.T) {

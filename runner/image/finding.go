@@ -36,10 +36,10 @@ type group struct {
 	// places are the common prefixes of the places; exact are their names if they
 	// are the same for all images, else the prefixes.
 	places, exact string
-	// answer, remedy and actions are those of the first image.
-	answer, remedy string
-	actions        []finding.Action
-	components     []string
+	// text, remedy and actions are those of the first image.
+	text, remedy string
+	actions      []finding.Action
+	components   []string
 	// mirror is the first mirror that was tried; empty when none was.
 	mirror string
 }
@@ -123,12 +123,12 @@ func (c Check) groupOf(each result) group {
 	}
 	failed, ok := errors.AsType[*registry.Error](each.failure)
 	if ok {
-		one.reason, one.answer = failed.Reason, failed.Error()
+		one.reason, one.text = failed.Reason, failed.Error()
 		one.remedy, one.actions = failed.Remediation, failed.Actions
 	}
 	rejected, final := errors.AsType[*violation](each.failure)
 	if final {
-		one.reason, one.outcome, one.answer = rejected.reason, rejected.outcome, rejected.text
+		one.reason, one.outcome, one.text = rejected.reason, rejected.outcome, rejected.text
 		each.places = each.places[len(each.places)-1:] // the place that served it
 	}
 	one.places, one.exact = cmp.Or(placeNames(each.places, common), "anywhere"), cmp.Or(placeNames(each.places, exact), "anywhere")
@@ -139,7 +139,7 @@ func (c Check) groupOf(each result) group {
 		one.outcome = preflight.Fail
 	}
 	if !ok && !final {
-		one.answer = oneLine(each.failure.Error())
+		one.text = oneLine(each.failure.Error())
 	}
 	if remedy, actions := c.remedy(one); remedy != "" {
 		one.remedy, one.actions = remedy, actions
@@ -190,12 +190,12 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 		Named(name).Remedy("%s", g.remedy).Do(g.actions...).Observed(evidence)
 }
 
-// example is the answer for the first image.
+// example is the text for the first image.
 func (g *group) example() string {
 	if len(g.components) == 1 {
-		return g.answer
+		return g.text
 	}
-	return "the first: " + g.answer
+	return "the first: " + g.text
 }
 
 // evidence is the evidence of all findings: counts and sizes.

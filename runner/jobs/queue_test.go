@@ -74,7 +74,7 @@ func TestFindingsOfPreviousRunner(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := []finding.Finding{{Finding: preflight.Finding{Name: "Etcd.Alarm", Outcome: preflight.Fail, Reason: "Because"}}}
-		got := s.collect(jobs.Options{Parallelism: 1, Answered: map[string][]finding.Finding{"Etcd.etcd-0": known, "Etcd.etcd-1": known}})
+		got := s.collect(jobs.Options{Parallelism: 1, Known: map[string][]finding.Finding{"Etcd.etcd-0": known, "Etcd.etcd-1": known}})
 		if diff := cmp.Diff([]string{"Etcd.Alarm Fail(Because)", "Etcd.Alarm Fail(Because)", passed}, got); diff != "" {
 			t.Errorf("(-want, +got):\n%s", diff)
 		}

@@ -25,9 +25,9 @@ type Options struct {
 	// their own status; 0 is 32. Existing Jobs of the run count. The findings of a
 	// check do not wait for its Job to finish.
 	Parallelism int
-	// Answered are the findings of checks that are already complete, by the name of
+	// Known are the findings of checks that are already complete, by the name of
 	// the check; no Job is created for these.
-	Answered map[string][]finding.Finding
+	Known map[string][]finding.Finding
 	// Progress is called with every change of a Status, one call at a time; may be
 	// nil.
 	Progress func(Status)
@@ -58,10 +58,10 @@ func Sources(ctx context.Context, client kubernetes.Interface, start starter, pl
 	}
 	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
 	go shared.deleteEvicted(ctx)
-	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Answered[check.Name]) > 0 })
+	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Known[check.Name]) > 0 })
 	sources := make([]collector.Source, 0, len(plan.Checks))
 	for i, check := range plan.Checks {
-		one := &source{run: shared, index: i, check: check, known: options.Answered[check.Name]}
+		one := &source{run: shared, index: i, check: check, known: options.Known[check.Name]}
 		sources = append(sources, collector.Source{Name: check.Name, Kind: finding.SourceJob, Collect: one.Collect})
 	}
 	return sources, nil

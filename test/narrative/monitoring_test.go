@@ -22,9 +22,9 @@ func TestUnavailableMonitoring(t *testing.T) {
 		reason, url, want string
 	}{
 		"Down":         {"the server does not listen", stopped.URL, "Unreachable"},
-		"Unauthorized": {"it rejects the token", prometheus.Saying(t, http.StatusUnauthorized, "Unauthorized").URL, "Unauthorized"},
-		"Forbidden":    {"the token lacks permissions", prometheus.Saying(t, http.StatusForbidden, "Forbidden").URL, "Forbidden"},
-		"Elsewhere":    {"the server is not a Prometheus", prometheus.Saying(t, http.StatusOK, "<html>").URL, "BadAnswer"},
+		"Unauthorized": {"it rejects the token", prometheus.Constant(t, http.StatusUnauthorized, "Unauthorized").URL, "Unauthorized"},
+		"Forbidden":    {"the token lacks permissions", prometheus.Constant(t, http.StatusForbidden, "Forbidden").URL, "Forbidden"},
+		"Elsewhere":    {"the server is not a Prometheus", prometheus.Constant(t, http.StatusOK, "<html>").URL, "BadAnswer"},
 	} {
 		e.monitoring = tc.url
 		e.evaluate(undecided, "4.18.18").

@@ -84,9 +84,9 @@ func Silent(tb testing.TB) *Front {
 	return front
 }
 
-// Saying returns a front that responds to every request with a constant status and body,
+// Constant returns a front that responds to every request with a constant status and body,
 // for responses of proxies that Prometheus does not send.
-func Saying(tb testing.TB, status int, body string) *Front {
+func Constant(tb testing.TB, status int, body string) *Front {
 	tb.Helper()
 	return serve(tb, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)

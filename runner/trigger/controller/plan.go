@@ -46,8 +46,8 @@ type Request struct {
 	// Since is the time from which runs count; none starts before. Until is the time from
 	// which none starts; zero for no end.
 	Since, Until time.Time
-	// Answered is false where the last verdict of the target has other acceptances.
-	Answered bool
+	// MeetsTerms is false where the last verdict on the target has other acceptances.
+	MeetsTerms bool
 }
 
 // Run is one run, in progress or ended.
@@ -198,7 +198,7 @@ func (s State) requestDue(request Request) time.Time {
 		return request.Since
 	}
 	ended := slices.DeleteFunc(s.ended(request.Target), func(run Run) bool { return run.Ended.Before(request.Since) })
-	if len(ended) > 0 && !request.Answered {
+	if len(ended) > 0 && !request.MeetsTerms {
 		ended[0].Decision = ""
 	}
 	due := s.again(ended)

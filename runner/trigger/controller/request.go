@@ -132,7 +132,7 @@ func requestsOf(subjects []Subject, decided verdicts) []Request {
 		last, found := decided[subject.Target.covered()]
 		requests = append(requests, Request{
 			Target: subject.Target, Since: later(opens, subject.Object.CreationTimestamp.Time), Until: closes,
-			Answered: !found || projection.Answers(last, subject.Object),
+			MeetsTerms: !found || projection.MeetsTerms(last, subject.Object),
 		})
 	}
 	return requests

@@ -28,7 +28,7 @@ func requested(version string, changes ...func(*controller.Request)) controller.
 			Release: update.Release{Version: version, Image: image(version)}, Requester: record.ByUser,
 			Object: controller.Object{UID: types.UID("uid-" + version), Name: "my-" + version},
 		},
-		Since: noon, Answered: true,
+		Since: noon, MeetsTerms: true,
 	}
 	for _, change := range changes {
 		change(&request)
@@ -49,7 +49,7 @@ func TestDecideRequests(t *testing.T) {
 	const minor, patch = "4.19.1", "4.18.9"
 	selects := desired(configv1.Update{Version: minor})
 	byUser := func(version string) planned { return planned{Run: version, Requester: record.ByUser} }
-	unanswered := func(r *controller.Request) { r.Answered = false }
+	otherTerms := func(r *controller.Request) { r.MeetsTerms = false }
 	thorough := func(r *controller.Request) { r.Selection = "images=pull" }
 	pulled := func(r *controller.Run) { r.Selection = "images=pull" }
 	early := since(-time.Hour)
@@ -78,8 +78,8 @@ func TestDecideRequests(t *testing.T) {
 		"ReadyInWindow":   {reason: "the request does not run again after its window", version: clusterVersion(), requests: []controller.Request{requested(minor, early, until(time.Hour))}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}},
 		"Blocked":         {reason: "a remedy may follow", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
 		"BlockedTwice":    {reason: "the pause doubles", version: clusterVersion(), requests: []controller.Request{requested(minor, early)}, runs: []controller.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 5*time.Minute)}, want: planned{Next: 3 * time.Minute}},
-		"Unanswered":      {reason: "the run had other acceptances", version: clusterVersion(), requests: []controller.Request{requested(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: time.Minute}},
-		"UnansweredLater": {reason: "the pause has passed", version: clusterVersion(), requests: []controller.Request{requested(minor, early, unanswered)}, runs: []controller.Run{ended(minor, verdict.Ready, 2*time.Minute)}, want: byUser(minor)},
+		"OtherTerms":      {reason: "the run had other acceptances", version: clusterVersion(), requests: []controller.Request{requested(minor, early, otherTerms)}, runs: []controller.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: time.Minute}},
+		"OtherTermsLater": {reason: "the pause has passed", version: clusterVersion(), requests: []controller.Request{requested(minor, early, otherTerms)}, runs: []controller.Run{ended(minor, verdict.Ready, 2*time.Minute)}, want: byUser(minor)},
 
 		// Beside other runs.
 		"SelectedFirst":       {reason: "a selected target comes first", version: clusterVersion(available(minor), selects), requests: []controller.Request{requested(patch)}, runs: []controller.Run{progress(patch, record.ByUser)}, want: planned{Run: minor, Requester: record.BySelection}},

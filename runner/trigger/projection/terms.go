@@ -10,13 +10,13 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
-// Answers reports whether a verdict is that of a run with the accepted findings of the
+// MeetsTerms reports whether a verdict is that of a run with the accepted findings of the
 // object. A forced verdict is not.
-func Answers(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
+func MeetsTerms(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
 	return terms(decided, object) == ""
 }
 
-// terms states why Answers is false for a verdict; empty if it is true. An object of the
+// terms states why MeetsTerms is false for a verdict; empty if it is true. An object of the
 // controller accepts what its runs and those of the command line accepted.
 func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
 	if decided.Verdict.Forced {

@@ -78,7 +78,7 @@ func newSuite(t *testing.T) *suite {
 	}
 	return &suite{
 		client: client, observer: newPodObserver(t, client), table: &table{},
-		monitoring: prometheus.Saying(t, 200, `{"status":"success","data":{"alerts":[]}}`).URL,
+		monitoring: prometheus.Constant(t, 200, `{"status":"success","data":{"alerts":[]}}`).URL,
 	}
 }
 

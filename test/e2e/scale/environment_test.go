@@ -82,7 +82,7 @@ func start(tb testing.TB, options ...cluster.Option) *environment {
 	tb.Cleanup(server.Close)
 	e := &environment{
 		Cluster: c, tb: tb, client: kubernetes.NewForConfigOrDie(c.Config), registry: strings.TrimPrefix(server.URL, "http://"),
-		monitoring: prometheus.Saying(tb, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL,
+		monitoring: prometheus.Constant(tb, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL,
 	}
 	if e.image, err = release.BuildImage(tb.Context(), e.registry, "scale", release.Image{}); err != nil {
 		tb.Fatal(err)
