@@ -228,7 +228,7 @@ func TestReviewsOnAnOverloadedServerAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: busy.URL})
+	client := kubernetes.NewForConfigOrDie(busy.Config())
 	if err := some().Check(t.Context(), client.AuthorizationV1()); err != nil {
 		t.Errorf("every second review failed, and was not retried: %v", err)
 	}

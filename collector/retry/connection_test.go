@@ -6,7 +6,9 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,13 +24,8 @@ import (
 func TestErrorsOfEndedConnectionsAreTemporary(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
-			server.EnableHTTP2 = http2
-			server.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that end
-			server.StartTLS()
-			t.Cleanup(server.Close)
 			failed := 0
-			for _, err := range writeMany(t, server) {
+			for _, err := range writeMany(t, startServer(t, http2, echo)) {
 				if failed++; !retry.Temporary(err) {
 					t.Errorf("%T is not temporary: %v", err, err)
 				}
@@ -38,6 +35,48 @@ func TestErrorsOfEndedConnectionsAreTemporary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A list is read again when its response ends early: the collector has one request for
+// thousands of objects.
+func TestResponsesThatEndEarlyAreReadAgain(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP1": false, "HTTP2": true} {
+		t.Run(name, func(t *testing.T) {
+			var requests atomic.Int64
+			want := strings.Repeat("a long list ", 10_000)
+			server := startServer(t, http2, func(w http.ResponseWriter, _ *http.Request) {
+				if requests.Add(1) == 1 {
+					_, _ = io.WriteString(w, want[:len(want)/2])
+					panic(http.ErrAbortHandler)
+				}
+				_, _ = io.WriteString(w, want)
+			})
+			client := server.Client()
+			client.Transport = retry.Reads(client.Transport)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, response); got != want || requests.Load() != 2 {
+				t.Errorf("read %d of %d bytes with %d requests, want all with two", len(got), len(want), requests.Load())
+			}
+		})
+	}
+}
+
+// startServer starts a server with TLS. It does not log connections that end.
+func startServer(t *testing.T, http2 bool, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
 }
 
 // writeMany sends writes to a server whose connections end again and again, and

@@ -18,13 +18,17 @@ const (
 	// maxStatus bounds the part of a response that is read to find out whether it
 	// is temporary, in bytes.
 	maxStatus = 64 << 10
+	// maxBody bounds the part of a body that is read before the response is returned,
+	// in bytes: a page of 500 large objects. Client-go reads bodies into memory too.
+	maxBody = 16 << 20
 )
 
 // Reads makes a transport that repeats reads as [Do] does, for client-go's
 // rest.Config.Wrap: no object may be unknown because it was read in the second in
 // which an API server restarted. A read is repeated for at most two minutes, and
 // only after the server has responded once: before that, its address may be
-// wrong. Watches are not repeated.
+// wrong. A response that ends within the first 16 MiB of its body is a failed read.
+// Watches are not repeated.
 func Reads(next http.RoundTripper) http.RoundTripper { return &retryTransport{next: next} }
 
 type retryTransport struct {
@@ -41,7 +45,7 @@ func (r *retryTransport) RoundTrip(request *http.Request) (*http.Response, error
 	ctx, cancel := context.WithTimeout(request.Context(), maxReadTime)
 	defer cancel()
 	for {
-		response, err := r.send(request)
+		response, err := r.read(request)
 		if !r.reached.Load() || !Temporary(err) && !isPassing(response) || !pause(ctx) {
 			return response, err
 		}
@@ -51,6 +55,19 @@ func (r *retryTransport) RoundTrip(request *http.Request) (*http.Response, error
 			}
 		}
 	}
+}
+
+// read sends a request, and reads the body of its response.
+func (r *retryTransport) read(request *http.Request) (*http.Response, error) {
+	response, err := r.send(request)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := begin(response, maxBody); Temporary(err) {
+		_ = response.Body.Close() // its connection has ended
+		return nil, err
+	}
+	return response, nil
 }
 
 func (r *retryTransport) send(request *http.Request) (*http.Response, error) {
@@ -63,22 +80,28 @@ func (r *retryTransport) send(request *http.Request) (*http.Response, error) {
 
 // isRead is true for a request without effect that ends by itself.
 func isRead(request *http.Request) bool {
-	query := request.URL.Query()
-	return request.Method == http.MethodGet && query.Get("watch") == "" && query.Get("follow") == ""
+	query, upgraded := request.URL.Query(), request.Header.Get("Upgrade") != ""
+	return request.Method == http.MethodGet && query.Get("watch") == "" && query.Get("follow") == "" && !upgraded
 }
 
-// isPassing reads the status of a response and restores its body. Client-go itself
-// repeats requests that were throttled.
-func isPassing(response *http.Response) bool {
-	if response == nil || response.StatusCode < http.StatusInternalServerError {
-		return false
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatus))
+// begin reads the first bytes of a body, at most limit, and restores it.
+func begin(response *http.Response, limit int64) ([]byte, error) {
+	read, err := io.ReadAll(io.LimitReader(response.Body, limit))
 	rest := response.Body
 	response.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), rest), rest}
+	}{io.MultiReader(bytes.NewReader(read), rest), rest}
+	return read, err
+}
+
+// isPassing is true for a response with a temporary status. Client-go itself repeats
+// requests that were throttled.
+func isPassing(response *http.Response) bool {
+	if response == nil || response.StatusCode < http.StatusInternalServerError {
+		return false
+	}
+	body, err := begin(response, maxStatus)
 	if err != nil {
 		return Temporary(err)
 	}

@@ -211,7 +211,7 @@ func TestCleanupRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(proxy.Close)
-			removal, err := newLauncher(t, &rest.Config{Host: proxy.URL, QPS: -1}).Cleanup(bounded(t), plan.Run.ID)
+			removal, err := newLauncher(t, proxy.Config()).Cleanup(bounded(t), plan.Run.ID)
 			if diff := cmp.Diff(direct.Created(plan.Run.ID), removal.Deleted); diff != "" || err != nil {
 				t.Errorf("error %v; want all objects deleted although requests are lost or rejected (-want, +got):\n%s", err, diff)
 			}

@@ -139,6 +139,31 @@ func Lossy(moment Moment) Fault {
 	}
 }
 
+// ShortReads ends the first response to each read in the middle of its body, and breaks
+// its connection. Watches are not affected.
+func ShortReads() Fault {
+	return func(next http.Handler) http.Handler {
+		var cut sync.Map // path and query of each read whose repetition passes
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || requestOf(r).Watch {
+				next.ServeHTTP(w, r)
+				return
+			}
+			if _, passes := cut.LoadOrStore(r.URL.String(), true); passes {
+				next.ServeHTTP(w, r)
+				return
+			}
+			response := httptest.NewRecorder()
+			next.ServeHTTP(response, r)
+			response.Body.Truncate(response.Body.Len() / 2)
+			response.Header().Del("Content-Length")
+			forward(response, w)
+			_ = http.NewResponseController(w).Flush() // the client may have closed the connection
+			lose()
+		})
+	}
+}
+
 type lossy struct {
 	next http.Handler
 	lost sync.Map // method and path of each write whose repetition passes

@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
@@ -23,12 +24,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Proxy forwards requests to an API server. It listens on the loopback interface, without
-// TLS, and replaces the credentials of each client with those of the configuration of Start.
+// Proxy forwards requests to an API server. It serves HTTP/2 with TLS as one does, on the
+// loopback interface, and replaces the credentials of each client with those of the configuration of Start.
 type Proxy struct {
-	// URL is the address of the proxy.
-	URL string
-
 	server *httptest.Server
 
 	mutex    sync.Mutex
@@ -63,8 +61,10 @@ func Start(config *rest.Config, faults ...Fault) (*Proxy, error) {
 	for _, fault := range slices.Backward(faults) {
 		handler = fault(handler)
 	}
-	p.server = httptest.NewServer(p.recordRequests(p.trackWatches(handler)))
-	p.URL = p.server.URL
+	p.server = httptest.NewUnstartedServer(p.recordRequests(p.trackWatches(handler)))
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	p.server.EnableHTTP2 = true // as an API server
+	p.server.StartTLS()
 	return p, nil
 }
 
@@ -94,10 +94,20 @@ func (p *Proxy) Close() {
 func (p *Proxy) Kubeconfig(path string) error {
 	const name = "faults"
 	return clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: p.URL}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: p.server.URL, CertificateAuthorityData: p.authority()}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name}},
 		CurrentContext: name,
 	}, path)
+}
+
+// Config returns a configuration for the proxy, without a limit of requests.
+func (p *Proxy) Config() *rest.Config {
+	return &rest.Config{Host: p.server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: p.authority()}}
+}
+
+// authority is the certificate authority of the proxy, in PEM.
+func (p *Proxy) authority() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 }
 
 // CutConnections breaks all connections and the requests in progress on them, as the

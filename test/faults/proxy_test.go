@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -219,6 +220,21 @@ func TestLossy(t *testing.T) {
 	}
 }
 
+// TestShortReads verifies that a read fails once and then passes, and that writes pass.
+func TestShortReads(t *testing.T) {
+	t.Cleanup(func() { remove(t, "short") })
+	maps := through(t, start(t, faults.ShortReads())).CoreV1().ConfigMaps("default")
+	if _, err := maps.Create(t.Context(), configMap("short"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Get(t.Context(), "short", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "reading response body") {
+		t.Errorf("the first read must end early: %v", err)
+	}
+	if _, err := maps.Get(t.Context(), "short", metav1.GetOptions{}); err != nil {
+		t.Errorf("the second read must pass: %v", err)
+	}
+}
+
 // TestRejections verifies the responses of an overloaded and of an unavailable server.
 func TestRejections(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -233,7 +249,7 @@ func TestRejections(t *testing.T) {
 			p := start(t, tc.fault)
 			var got []int
 			for range 6 {
-				code, header, body := get(t, p.URL+"/api/v1/namespaces/default")
+				code, header, body := get(t, p, "/api/v1/namespaces/default")
 				got = append(got, code)
 				if code != http.StatusOK && (header.Get("Retry-After") != tc.retryAfter || !strings.Contains(body, `"kind":"Status"`)) {
 					t.Errorf("%s: Retry-After %q, body %s", tc.reason, header.Get("Retry-After"), body)
@@ -251,7 +267,7 @@ func TestRejections(t *testing.T) {
 func TestSlow(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	begun := time.Now()
-	get(t, start(t, faults.Slow(delay)).URL+"/version")
+	get(t, start(t, faults.Slow(delay)), "/version")
 	if took := time.Since(begun); took < delay {
 		t.Errorf("the response took %s, want at least %s", took, delay)
 	}
@@ -360,11 +376,13 @@ func TestClosedProxy(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, url string) (int, http.Header, string) {
+func get(t *testing.T, p *faults.Proxy, path string) (int, http.Header, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Config().Host+path, http.NoBody)
 	must(t, err)
-	response, err := http.DefaultClient.Do(request)
+	client, err := rest.HTTPClientFor(p.Config())
+	must(t, err)
+	response, err := client.Do(request)
 	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	must(t, err)
@@ -381,17 +399,8 @@ func must(t *testing.T, err error) {
 
 // TestClock verifies the Date header of responses.
 func TestClock(t *testing.T) {
-	p := start(t, faults.Clock(4*time.Hour))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/version", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
-	date, err := http.ParseTime(response.Header.Get("Date"))
+	_, header, _ := get(t, start(t, faults.Clock(4*time.Hour)), "/version")
+	date, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (p *Proxy) CutWatches() {
 	}
 }
 
-// ExpireWatches breaks all watches in progress, and rejects the next resumption of each:
+// ExpireWatches ends all watches in progress, and rejects the next resumption of each:
 // its resource version is too old, as after a compaction of etcd.
 func (p *Proxy) ExpireWatches() {
 	p.mutex.Lock()
@@ -47,6 +47,7 @@ func (p *Proxy) trackWatches(next http.Handler) http.Handler {
 		ctx, cut := context.WithCancel(r.Context())
 		defer cut()
 		defer p.track(&watch{path: r.URL.Path, cut: cut})()
+		defer p.endExpired(r)
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
@@ -60,6 +61,19 @@ func (p *Proxy) track(begun *watch) (remove func()) {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
 		delete(p.watches, begun)
+	}
+}
+
+// endExpired is deferred, and ends the response of an expired watch without an error, as
+// API servers do: a client does not resume a watch after an error of its stream.
+func (p *Proxy) endExpired(r *http.Request) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if !p.expired[r.URL.Path] {
+		return
+	}
+	if reason := recover(); reason != nil && reason != http.ErrAbortHandler {
+		panic(reason)
 	}
 }
 

@@ -18,6 +18,7 @@ func connectionFaults() []fault {
 		{name: "every fourth request answered with 429", connection: []faults.Fault{faults.Busy(4)}},
 		{name: "every fourth request answered with 503", connection: []faults.Fault{faults.Unavailable(4)}},
 		{name: "every response 300 ms late", connection: []faults.Fault{faults.Slow(300 * time.Millisecond)}},
+		{name: "each response to a read cut once", connection: []faults.Fault{faults.ShortReads()}},
 		{name: "each write lost once", connection: []faults.Fault{faults.Lossy(faults.Before)}},
 		{name: "the response to each write lost once", connection: []faults.Fault{faults.Lossy(faults.After)}},
 	}
