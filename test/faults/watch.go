@@ -72,7 +72,7 @@ func (p *Proxy) endExpired(r *http.Request) {
 	if !p.expired[r.URL.Path] {
 		return
 	}
-	if reason := recover(); reason != nil && reason != http.ErrAbortHandler {
+	if reason := recover(); reason != nil && reason != http.ErrAbortHandler { //nolint:errorlint // a panic is not wrapped
 		panic(reason)
 	}
 }
