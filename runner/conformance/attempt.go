@@ -32,8 +32,8 @@ type attempt struct {
 	end *corev1.ContainerStateTerminated
 	// running is true when it was still running.
 	running bool
-	// ended is true when the kubelet stopped it.
-	ended bool
+	// stopped is true when the kubelet stopped it.
+	stopped bool
 	// signal is the stop signal, if the kubelet reports it.
 	signal corev1.Signal
 	// message is the frame in the termination message, with the error of
@@ -78,16 +78,11 @@ func (s *trialResults) answered(checks []string) []string {
 
 // read reads the pod of a check before it is deleted.
 func (s *session) read(ctx context.Context, check launch.Check) (attempt, error) {
-	selection := ofRun(check.Job.Labels[label.Run])
-	selection.LabelSelector += "," + labels.Set{"job-name": check.Job.Name}.String()
-	pods, err := s.Kubernetes.CoreV1().Pods(check.Job.Namespace).List(ctx, selection)
-	if err != nil {
-		return attempt{}, fmt.Errorf("could not list the pods of Job %q: %w", check.Job.Name, err)
+	pods, err := s.pods(ctx, check)
+	if err != nil || len(pods) == 0 {
+		return attempt{}, err
 	}
-	if len(pods.Items) == 0 {
-		return attempt{}, nil
-	}
-	newest := slices.MaxFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	newest := slices.MaxFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	left := observe(check, newest)
 	if left.end == nil {
 		return left, nil
@@ -101,22 +96,47 @@ func (s *session) read(ctx context.Context, check launch.Check) (attempt, error)
 	return left, nil
 }
 
-func observe(check launch.Check, pod corev1.Pod) attempt {
-	left := attempt{ended: pod.Status.Reason == "DeadlineExceeded"}
+// pods lists the pods of a check.
+func (s *session) pods(ctx context.Context, check launch.Check) ([]corev1.Pod, error) {
+	selection := ofRun(check.Job.Labels[label.Run])
+	selection.LabelSelector += "," + labels.Set{"job-name": check.Job.Name}.String()
+	pods, err := s.Kubernetes.CoreV1().Pods(check.Job.Namespace).List(ctx, selection)
+	if err != nil {
+		return nil, fmt.Errorf("could not list the pods of Job %q: %w", check.Job.Name, err)
+	}
+	return pods.Items, nil
+}
+
+// checkStatus is the status of the check's container; zero without one.
+func checkStatus(check launch.Check, pod corev1.Pod) corev1.ContainerStatus {
 	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name != check.Job.Spec.Template.Spec.Containers[0].Name {
-			continue
+		if status.Name == check.Job.Spec.Template.Spec.Containers[0].Name {
+			return status
 		}
-		left.running = status.State.Running != nil
-		left.end = cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-		if status.StopSignal != nil {
-			left.signal = *status.StopSignal
-		}
+	}
+	return corev1.ContainerStatus{}
+}
+
+func observe(check launch.Check, pod corev1.Pod) attempt {
+	status := checkStatus(check, pod)
+	left := attempt{running: status.State.Running != nil, end: cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)}
+	if status.StopSignal != nil {
+		left.signal = *status.StopSignal
 	}
 	if left.end != nil {
 		left.message, left.messageError = preflight.ParseFrame([]byte(left.end.Message))
+		left.stopped = pod.Status.Reason == "DeadlineExceeded" && !left.end.FinishedAt.Time.Before(deadline(pod))
 	}
 	return left
+}
+
+// deadline is when the kubelet stops a pod. All times are those of the kubelet's clock: a
+// check may end by itself before, and the kubelet notice it after.
+func deadline(pod corev1.Pod) time.Time {
+	if pod.Status.StartTime == nil || pod.Spec.ActiveDeadlineSeconds == nil {
+		return time.Time{}
+	}
+	return pod.Status.StartTime.Add(time.Duration(*pod.Spec.ActiveDeadlineSeconds) * time.Second)
 }
 
 // log is the first maxLog+1 bytes of the check's log.

@@ -71,9 +71,11 @@ const ReasonNeverEnds finding.Reason = "NeverEnds"
 
 // ReasonNotTried is reported when a requirement could not be tested.
 //
-// Cause: the check left no result to compare with.
+// Cause: the check left no result to compare with, or a busy node did not stop it before the
+// end of the test.
 //
-// Remedy: fix the other violations first.
+// Remedy: fix the other violations first; run the conformance test again with a longer
+// timeout.
 const ReasonNotTried finding.Reason = "NotTried"
 
 // ReasonSlow is reported when a check takes longer than a minute.

@@ -218,8 +218,6 @@ func (e evidence) killed() Result {
 	}
 	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, or follow WIRE.md."
 	switch {
-	case a.passed() && e.endedByItself(a):
-		return a.tooFast()
 	case a.passed():
 		return fail(ReasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
 	case a.messageError != nil && e.check.Framed:
@@ -230,14 +228,6 @@ func (e evidence) killed() Result {
 	return pass("%s, it left a result in the state %q, which does not count as a pass", how, a.message.State)
 }
 
-// endedByItself is true when a check that was to be stopped may have ended by
-// itself: it took at most one second longer than unchanged. The
-// kubelet reports times in seconds.
-func (e evidence) endedByItself(a attempt) bool {
-	unchanged := e.tried[asIs]
-	return unchanged.answered && a.took() <= unchanged.took()+time.Second
-}
-
 func (e evidence) terminated() Result {
 	a := e.tried[terminated]
 	if unended, ok := a.unended(); ok {
@@ -246,9 +236,6 @@ func (e evidence) terminated() Result {
 	if a.killed() {
 		return fail(ReasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
 			"it did not end within %d seconds of SIGTERM, and was killed", stopSeconds)
-	}
-	if a.passed() && e.endedByItself(a) {
-		return a.tooFast()
 	}
 	if a.passed() {
 		return fail(ReasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")

@@ -82,9 +82,14 @@ func (a attempt) passed() bool {
 // unended is the result when the node did not stop the check.
 func (a attempt) unended() (Result, bool) {
 	switch {
+	case a.end == nil && a.running:
+		return Result{
+			Outcome: preflight.Unknown, Reason: ReasonNotTried, Message: "the node did not stop it before the end of the test",
+			Remediation: "Run the conformance test again with a longer timeout.",
+		}, true
 	case a.end == nil:
 		return a.failure(), true
-	case !a.ended:
+	case !a.stopped:
 		return a.tooFast(), true
 	}
 	return Result{}, false

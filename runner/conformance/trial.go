@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,9 +30,9 @@ const (
 	smallBudget = 512
 	// stopSeconds is how long a check may take to end after SIGTERM, in seconds.
 	stopSeconds = 5
-	// settle is how long a check runs before it is stopped, so that it has
-	// time to report that it runs.
-	settle = 2 * time.Second
+	// minSettle and maxSettle bound how long a check runs before it is stopped, in seconds.
+	// Times of a kubelet have a precision of a second.
+	minSettle, maxSettle = 3, 10
 	// cleanupTimeout bounds the reading and deletion after an attempt.
 	cleanupTimeout = time.Minute
 )
@@ -179,10 +179,12 @@ func (t trial) prepare(check launch.Check) {
 func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]finding.Finding, error) {
 	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
 	defer cancel()
-	ender := &ender{session: s, ctx: limited, run: plan.Run.ID}
+	var stopping errgroup.Group
 	options := jobs.Options{}
 	if t.stop {
-		options.Progress = ender.observe
+		options.Progress = onceRunning(plan, func(check launch.Check) {
+			stopping.Go(func() error { return s.limit(limited, check) })
+		})
 	}
 	sources, err := jobs.Sources(limited, s.Kubernetes, s.launcher, plan, options)
 	if err != nil {
@@ -192,52 +194,47 @@ func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[s
 	collector.Collect(limited, sources, func(source collector.Source, reported []finding.Finding) {
 		findings[source.Name] = reported
 	})
-	return findings, errors.Join(ctx.Err(), ender.wait())
-}
-
-// ender stops running pods.
-type ender struct {
-	session *session
-	ctx     context.Context //nolint:containedctx // the context of the attempt, which the callback does not receive
-	run     string
-
-	once    sync.Once
-	pending sync.WaitGroup
-	err     error
-}
-
-// observe receives the status of checks. All pods are stopped after the first has
-// run for the settle time.
-func (e *ender) observe(status jobs.Status) {
-	if status.State != jobs.Running {
-		return
+	err = stopping.Wait()
+	if limited.Err() != nil {
+		err = nil // the checks have ended by their deadline, or the test is interrupted
 	}
-	e.once.Do(func() { e.pending.Go(func() { e.err = e.session.end(e.ctx, e.run) }) })
+	return findings, errors.Join(ctx.Err(), err)
 }
 
-func (e *ender) wait() error {
-	e.pending.Wait()
-	return e.err
-}
-
-// end stops the pods of a run by their deadline;
-// unlike deleted pods they remain readable.
-func (s *session) end(ctx context.Context, run string) error {
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-timer.C:
+// onceRunning returns a function that calls first for each check when it runs.
+func onceRunning(plan launch.Plan, first func(launch.Check)) func(jobs.Status) {
+	waiting := map[string]launch.Check{}
+	for _, check := range plan.Checks {
+		waiting[check.Name] = check
 	}
-	pods, err := s.Kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, ofRun(run))
+	return func(status jobs.Status) {
+		if check, ok := waiting[status.Check]; ok && status.State == jobs.Running {
+			delete(waiting, status.Check)
+			first(check)
+		}
+	}
+}
+
+// limit makes the kubelet stop a check after a while, by the deadline of its pod: unlike a
+// deleted pod, it remains readable. A check must have the time to report that it runs, also
+// on a busy node: at least as long as the node needed to start it.
+func (s *session) limit(ctx context.Context, check launch.Check) error {
+	pods, err := s.pods(ctx, check)
 	if err != nil {
-		return fmt.Errorf("could not list the pods: %w", err)
+		return err
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for _, pod := range pods {
+		state := checkStatus(check, pod).State
+		if state.Running == nil || pod.Status.StartTime == nil {
+			continue // it has ended
+		}
+		starting := int64(state.Running.StartedAt.Sub(pod.Status.StartTime.Time).Seconds())
+		seconds := starting + min(max(minSettle, starting), maxSettle)
+		if earlier := pod.Spec.ActiveDeadlineSeconds; earlier != nil {
+			seconds = min(seconds, *earlier) // it cannot be raised
+		}
 		_, err := s.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType,
-			[]byte(`{"spec":{"activeDeadlineSeconds":1}}`), metav1.PatchOptions{})
+			fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, seconds), metav1.PatchOptions{})
 		if err != nil {
 			return fmt.Errorf("could not stop pod %q: %w", pod.Name, err)
 		}

@@ -49,7 +49,7 @@ func (z *Zoo) Manifest(tb testing.TB, c Candidate) []string {
 	}
 	args := []string{file, "--image", Source + "=" + image}
 	if c.Endless {
-		args = append(args, "--timeout", "20s")
+		args = append(args, "--timeout", "30s")
 	}
 	return args
 }
