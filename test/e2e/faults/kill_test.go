@@ -28,32 +28,37 @@ type killPoint struct {
 	certain bool
 }
 
-// killPoints returns all moments that make a difference to the cluster: before and after
-// each write of a run. Writes are identified by name, since many are in progress at a
-// time, in an order that varies.
+// killPoints returns all moments that make a difference to the cluster: before the first
+// write of a run, and after each of them. A kill before a later write leaves what a kill
+// after the previous one leaves, unless both are in progress at the same time, as writes of
+// the same kind are that are not updates. Writes are identified by name, since their order
+// varies.
 func killPoints(writes []string) []killPoint {
-	var all []killPoint
-	add := func(write string, certain bool) {
-		for _, moment := range []faults.Moment{faults.Before, faults.After} {
-			all = append(all, killPoint{write: write, moment: moment, certain: certain})
-		}
-	}
-	updates := map[string]int{}
+	number := map[string]int{}
 	for _, write := range writes {
-		kind := kindOf(write)
-		update := strings.HasPrefix(kind, "PUT ")
-		if update {
-			updates[kind]++
-		}
-		add(write, kind != "DELETE pods" && (!update || updates[kind] == 1))
+		number[kindOf(write)]++
 	}
-	for _, kind := range slices.Sorted(maps.Keys(updates)) {
+	var all []killPoint
+	for i, write := range writes {
+		kind := kindOf(write)
+		concurrent := number[kind] > 1 && !isUpdate(kind)
+		certain := kind != "DELETE pods" && (!isUpdate(kind) || write == kind+" 1")
+		if i == 0 || concurrent {
+			all = append(all, killPoint{write: write, moment: faults.Before, certain: certain})
+		}
+		all = append(all, killPoint{write: write, moment: faults.After, certain: certain})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(number)) {
 		for i := range spare {
-			add(fmt.Sprintf("%s %d", kind, updates[kind]+i+1), false)
+			if isUpdate(kind) {
+				all = append(all, killPoint{write: fmt.Sprintf("%s %d", kind, number[kind]+i+1), moment: faults.After})
+			}
 		}
 	}
 	return all
 }
+
+func isUpdate(kind string) bool { return strings.HasPrefix(kind, "PUT ") }
 
 // kindOf returns the name of a write without its number.
 func kindOf(write string) string { return write[:strings.LastIndex(write, " ")] }
