@@ -25,6 +25,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -86,13 +87,26 @@ func serve(ctx context.Context, t *testing.T, address, namespace string, certifi
 	t.Cleanup(webhook.Close)
 }
 
-// ready reports whether the Service of a namespace has a ready endpoint.
+// ready reports whether the Service of a namespace has a ready endpoint whose pod runs: the
+// controller of endpoints may notice the end of a pod later than the one that replaces it.
 func ready(ctx context.Context, namespace string) bool {
 	selector := labels.Set{discoveryv1.LabelServiceName: hookName}.String()
 	found, err := server.Kubernetes.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	return err == nil && slices.ContainsFunc(found.Items, func(slice discoveryv1.EndpointSlice) bool {
+	if err != nil {
+		return false
+	}
+	pods, err := server.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false
+	}
+	runs := map[types.UID]bool{}
+	for _, pod := range pods.Items {
+		runs[pod.UID] = pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning
+	}
+	return slices.ContainsFunc(found.Items, func(slice discoveryv1.EndpointSlice) bool {
 		return slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
-			return endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
+			isReady := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
+			return isReady && endpoint.TargetRef != nil && runs[endpoint.TargetRef.UID]
 		})
 	})
 }
