@@ -89,14 +89,19 @@ func run(ctx context.Context, m *testing.M) int {
 	}
 }
 
-// home is the directory of a cluster during the tests.
+// home is the directory of a cluster during the tests, or a shared control plane.
 type home struct {
 	dir     string
 	cluster *Cluster
+	// giveBack is not nil if the cluster is shared.
+	giveBack func() error
 }
 
 func (h *home) settle(ctx context.Context, options []Option) error {
 	var err error
+	if h.cluster, h.giveBack, err = Borrow(ctx, options...); err != nil || h.cluster != nil {
+		return err
+	}
 	if h.dir, err = os.MkdirTemp("", "preflight-cluster-"); err != nil {
 		return err
 	}
@@ -108,6 +113,12 @@ func (h *home) settle(ctx context.Context, options []Option) error {
 
 // leave stops the cluster if it was started.
 func (h *home) leave(ctx context.Context, code int) error {
+	if h.giveBack != nil {
+		if code != 0 {
+			printLogs(h.cluster.Dir)
+		}
+		return h.giveBack()
+	}
 	var err error
 	if h.cluster != nil {
 		err = h.cluster.Stop(ctx)
@@ -144,6 +155,10 @@ func tidy(dir string, code int) error {
 	if code == 0 || err != nil || len(logs) == 0 {
 		return os.RemoveAll(dir)
 	}
-	fmt.Fprintln(os.Stderr, "the logs of the cluster are in", filepath.Join(dir, "logs"))
+	printLogs(dir)
 	return nil
+}
+
+func printLogs(dir string) {
+	fmt.Fprintln(os.Stderr, "the logs of the cluster are in", filepath.Join(dir, "logs"))
 }
