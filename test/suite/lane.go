@@ -45,22 +45,29 @@ func (l Lane) environment() []string {
 	return variables
 }
 
-// slowest are packages that take more than half a minute, those that take longest first.
-// They start before the others, so that none of them runs alone at the end.
-func slowest() []string {
+// withNodes are packages that take minutes, most of which their tests wait for pods and
+// grace periods, those that take longest first.
+func withNodes() []string {
 	return []string{
 		module + "/test/e2e",
 		module + "/test/e2e/conformance",
-		module + "/test/narrative",
-		module + "/runner",
-		module + "/runner/record",
-		module + "/runner/trigger/controller",
-		module + "/test/cluster",
 		module + "/test/installation",
-		module + "/runner/launch",
-		module + "/test/deadlock",
-		module + "/test/e2e/scale",
 		module + "/test/trigger",
+		module + "/test/deadlock",
+	}
+}
+
+// slowest are the other packages that take more than half a minute, those that take longest
+// first. They start before the others, so that none of them runs alone at the end.
+func slowest() []string {
+	return []string{
+		module + "/runner",
+		module + "/runner/trigger/controller",
+		module + "/test/narrative",
+		module + "/runner/record",
+		module + "/test/cluster",
+		module + "/runner/launch",
+		module + "/test/e2e/scale",
 		module + "/collector/health",
 	}
 }
@@ -73,18 +80,20 @@ func Unit(all []Package) []Lane {
 	}
 }
 
-// Cluster returns the lanes with the tests that start clusters. Five packages at a time
-// keep two processors busy: the tests of faults spend most of their time waiting for the
-// end of leases.
+// Cluster returns the lanes with the tests that start clusters, which take about the same
+// time. Five packages at a time keep two processors busy; more of them take longer, since
+// the processors then switch between more processes. The tests of faults of a run, which
+// need the processors most, start after those of the controller, which mostly wait.
 func Cluster(all []Package) []Lane {
-	isSlow := func(p Package) bool { return slices.Contains(slowest(), p.Path) }
+	waits := func(p Package) bool { return slices.Contains(withNodes(), p.Path) }
 	faults := Faults()
 	faults.Processes = 1
-	short := Lane{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && !isSlow(p) }), Processes: 2}
+	slices.Reverse(faults.Packages)
+	others := Lane{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && !waits(p) }), Processes: 2}
 	return []Lane{
 		faults,
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && isSlow(p) }), Processes: 2},
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &short},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && waits(p) }), Processes: 2},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &others},
 	}
 }
 
@@ -119,11 +128,12 @@ func pick(all []Package, wanted func(Package) bool) []string {
 			picked = append(picked, p.Path)
 		}
 	}
+	order := append(withNodes(), slowest()...)
 	rank := func(path string) int {
-		if i := slices.Index(slowest(), path); i >= 0 {
+		if i := slices.Index(order, path); i >= 0 {
 			return i
 		}
-		return len(slowest())
+		return len(order)
 	}
 	slices.SortStableFunc(picked, func(a, b string) int {
 		if byRank := rank(a) - rank(b); byRank != 0 {

@@ -23,6 +23,8 @@ const stopTimeout = time.Minute
 type Runner struct {
 	// Root is a directory of the workspace.
 	Root string
+	// Environment are further variables of the tests, NAME=VALUE.
+	Environment []string
 
 	out    io.Writer
 	mutex  sync.Mutex
@@ -63,7 +65,7 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 		return nil
 	}
 	command := exec.CommandContext(ctx, "go", lane.arguments()...) //nolint:gosec // our own arguments
-	command.Dir, command.Env = r.Root, append(os.Environ(), lane.environment()...)
+	command.Dir, command.Env = r.Root, slices.Concat(os.Environ(), lane.environment(), r.Environment)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = stopTimeout
 	var stderr bytes.Buffer

@@ -192,6 +192,7 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 	all := []suite.Package{
 		{Path: module + "a", Cluster: true},
 		{Path: module + "test/e2e/scale", Cluster: true},
+		{Path: module + "test/deadlock", Cluster: true},
 		{Path: module + "test/e2e", Cluster: true},
 		{Path: module + "b", Cluster: true, Concurrent: true},
 		{Path: module + "runner", Cluster: true, Concurrent: true},
@@ -203,10 +204,10 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 		}
 	}
 	want := [][]string{
-		suite.Faults().Packages,
-		{module + "test/e2e", module + "test/e2e/scale"},
+		{module + "test/trigger", module + "test/e2e/faults"},
+		{module + "test/e2e", module + "test/deadlock"},
 		{module + "runner", module + "b"},
-		{module + "a"},
+		{module + "test/e2e/scale", module + "a"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)

@@ -15,8 +15,9 @@ import (
 	"github.com/openshift/update-preflight/test/faults"
 )
 
-// workers is the number of concurrent runs in a cluster without a fault of its own.
-const workers = 8
+// workers is the number of concurrent runs in a cluster without a fault of its own. More of
+// them would only compete for the processors with the tests of other packages.
+const workers = 5
 
 // fault is a disturbance of a run, with the expected result.
 type fault struct {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/suite"
 )
 
@@ -49,5 +50,27 @@ func run(ctx context.Context, only string) error {
 	if only == "unit" || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, runner.Run(ctx, suite.Cluster(all)...))
+	return errors.Join(err, onClusters(ctx, runner, all))
+}
+
+// sharedControlPlanes is the number of packages that use one at a time, except for short
+// moments: one that is not used costs a twenty-fifth of a processor.
+const sharedControlPlanes = 2
+
+// onClusters runs the tests that need clusters.
+func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) error {
+	dir, err := os.MkdirTemp("", "preflight-shared-")
+	if err != nil {
+		return err
+	}
+	shared, err := cluster.StartShared(ctx, dir, sharedControlPlanes)
+	if err != nil {
+		return err
+	}
+	runner.Environment = []string{shared.Environment()}
+	err = errors.Join(runner.Run(ctx, suite.Cluster(all)...), shared.Stop(ctx))
+	if err != nil {
+		return fmt.Errorf("%w\nthe logs of the shared control planes are in %s", err, dir)
+	}
+	return os.RemoveAll(dir)
 }
