@@ -107,7 +107,7 @@ func (s *suite) killAt(t *testing.T, point killPoint, baseline result) {
 	next := e.start(t, local.Kubeconfig)
 	var got result
 	t.Cleanup(func() {
-		s.table.add(t, fmt.Sprintf("runner killed %s each of its writes", point.moment), got, victim.started, "two runners")
+		s.table.add(t, fmt.Sprintf("runner killed %s one of its writes", point.moment), got, victim.started, "two runners")
 	})
 	var decided report.Report
 	got, decided = next.result(t)
