@@ -1,0 +1,141 @@
+package jobs
+
+import (
+	"cmp"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// ReasonLost is reported for a check whose Job ended and whose pod was gone before
+// its result was read.
+//
+// Cause: the pod was deleted, or its node was lost.
+//
+// Remedy: run the preflight again.
+const ReasonLost finding.Reason = "Lost"
+
+// ReasonJobDeleted is reported for a check whose Job was deleted by another client
+// twice.
+//
+// Cause: a user or a controller deletes Jobs in the namespace.
+//
+// Remedy: stop the client that deletes Jobs in the namespace, then run the
+// preflight again.
+const ReasonJobDeleted finding.Reason = "JobDeleted"
+
+// ReasonPodDeleted is reported for a check whose pod was deleted by another
+// client.
+//
+// Cause: a user or a controller deletes pods in the namespace.
+//
+// Remedy: stop the client that deletes pods in the namespace, then run the
+// preflight again.
+const ReasonPodDeleted finding.Reason = "PodDeleted"
+
+// ReasonDeadlineExceeded is reported for a check whose Job exceeded its
+// activeDeadlineSeconds.
+//
+// Cause: the pod waited for something, or the check took too long.
+//
+// Remedy: remove what the message names, then run the preflight again.
+const ReasonDeadlineExceeded finding.Reason = "DeadlineExceeded"
+
+// jobCondition is the final condition of a Job.
+type jobCondition struct {
+	failed          bool
+	reason, message string
+}
+
+// condition reads all conditions: SuccessCriteriaMet and FailureTarget precede
+// Complete and Failed, while pods still terminate. It returns nil while the Job is
+// active.
+func (o Observation) condition() *jobCondition {
+	if o.Job == nil {
+		return nil
+	}
+	for _, condition := range o.Job.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch condition.Type {
+		case batchv1.JobFailed, batchv1.JobFailureTarget:
+			return &jobCondition{failed: true, reason: condition.Reason, message: words.Line(condition.Message, maxLine)}
+		case batchv1.JobComplete, batchv1.JobSuccessCriteriaMet:
+			return &jobCondition{}
+		case batchv1.JobSuspended:
+		}
+	}
+	return nil
+}
+
+// completed classifies a Job that is complete without an observed end of a pod:
+// the watch may lag behind.
+func (o Observation) completed() Classification {
+	if !o.Check.Framed && o.Listed {
+		return o.passed()
+	}
+	return o.outcomeLost(lost("the Job is complete, but its pod was gone before its result was read"))
+}
+
+// lost is the cause for an ended Job whose pod is gone.
+func lost(detail string) cause {
+	return cause{reason: ReasonLost, timeout: watchLag, detail: detail, remedy: runAgain, actions: []finding.Action{finding.Retry("")}}
+}
+
+// outcomeLost classifies a Job whose outcome can no longer be read: it is
+// created again once, after a list has shown that the watch does not lag behind.
+func (o Observation) outcomeLost(why cause) Classification {
+	classified := o.tolerate(why)
+	switch {
+	case classified.State != Done:
+		return classified
+	case why.reason == ReasonLost && !o.Listed:
+		classified = why.waiting()
+		classified.ListPods = true
+		return classified
+	case o.Restarted:
+		return classified
+	}
+	classified = why.waiting()
+	classified.Detail += "; it is created once more"
+	classified.Restart = true
+	return classified
+}
+
+// failed classifies a Job with the condition Failed.
+func (o Observation) failed(condition jobCondition) Classification {
+	pod, exists := o.newest()
+	switch {
+	case condition.reason == batchv1.JobReasonDeadlineExceeded:
+		return o.unknown(cause{
+			reason: ReasonDeadlineExceeded,
+			detail: sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(o.activity(), condition.message)),
+			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
+		})
+	case !exists:
+		return o.outcomeLost(lost(sentence("the Job failed, and no pod of it was observed", condition.message)))
+	}
+	if why := disruption(pod); why != nil {
+		return o.outcomeLost(*why)
+	}
+	if pod.DeletionTimestamp != nil {
+		return o.outcomeLost(cause{
+			reason: ReasonPodDeleted, detail: sentence("its pod was deleted by another client", condition.message),
+			remedy:  "Stop the client that deletes pods in namespace " + pod.Namespace + ", then run the preflight again.",
+			actions: []finding.Action{finding.Retry("")},
+		})
+	}
+	if why := o.attemptFailure(pod); why != nil {
+		return o.unknown(*why)
+	}
+	end := terminated(o.Check, pod)
+	if end == nil || end.ExitCode == 0 {
+		return o.outcomeLost(lost(sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
+	}
+	return o.exitedNonZero(pod, end)
+}
