@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -28,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 const group = "definition.example.com"
@@ -223,30 +223,11 @@ func TestListNeeds(t *testing.T) {
 // limited is a user with no more than the declared permissions.
 func limited(t *testing.T) dynamic.Interface {
 	t.Helper()
-	rules := []any{}
-	for _, request := range definition.Needs().Optional {
-		rules = append(rules, map[string]any{"apiGroups": []any{request.Group}, "resources": []any{request.Resource}, "verbs": []any{request.Verb}})
-	}
-	const rbac = "rbac.authorization.k8s.io"
-	create(t, schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}, "", map[string]any{
-		"apiVersion": rbac + "/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "limited"}, "rules": rules,
-	})
-	create(t, schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterrolebindings"}, "", map[string]any{
-		"apiVersion": rbac + "/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "limited"},
-		"roleRef":  map[string]any{"apiGroup": rbac, "kind": "ClusterRole", "name": "limited"},
-		"subjects": []any{map[string]any{"apiGroup": rbac, "kind": "User", "name": "limited"}},
-	})
 	needed := definition.Needs()
 	if diff := cmp.Diff([]access.Request(nil), needed.Required); diff != "" {
 		t.Errorf("the check requires a permission:\n%s", diff)
 	}
-	config := server.Config()
-	config.Impersonate = rest.ImpersonationConfig{UserName: "limited"}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return dynamic.NewForConfigOrDie(user.With(t, server.Config(), needed))
 }
 
 // endpoints makes a Service with a ready endpoint.

@@ -12,8 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -21,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/test/faults"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 // The runner was killed when it had created only the guard.
@@ -81,39 +80,9 @@ func TestGuardIsDeletedLast(t *testing.T) {
 }
 
 // allowed returns a launcher of a user with exactly these permissions.
-func allowed(t *testing.T, name string, needs access.Needs) *launch.Launcher {
+func allowed(t *testing.T, needs access.Needs) *launch.Launcher {
 	t.Helper()
-	for _, object := range needs.Roles(name, []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}}) {
-		if err := createRBAC(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		for _, err := range []error{
-			api.RbacV1().ClusterRoles().Delete(context.Background(), name, metav1.DeleteOptions{}),
-			api.RbacV1().ClusterRoleBindings().Delete(context.Background(), name, metav1.DeleteOptions{}),
-		} {
-			if err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	impersonating := rest.CopyConfig(config)
-	impersonating.Impersonate.UserName = name
-	client, err := kubernetes.NewForConfig(impersonating)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The authorizer lags behind the roles.
-	for ctx := bounded(t); ; {
-		err := needs.Check(ctx, client.AuthorizationV1())
-		if err == nil {
-			return newLauncher(t, impersonating)
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
+	return newLauncher(t, user.With(t, config, needs))
 }
 
 func createRBAC(ctx context.Context, object runtime.Object) error {
@@ -135,7 +104,7 @@ func TestDeclaredNeedsSuffice(t *testing.T) {
 	namespace := newNamespace(t)
 	release := aFullRelease(namespace)
 	drafted := planned(newRun(), release)
-	launcher := allowed(t, "planner-of-"+namespace, launch.NewDraft("", release).Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
+	launcher := allowed(t, launch.NewDraft("", release).Needs().And(launch.ListNeeds()).And(launch.GuardNeeds()))
 	findings, plan := launcher.Validate(t.Context(), drafted)
 	if diff := cmp.Diff([]finding.Finding(nil), findings); diff != "" {
 		t.Fatalf("validation (-want, +got):\n%s", diff)
@@ -157,7 +126,7 @@ func TestEscalationIsReported(t *testing.T) {
 	release := aFullRelease(namespace)
 	plan, needs := planned(newRun(), release), launch.NewDraft("", release).Needs()
 	needs.Given = nil
-	launcher := allowed(t, "stranger-of-"+namespace, needs)
+	launcher := allowed(t, needs)
 	findings, _ := launcher.Validate(t.Context(), plan)
 	if len(findings) != 1 || findings[0].Reason != "RightsNotHeld" {
 		t.Fatalf("want one finding for the role, got %+v", findings)
@@ -186,7 +155,7 @@ func TestUnseenGuards(t *testing.T) {
 	})
 	needs := launch.CleanupNeeds()
 	needs.Optional = nil
-	launcher := allowed(t, "cleaner-of-"+namespace, needs)
+	launcher := allowed(t, needs)
 	removal, err := launcher.Cleanup(bounded(t), plan.Run.ID)
 	want := launch.Removal{Unseen: []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}}
 	if diff := cmp.Diff(want, removal); diff != "" || err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -12,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -150,22 +153,20 @@ func impersonating(t *testing.T, plan launch.Plan) kubernetes.Interface {
 // delay.
 func await(t *testing.T, what string, request func() error) {
 	t.Helper()
-	var err error
-	for range 100 {
-		if err = request(); err == nil {
-			return
-		}
+	var failure error
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		failure = request()
+		return failure == nil, nil
+	})
+	if err != nil {
+		t.Errorf("%s: %v", what, failure)
 	}
-	t.Errorf("%s: %v", what, err)
 }
 
 func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 	namespace := newNamespace(t)
 	anAccount(t, namespace, "existing", "view")
-	limited := as(
-		t, namespace, rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create", "get"}},
-	)
+	limited := allowed(t, checksOf(namespace))
 	findings, plan := limited.Validate(t.Context(), runsAs(namespace, "existing"))
 	if len(findings) > 0 || len(plan.Supporting) != 1 {
 		t.Fatalf("findings %+v, %d objects; want a copy without permissions", findings, len(plan.Supporting))
@@ -179,33 +180,13 @@ func TestCopyWithoutPermissionToReadBindings(t *testing.T) {
 func TestCopyOfWhatTheUserMayNotGrant(t *testing.T) {
 	namespace := newNamespace(t)
 	anAccount(t, namespace, "existing", "view")
-	limited := as(
-		t, namespace, rbacv1.PolicyRule{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create", "get"}},
-		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings"}, Verbs: []string{"create", "get"}},
-	)
-	user := "user-of-" + namespace
-	reading, err := api.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reading.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = api.RbacV1().ClusterRoleBindings().Delete(context.Background(), bound.Name, metav1.DeleteOptions{})
-		_ = api.RbacV1().ClusterRoles().Delete(context.Background(), reading.Name, metav1.DeleteOptions{})
-	})
-	await(t, "the user reads bindings", func() error {
-		_, err := asUser(user).RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{Limit: 1})
-		return err
-	})
+	grants := access.Needs{Required: []access.Request{
+		{Verb: "create", Group: rbacv1.GroupName, Resource: "roles", Namespace: namespace},
+		{Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: namespace},
+		{Verb: "get", Group: rbacv1.GroupName, Resource: "*"},
+		{Verb: "list", Group: rbacv1.GroupName, Resource: "*"},
+	}}
+	limited := allowed(t, checksOf(namespace).And(grants))
 	findings, plan := limited.Validate(t.Context(), runsAs(namespace, "existing"))
 	if len(plan.Checks) > 0 || len(findings) != 1 {
 		t.Fatalf("%d checks, findings %+v; want one finding", len(plan.Checks), findings)
@@ -217,12 +198,6 @@ func TestCopyOfWhatTheUserMayNotGrant(t *testing.T) {
 	if err := launch.Ungrantable(findings); err != nil {
 		t.Errorf("the other checks do not run: %v", err)
 	}
-}
-
-func asUser(name string) kubernetes.Interface {
-	identity := rest.CopyConfig(config)
-	identity.Impersonate.UserName = name
-	return kubernetes.NewForConfigOrDie(identity)
 }
 
 // Runs do not share copies, and a second call for a run changes nothing.

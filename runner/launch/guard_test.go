@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
@@ -119,7 +120,7 @@ func TestGuardCompiles(t *testing.T) {
 
 func TestMissingGuardIsWarning(t *testing.T) {
 	namespace := newNamespace(t)
-	f := as(t, namespace).Guard(t.Context(), aPlan(namespace))
+	f := allowed(t, access.Needs{}).Guard(t.Context(), aPlan(namespace))
 	if f.Outcome != preflight.Warn || f.Reason != "NoReadOnlyGuard" || f.Remediation == "" {
 		t.Errorf("guard: %+v, want a warning with a remedy", f)
 	}

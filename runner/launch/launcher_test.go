@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
@@ -408,52 +408,19 @@ func TestValidateKeepsValidChecks(t *testing.T) {
 	}
 }
 
-// as returns a launcher of a user with these permissions.
-func as(t *testing.T, namespace string, rules ...rbacv1.PolicyRule) *launch.Launcher {
-	t.Helper()
-	user := "user-of-" + namespace
-	for _, err := range []error{
-		ignore(api.RbacV1().Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, metav1.CreateOptions{})),
-		ignore(api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		}, metav1.CreateOptions{})),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, rule := range rules {
-		await(t, "the authorizer observes the role", func() error { return mayDo(t.Context(), user, namespace, rule) })
-	}
-	impersonating := rest.CopyConfig(config)
-	impersonating.Impersonate.UserName = user
-	return newLauncher(t, impersonating)
-}
-
-// mayDo is an error unless the API server allows a user what a rule of a Role does.
-func mayDo(ctx context.Context, user, namespace string, rule rbacv1.PolicyRule) error {
-	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
-	attributes := &authorizationv1.ResourceAttributes{
-		Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
-	}
-	if len(rule.ResourceNames) > 0 {
-		attributes.Name = rule.ResourceNames[0]
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
-	reviewed, err := api.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err == nil && !reviewed.Status.Allowed {
-		err = fmt.Errorf("%s may not %s %s", user, rule.Verbs[0], rule.Resources[0])
-	}
-	return err
+// checksOf are the permissions to create checks in a namespace.
+func checksOf(namespace string) access.Needs {
+	return access.Needs{Required: slices.Concat(
+		access.Verbs(access.Request{Group: "batch", Resource: "jobs", Namespace: namespace}, "create"),
+		access.Verbs(access.Request{Resource: "serviceaccounts", Namespace: namespace}, "create", "get"),
+	)}
 }
 
 func ignore[T any](_ T, err error) error { return err }
 
 func TestMissingPermission(t *testing.T) {
 	namespace := newNamespace(t)
-	findings, valid := as(t, namespace).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	findings, valid := allowed(t, access.Needs{}).Validate(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	if len(valid.Checks) > 0 || len(findings) != 2 {
 		t.Fatalf("want two findings, got %+v", findings)
 	}
@@ -466,7 +433,7 @@ func TestMissingPermission(t *testing.T) {
 
 func TestPrepareReportsAllErrors(t *testing.T) {
 	namespace := newNamespace(t)
-	err := as(t, namespace).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
+	err := allowed(t, access.Needs{}).Prepare(t.Context(), planned(newRun(), aFullRelease(namespace)))
 	for _, want := range []string{"ServiceAccount", "ConfigMap", "Role", "ClusterRoleBinding"} {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("could not create %s ", want)) {
 			t.Errorf("the %s is missing in the error: %v", want, err)

@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 func TestGetByPrefix(t *testing.T) {
@@ -98,37 +97,16 @@ func TestInvalidIntents(t *testing.T) {
 }
 
 // as returns a client of a user with exactly these permissions.
-func as(t *testing.T, user string, needs access.Needs) kubernetes.Interface {
+func as(t *testing.T, needs access.Needs) kubernetes.Interface {
 	t.Helper()
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
-	for _, object := range needs.Roles(user, subjects) {
-		var err error
-		switch object := object.(type) {
-		case *rbacv1.Role:
-			_, err = api.RbacV1().Roles(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		case *rbacv1.RoleBinding:
-			_, err = api.RbacV1().RoleBindings(object.Namespace).Create(t.Context(), object, metav1.CreateOptions{})
-		default:
-			t.Fatalf("want permissions in one namespace only, got %T", object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	impersonating := rest.CopyConfig(config)
-	impersonating.Impersonate.UserName = user
-	client, err := kubernetes.NewForConfig(impersonating)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return kubernetes.NewForConfigOrDie(user.With(t, config, needs))
 }
 
 func TestDeclaredNeedsSuffice(t *testing.T) {
 	t.Parallel()
-	holder := record.New(as(t, "holder-of-records", record.Needs()), record.LeaseDuration(time.Second))
-	reader := record.New(as(t, "reader-of-records", record.ReadNeeds()))
-	canceler := record.New(as(t, "canceler-of-records", record.CancelNeeds()))
+	holder := record.New(as(t, record.Needs()), record.LeaseDuration(time.Second))
+	reader := record.New(as(t, record.ReadNeeds()))
+	canceler := record.New(as(t, record.CancelNeeds()))
 	intent := newIntent()
 	begin(t, holder, intent).Put(aResult("Etcd.Disk"))
 	awaitAbandoned(t, reader, intent.ID)
@@ -164,7 +142,7 @@ func TestDeclaredNeedsSuffice(t *testing.T) {
 // Missing permissions are reported at once, with the error of the API server.
 func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
-	store := record.New(as(t, "stranger-to-records", access.Needs{}))
+	store := record.New(as(t, access.Needs{}))
 	intent := newIntent()
 	_, began := store.Begin(t.Context(), intent, "tester")
 	_, got := store.Get(t.Context(), intent.ID)

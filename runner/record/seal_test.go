@@ -522,7 +522,7 @@ func TestReaderWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
 	finish(t, begin(t, record.New(api), intent))
-	reader := record.New(as(t, "reader-without-key", access.Needs{Required: record.ReadNeeds().Required}))
+	reader := record.New(as(t, access.Needs{Required: record.ReadNeeds().Required}))
 	got, err := reader.Get(t.Context(), intent.ID)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +21,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 const (
@@ -303,35 +304,20 @@ func TestForbidden(t *testing.T) {
 
 // TestMinimalRole checks that the documented permissions suffice.
 func TestMinimalRole(t *testing.T) {
-	c := apply(t, state{auths: map[string]string{"quay.io": "user:secret"}, trusted: map[string]string{}})
-	rules := []rbacv1.PolicyRule{
-		{Verbs: []string{"list"}, APIGroups: []string{"config.openshift.io"}, Resources: []string{"imagedigestmirrorsets", "imagetagmirrorsets"}},
-		{Verbs: []string{"list"}, APIGroups: []string{"operator.openshift.io"}, Resources: []string{"imagecontentsourcepolicies"}},
-		{Verbs: []string{"get"}, APIGroups: []string{"config.openshift.io"}, Resources: []string{"images", "proxies"}},
-		{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}},
-	}
-	rbac := c.Kubernetes.RbacV1()
-	_, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "puller"}, Rules: rules}, metav1.CreateOptions{})
-	created(t, err, func(ctx context.Context) error {
-		return rbac.ClusterRoles().Delete(ctx, "puller", metav1.DeleteOptions{})
-	})
-	_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "puller"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "puller"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "puller"}},
-	}, metav1.CreateOptions{})
-	created(t, err, func(ctx context.Context) error {
-		return rbac.ClusterRoleBindings().Delete(ctx, "puller", metav1.DeleteOptions{})
-	})
-	puller := rest.CopyConfig(config)
-	puller.Impersonate.UserName = "puller"
-	for { // roles take effect after a watch event
-		access := registry.FromCluster(t.Context(), clientsOf(t, puller), registry.Local{})
-		if len(access.Warnings()) == 0 {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatalf("with the documented permissions: %v", access.Warnings())
-		}
+	apply(t, state{auths: map[string]string{"quay.io": "user:secret"}, trusted: map[string]string{}})
+	const openshift = "config.openshift.io"
+	puller := user.With(t, config, access.Needs{Required: []access.Request{
+		{Verb: "list", Group: openshift, Resource: "imagedigestmirrorsets"},
+		{Verb: "list", Group: openshift, Resource: "imagetagmirrorsets"},
+		{Verb: "list", Group: "operator.openshift.io", Resource: "imagecontentsourcepolicies"},
+		{Verb: "get", Group: openshift, Resource: "images"},
+		{Verb: "get", Group: openshift, Resource: "proxies"},
+		{Verb: "get", Resource: "configmaps"},
+		{Verb: "get", Resource: "secrets"},
+	}})
+	from := registry.FromCluster(t.Context(), clientsOf(t, puller), registry.Local{})
+	if warnings := from.Warnings(); len(warnings) > 0 {
+		t.Errorf("with the documented permissions: %v", warnings)
 	}
 }
 

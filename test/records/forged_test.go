@@ -3,70 +3,30 @@ package records_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/user"
 )
 
 // editor returns a client of a user who may only write ConfigMaps in the namespace of the
 // records.
 func (w world) editor() kubernetes.Interface {
 	w.t.Helper()
-	const user = "editor-of-configmaps"
 	needs := access.Needs{Required: access.Verbs(access.Request{Resource: "configmaps", Namespace: record.Namespace}, "get", "list", "create", "update", "delete")}
-	w.bind(user, needs)
-	config := rest.CopyConfig(local.Config)
-	config.QPS, config.Impersonate.UserName = -1, user
+	config := user.With(w.t, local.Config, needs)
+	config.QPS = -1
 	return kubernetes.NewForConfigOrDie(config)
-}
-
-// bind grants a user these permissions.
-func (w world) bind(user string, needs access.Needs) {
-	w.t.Helper()
-	for _, object := range needs.Roles(user, []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}) {
-		var err error
-		switch object := object.(type) {
-		case *rbacv1.Role:
-			_, err = w.client.RbacV1().Roles(object.Namespace).Create(w.t.Context(), object, metav1.CreateOptions{})
-		case *rbacv1.RoleBinding:
-			_, err = w.client.RbacV1().RoleBindings(object.Namespace).Create(w.t.Context(), object, metav1.CreateOptions{})
-		}
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			w.t.Fatal(err)
-		}
-	}
-	w.awaitRole(user)
-}
-
-// awaitRole waits until the authorizer permits a user to list the records.
-func (w world) awaitRole(user string) {
-	w.t.Helper()
-	request := authorizationv1.SubjectAccessReviewSpec{
-		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: record.Namespace, Verb: "list", Resource: "configmaps"},
-	}
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		reviewed, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: request}, metav1.CreateOptions{})
-		return err == nil && reviewed.Status.Allowed, err
-	})
-	if err != nil {
-		w.t.Fatalf("user %s has no permission to list the records: %v", user, err)
-	}
 }
 
 // header returns the header of a recorded run.
@@ -235,11 +195,11 @@ func TestRecordsWithoutTheKey(t *testing.T) {
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	w.call(ready, "status", id)
 
-	w.bind("reader-without-key", access.Needs{Required: record.ReadNeeds().Required})
-	got := w.call(undecided, "status", id, "--as", "reader-without-key")
+	reader := user.With(t, local.Config, access.Needs{Required: record.ReadNeeds().Required}).Impersonate.UserName
+	got := w.call(undecided, "status", id, "--as", reader)
 	w.contains(got.stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
-	w.contains(w.call(ready, "history", "-o", "json", "--as", "reader-without-key").stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
-	w.contains(w.call(failed, "diff", id, id, "--as", "reader-without-key").stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
+	w.contains(w.call(ready, "history", "-o", "json", "--as", reader).stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
+	w.contains(w.call(failed, "diff", id, id, "--as", reader).stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
 
 	if err := w.client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), record.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -6,61 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
+	"github.com/openshift/update-preflight/test/user"
 )
-
-// account is the user of the tests of permissions.
-const account = "preflight-controller"
 
 // permitted is a client with exactly these permissions.
 func permitted(t *testing.T, needs access.Needs) dynamic.Interface {
 	t.Helper()
-	for _, object := range needs.Roles(account, []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: account}}) {
-		bind(t, object)
-	}
-	limited := rest.CopyConfig(config)
-	limited.Impersonate = rest.ImpersonationConfig{UserName: account}
-	reviews := kubernetes.NewForConfigOrDie(limited).AuthorizationV1().SelfSubjectAccessReviews()
-	await(t, "the API server uses the roles", func(ctx context.Context) bool {
-		return !slices.ContainsFunc(everything(), func(request access.Request) bool {
-			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &request}}
-			reviewed, err := reviews.Create(ctx, review, metav1.CreateOptions{})
-			return err != nil || reviewed.Status.Allowed != allows(needs.Required, request)
-		})
-	})
-	return dynamic.NewForConfigOrDie(limited)
-}
-
-// bind creates a role or a binding, and deletes it at the end of the test.
-func bind(t *testing.T, object runtime.Object) {
-	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	role := &unstructured.Unstructured{Object: content}
-	mapping := schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: strings.ToLower(role.GetKind()) + "s"}
-	resource := client().Resource(mapping).Namespace(role.GetNamespace())
-	if _, err := resource.Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := resource.Delete(context.WithoutCancel(t.Context()), role.GetName(), metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	return dynamic.NewForConfigOrDie(user.With(t, config, needs))
 }
 
 // everything returns the permissions of all choices together.
