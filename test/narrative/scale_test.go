@@ -13,15 +13,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +52,7 @@ func BenchmarkTargets(b *testing.B) {
 		b.Fatal(err)
 	}
 	var took []float64
-	var peak int
+	var peak uint64
 	var requests map[string]int
 	for b.Loop() {
 		start := time.Now()
@@ -172,7 +171,7 @@ func (e *environment) addNodes(count int) {
 
 // evaluateTargets runs "targets". It returns the report, the number of requests to the API
 // server by method and path, and the peak memory of the program in MiB.
-func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Targets, requests map[string]int, memory int) {
+func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Targets, requests map[string]int, memory uint64) {
 	e.t.Helper()
 	counter := newCounter(e.t, e.config)
 	command := e.command("targets", "--prometheus", front.URL, "-o", "json")
@@ -210,17 +209,16 @@ func (e *environment) evaluateTargets(front *prometheus.Front) (result report.Ta
 }
 
 // peakOf returns the peak memory of a process in MiB; 0 if it has ended.
-func peakOf(pid int) int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func peakOf(pid int) uint64 {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0
 	}
-	match := regexp.MustCompile(`VmHWM:\s*([0-9]+) kB`).FindSubmatch(status)
-	if match == nil {
+	status, err := process.NewStatus()
+	if err != nil {
 		return 0
 	}
-	kilobytes, _ := strconv.Atoi(string(match[1])) // digits only
-	return kilobytes >> 10
+	return status.VmHWM >> 20
 }
 
 // counter is a proxy of the API server that counts the requests of the program. The metrics of

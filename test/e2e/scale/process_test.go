@@ -1,19 +1,14 @@
 package scale_test
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-// ticks is the unit of /proc/PID/stat on every Linux that Go runs on (USER_HZ).
-const ticks = time.Second / 100
+	"github.com/prometheus/procfs"
+)
 
 // components returns the names of the components of the cluster, by program.
 func components() map[string]string {
@@ -25,16 +20,19 @@ func components() map[string]string {
 // cpuTimes returns the CPU time of each component of the cluster so far.
 func (e *environment) cpuTimes() map[string]time.Duration {
 	e.tb.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		e.tb.Fatal(err)
 	}
 	times := map[string]time.Duration{}
 	for _, process := range processes {
-		line, _ := os.ReadFile(filepath.Join(process, "cmdline")) // fails if the process has ended
-		arguments := strings.Split(string(line), "\x00")
+		arguments, _ := process.CmdLine() // fails if the process has ended
+		if len(arguments) == 0 {
+			continue
+		}
 		name := components()[filepath.Base(arguments[0])]
-		if name != "" && bytes.Contains(line, []byte(e.Dir)) {
+		ofCluster := func(argument string) bool { return strings.Contains(argument, e.Dir) }
+		if name != "" && slices.ContainsFunc(arguments, ofCluster) {
 			times[name] += cpuTime(e.tb, process)
 		}
 	}
@@ -42,38 +40,26 @@ func (e *environment) cpuTimes() map[string]time.Duration {
 }
 
 // cpuTime returns the user and system time of a process.
-func cpuTime(tb testing.TB, process string) time.Duration {
+func cpuTime(tb testing.TB, process procfs.Proc) time.Duration {
 	tb.Helper()
-	stat, err := os.ReadFile(filepath.Join(process, "stat"))
+	stat, err := process.Stat()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// The name of the program, in parentheses, may contain any character.
-	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
-	fields := strings.Fields(rest)
-	user, err := strconv.Atoi(fields[11])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	system, err := strconv.Atoi(fields[12])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(user+system) * ticks
+	return time.Duration(stat.CPUTime() * float64(time.Second))
 }
 
 // peakOf returns the peak memory of a process so far, in MiB, or 0 if it has ended.
 func peakOf(pid int) float64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0
 	}
-	match := regexp.MustCompile(`VmHWM:\s*([0-9]+) kB`).FindSubmatch(status)
-	if match == nil {
+	status, err := process.NewStatus()
+	if err != nil {
 		return 0
 	}
-	kilobytes, _ := strconv.Atoi(string(match[1])) // digits only
-	return float64(kilobytes) / 1024
+	return float64(status.VmHWM) / (1 << 20)
 }
 
 // watchMemory polls the peak memory of a process until the returned function is called,
