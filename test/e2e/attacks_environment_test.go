@@ -52,7 +52,7 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 		})
 		testCluster.ExpectNothingLeft(t)
 	}
-	attackByChecks(t, w, checkAttacks(), "1m", 3)
+	attackByChecks(t, w, checkAttacks(), "10m", 3)
 	attackByChecks(t, w, endlessAttacks(), "10s", 4)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)

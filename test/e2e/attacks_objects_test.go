@@ -218,7 +218,7 @@ func forgedRoleBeforeTakeover(t *testing.T, client kubernetes.Interface) string 
 func forgedPod(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "sleep"}})
-	run := startRun(t, client, "Zoo.First: running", "--timeout", "25s")
+	run := startRun(t, client, "Zoo.First: running", "--timeout", "40s")
 	job, err := client.BatchV1().Jobs(zooNamespace).Get(t.Context(), "first-"+label.Suffix(run.id), metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +287,7 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 func ownedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "sleep"}})
-	run := startRun(t, client, "Zoo.First: running", "--timeout", "30s")
+	run := startRun(t, client, "Zoo.First: running")
 	name := "first-" + label.Suffix(run.id)
 	for range 2 { // the run creates the Job again after the first deletion
 		job := awaitJob(t, client, name)

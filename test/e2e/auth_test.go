@@ -310,7 +310,7 @@ func (u roleUser) await(t *testing.T, changed rule, granted bool) {
 	if len(changed.ResourceNames) > 0 {
 		review.Spec.ResourceAttributes.Name = changed.ResourceNames[0]
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		response, err := testCluster.Client(t).AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		return err == nil && response.Status.Allowed == granted, err
 	})

@@ -267,7 +267,7 @@ func expectExamplesConform(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			image := testCluster.Image(t, name, "examples/"+name)
-			for requirement, result := range testConformance(t, 0, manifests, "--image", image) {
+			for requirement, result := range testConformance(t, 0, manifests, "--image", image, "--timeout", "5m") {
 				if result.Outcome == preflight.Warn && result.Reason != conformance.ReasonInconclusive {
 					t.Errorf("%s: %s", requirement, result.Message)
 				}
@@ -278,7 +278,7 @@ func expectExamplesConform(t *testing.T) {
 
 func TestConformanceOfAnImage(t *testing.T) {
 	image := testCluster.Image(t, "ingress", "examples/ingress")
-	results := testConformance(t, 0, image)
+	results := testConformance(t, 0, image, "--timeout", "5m")
 	if got := results["FailsClosed"]; got.Outcome != preflight.Skipped || got.Reason != "NoAccess" {
 		t.Errorf("an image without a manifest has no access: %+v, want Skipped", got)
 	}

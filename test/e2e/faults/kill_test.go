@@ -49,10 +49,11 @@ func killPoints(writes []string) []killPoint {
 		all = append(all, killPoint{write: write, moment: faults.After, certain: certain})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(number)) {
+		if !isUpdate(kind) {
+			continue
+		}
 		for i := range spare {
-			if isUpdate(kind) {
-				all = append(all, killPoint{write: fmt.Sprintf("%s %d", kind, number[kind]+i+1), moment: faults.After})
-			}
+			all = append(all, killPoint{write: fmt.Sprintf("%s %d", kind, number[kind]+i+1), moment: faults.After})
 		}
 	}
 	return all
