@@ -48,27 +48,6 @@ func (m manifests) judge(collected collector.Collection, phase string, now time.
 	}
 }
 
-// policy is what the administrator decided about a target of that version.
-func (v view) policy(version string) verdict.Policy {
-	return verdict.Policy{Accepted: v.accounts(version).Accepted(), Force: v.options.Force, Provisional: v.hop != nil}
-}
-
-// refold judges the findings of another user's run by what this user accepts.
-func (v view) refold(stored report.Report) report.Report {
-	findings := slices.Clone(stored.Findings)
-	for i := range findings {
-		if bypass := findings[i].Bypass; bypass != nil && bypass.By != finding.ByAdminAck {
-			findings[i].Bypass = nil
-		}
-	}
-	until := stored.Verdict.ValidUntil
-	policy := v.policy(stored.Target.Version)
-	policy.Provisional = stored.Verdict.Provisional
-	stored.Verdict, stored.Findings = verdict.Fold(findings, stored.Expected, policy)
-	stored.Verdict.ValidUntil = until
-	return stored
-}
-
 func expectation(collected collector.Collection) verdict.Expectation {
 	return verdict.Expectation{
 		Checks: collected.Expected, Reported: collected.Expected - len(collected.Missing), Missing: collected.Missing,

@@ -170,3 +170,12 @@ func (o Options) selection(path []pathRelease) string {
 	}
 	return string(text)
 }
+
+// attachment are the directories of the checks of the site, for the record.
+func (p plan) attachment() []byte {
+	archive, err := site.Archive(p.options.Site)
+	if err != nil {
+		return nil // Options.validate reports it
+	}
+	return archive
+}

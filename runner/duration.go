@@ -234,3 +234,7 @@ func (v view) parallel(ctx context.Context, pool updateplan.Nodes, miss func(str
 	}
 	return number
 }
+
+// defaultMasters is the number of control plane nodes that a plan without a cluster
+// assumes.
+const defaultMasters = 3

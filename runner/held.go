@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,9 +11,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
-
-// recordTimeout bounds the last writes about a run.
-const recordTimeout = 30 * time.Second
 
 // held is a run that this process holds.
 type held struct {
@@ -137,13 +133,4 @@ func (e execution) close(ctx context.Context, decided report.Report, why error) 
 	}
 	ending.Fingerprint = fingerprint.Read(ctx, e.snapshot)
 	return e.record.Finish(ctx, ending)
-}
-
-// endingOf is what is recorded of a report.
-func endingOf(decided report.Report) (record.Ending, error) {
-	text, err := json.Marshal(decided)
-	if err != nil {
-		return record.Ending{}, fmt.Errorf("the report cannot be recorded: %w", err)
-	}
-	return record.Ending{Phase: record.Phase(decided.Run.Phase), Verdict: decided.Verdict, Report: text}, nil
 }

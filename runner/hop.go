@@ -1,21 +1,16 @@
 package runner
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
-
-	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/graph"
-	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/update"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // reasonEdgeUnknown is reported for a later update of a path that the update graph does
@@ -27,14 +22,6 @@ import (
 // Remedy: run or attach with the channels or graphs that have the update, or plan the path
 // again: `oc preflight plan`.
 const reasonEdgeUnknown finding.Reason = "UpdateNotInGraph"
-
-// reasonEdgeRecommended is reported for a later update of a path that the update graph
-// recommends without conditions.
-//
-// Cause: the graph has the update without risks.
-//
-// Remedy: none needed.
-const reasonEdgeRecommended finding.Reason = "RecommendedByGraph"
 
 // hop is a later update of a path.
 type hop struct {
@@ -97,26 +84,6 @@ func dependsOnPresent(f finding.Finding) bool {
 	return fails(f) && (isJob || f.Source == finding.SourceGate && !inReleases)
 }
 
-// laterChecks are the built-in checks of a later update that can be evaluated in advance.
-func (v view) laterChecks() []check.Check {
-	return append(gate.Later(v.hop.gates, v.options.Fixed), v.laterRisks())
-}
-
-// askedAgain are the other built-in checks; none for an update from the present release.
-func (v view) askedAgain() []report.AskedAgain {
-	if v.hop == nil {
-		return nil
-	}
-	var asked []report.AskedAgain
-	evaluated := v.laterChecks()
-	for _, each := range v.checks() {
-		if !slices.ContainsFunc(evaluated, func(c check.Check) bool { return c.Name == each.Name }) {
-			asked = append(asked, report.AskedAgain{Name: each.Name, Reason: v.hop.whyLater(each)})
-		}
-	}
-	return asked
-}
-
 // whyLater is why a check cannot be evaluated in advance.
 func (h *hop) whyLater(c check.Check) string {
 	switch {
@@ -128,37 +95,11 @@ func (h *hop) whyLater(c check.Check) string {
 	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", h.before().Version)
 }
 
-// laterRisks is ClusterVersionRecommendedUpdate for an update that ClusterVersion does
-// not list: each risk of the update graph is evaluated on the present cluster.
-func (v view) laterRisks() check.Check {
-	recommended := risk.Recommended(v.options.Monitoring, risk.Options{})
-	return check.Check{
-		Name: recommended.Name, Kind: finding.SourceRisk, Reads: append(check.ReadsClusterVersion(), monitoring.Reads()...),
-		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			if !v.hop.known {
-				return []finding.Finding{v.hop.edgeUnknown(recommended.Name)}, nil
-			}
-			return v.judgeRisks(ctx, s)
-		},
-	}
-}
-
 func (h *hop) edgeUnknown(name string) finding.Finding {
 	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", h.before().Version, h.target.Version, h.cause).
 		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known issues, and accept the risk.").
 		Do(finding.Retry(finding.OptionGraph), finding.Accept(name))
 }
 
-func (v view) judgeRisks(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-	if len(v.hop.risks) == 0 {
-		return []finding.Finding{finding.Pass(reasonEdgeRecommended, "the update graph has the update from %s to %s without risks", s.Update.From, s.Update.To)}, nil
-	}
-	evaluator := risk.Evaluator{Subject: s, Client: v.options.Monitoring, ClusterID: v.version.Spec.ClusterID}
-	var findings []finding.Finding
-	for _, each := range v.hop.risks {
-		findings = append(findings, evaluator.Judge(ctx, configv1.ConditionalUpdateRisk{
-			Name: each.Name, Message: each.Message, URL: each.URL, MatchingRules: conditions(each.Rules),
-		}, s.Update.To.String()))
-	}
-	return findings, ctx.Err()
-}
+// fails reports whether a finding is a failure.
+func fails(f finding.Finding) bool { return f.Outcome == preflight.Fail }

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
-	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -62,15 +60,6 @@ func (e execution) imagesToPull() map[string]string {
 		}
 	}
 	return chosen
-}
-
-// pullNeeds are the permissions to have nodes pull images. Where the kubelets may
-// not be read, their free disk space is not known.
-func pullNeeds() access.Needs {
-	return launch.JobNeeds(pull.Namespace).And(access.Needs{
-		Required: []access.Request{{Verb: "list", Resource: "nodes"}},
-		Optional: []access.Request{{Verb: "get", Resource: "nodes", Subresource: "proxy"}},
-	})
 }
 
 // withProgress reports the progress of the check, each tenth once.

@@ -8,6 +8,7 @@ import (
 	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/image"
+	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
@@ -94,4 +95,13 @@ func (o Options) writingNeeds(draft launch.Draft) access.Needs {
 		return record.Needs().And(record.KeyNeeds())
 	}
 	return record.Needs().And(record.KeyNeeds()).And(draft.Needs())
+}
+
+// pullNeeds are the permissions to have nodes pull images. Where the kubelets may
+// not be read, their free disk space is not known.
+func pullNeeds() access.Needs {
+	return launch.JobNeeds(pull.Namespace).And(access.Needs{
+		Required: []access.Request{{Verb: "list", Resource: "nodes"}},
+		Optional: []access.Request{{Verb: "get", Resource: "nodes", Subresource: "proxy"}},
+	})
 }

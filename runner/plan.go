@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -104,10 +103,6 @@ func PlanNeeds() access.Needs {
 	}})
 }
 
-// defaultMasters is the number of control plane nodes that a plan without a cluster
-// assumes.
-const defaultMasters = 3
-
 // PlanWithout plans without a cluster: each risk is open that is not accepted, and the
 // nodes are unknown. Errors are those of Plan.
 func PlanWithout(ctx context.Context, request PlanRequest, options Options) (updateplan.Plan, error) {
@@ -175,20 +170,6 @@ func (v view) planner(ctx context.Context, request PlanRequest) (*planner, error
 	return planner, planner.readGraph(ctx, v.graphSource(ctx))
 }
 
-// assessWithout is what is known of a risk without a cluster.
-func assessWithout(risk graph.Risk) updateplan.Assessment {
-	if len(risk.Rules) > 0 && risk.Rules[0] == (graph.Rule{Type: "Always"}) {
-		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}
-	}
-	return notAssessed("")(risk)
-}
-
-func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
-	return func(graph.Risk) updateplan.Assessment {
-		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NotEvaluated", Detail: detail}
-	}
-}
-
 // planner makes one plan.
 type planner struct {
 	request PlanRequest
@@ -250,13 +231,6 @@ func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
 		made.Comparison = &comparison
 	}
 	return made
-}
-
-// graphSource is where graphs are requested.
-type graphSource struct {
-	transport http.RoundTripper
-	// own is the URL of the default service; only it receives id.
-	own, id string
 }
 
 // maxGraphs bounds the graphs of one plan.

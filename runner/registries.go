@@ -3,6 +3,8 @@ package runner
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -90,4 +92,19 @@ func (v view) controlPlaneArchitecture(ctx context.Context) string {
 		}
 	}
 	return ""
+}
+
+// architectures are those of the nodes; none, where they cannot be read, means
+// all that an image has.
+func (v view) architectures(ctx context.Context) []string {
+	nodes, err := v.snapshot.Nodes(ctx)
+	if err != nil {
+		return nil
+	}
+	found := map[string]bool{}
+	for i := range nodes {
+		found[nodes[i].Status.NodeInfo.Architecture] = true
+	}
+	delete(found, "")
+	return slices.Sorted(maps.Keys(found))
 }

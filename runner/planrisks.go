@@ -1,52 +1,33 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/graph"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/path"
 	"github.com/openshift/update-preflight/collector/risk"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan"
-	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/runner/updateservice"
 )
 
-// graphSource is the update service that CVO uses, through the proxy of the cluster.
-func (v view) graphSource(ctx context.Context) graphSource {
-	return graphSource{
-		transport: registry.Outbound(ctx, registry.Cluster{Kubernetes: v.cluster.Kubernetes, OpenShift: v.cluster.OpenShift, Dynamic: v.cluster.Dynamic}),
-		own:       cmp.Or(string(v.version.Spec.Upstream), updateservice.Default), id: v.about.ID,
+func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
+	return func(graph.Risk) updateplan.Assessment {
+		return updateplan.Assessment{Applies: updateplan.Unknown, Reason: "NotEvaluated", Detail: detail}
 	}
 }
 
-// graphArchitecture is the architecture that CVO requests, unless another is named.
-func (v view) graphArchitecture(ctx context.Context, named string, miss func(string, ...any)) string {
-	if named != "" {
-		return named
+// assessWithout is what is known of a risk without a cluster.
+func assessWithout(risk graph.Risk) updateplan.Assessment {
+	if len(risk.Rules) > 0 && risk.Rules[0] == (graph.Rule{Type: "Always"}) {
+		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}
 	}
-	if v.version.Status.Desired.Architecture == configv1.ClusterVersionArchitectureMulti {
-		return "multi"
-	}
-	if found := v.controlPlaneArchitecture(ctx); found != "" {
-		return found
-	}
-	const usual = "amd64"
-	miss("the architecture: no control plane node could be read, and %s is assumed", usual)
-	return usual
+	return notAssessed("")(risk)
 }
 
 const (
@@ -117,19 +98,6 @@ func (v view) assessedByCVO(ctx context.Context) map[string]updateplan.Assessmen
 	return assessments
 }
 
-// conditions are matching rules as in ClusterVersion.
-func conditions(rules []graph.Rule) []configv1.ClusterCondition {
-	all := make([]configv1.ClusterCondition, 0, len(rules))
-	for _, rule := range rules {
-		condition := configv1.ClusterCondition{Type: rule.Type}
-		if rule.PromQL != "" {
-			condition.PromQL = &configv1.PromQLClusterCondition{PromQL: rule.PromQL}
-		}
-		all = append(all, condition)
-	}
-	return all
-}
-
 func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) updateplan.Assessment {
 	applies, err := evaluator.Match(ctx, conditions(each.Rules))
 	assessed := updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
@@ -142,30 +110,4 @@ func assessOne(ctx context.Context, evaluator risk.Evaluator, each graph.Risk) u
 		assessed.Applies = updateplan.True
 	}
 	return assessed
-}
-
-// gatesOf evaluates the gates that can be evaluated in advance, for each update of a path
-// that leaves its minor version. Acknowledgements are due before the first of them; those
-// for later ones come with later releases.
-func (v view) gatesOf(ctx context.Context, best path.Path, miss func(string, ...any)) map[string][]finding.Finding {
-	found := map[string][]finding.Finding{}
-	for _, hop := range best {
-		if !(update.Update{From: hop.From.Parsed, To: hop.To.Parsed}).LeavesMinor() {
-			continue
-		}
-		checks := []check.Check{gate.RemovedAPIs(v.options.Fixed), gate.IncompatibleOperators()}
-		if len(found) == 0 {
-			checks = append(checks, gate.AdminAck())
-		} else {
-			miss("admin acknowledgements to leave %s: its gates come with its release", update.Line(hop.From.Parsed))
-		}
-		subject, err := v.subject(hop.To.Version)
-		if err != nil {
-			miss("the gates of %s: %v", hop.To.Version, err)
-			continue
-		}
-		collected := collector.Collect(ctx, collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {})
-		found[hop.To.Version] = collected.Findings
-	}
-	return found
 }

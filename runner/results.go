@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // sharedResults are the results of the checks of a path. A check that several releases
@@ -69,5 +69,21 @@ func noted(message, note string) string {
 	return message + "\n" + note
 }
 
-// fails reports whether a finding is a failure.
-func fails(f finding.Finding) bool { return f.Outcome == preflight.Fail }
+// results are the findings of checks that have reported, by check.
+type results map[string][]finding.Finding
+
+// settledResults are those of a record that need not be collected again. What was
+// inconclusive may be known by now.
+func settledResults(taken record.Record) results {
+	settled := results{}
+	for _, result := range taken.Results {
+		if isSettled(result.Findings) {
+			settled[result.Check] = result.Findings
+		}
+	}
+	return settled
+}
+
+func isSettled(findings []finding.Finding) bool {
+	return len(findings) > 0 && !slices.ContainsFunc(findings, finding.Finding.Inconclusive)
+}

@@ -6,10 +6,32 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
+
+func readClusterVersion(ctx context.Context, cluster *snapshot.Cluster) (*configv1.ClusterVersion, error) {
+	clusterVersion, err := cluster.ClusterVersion(ctx)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("this cluster has no ClusterVersion \"version\", so no cluster-version operator updates it: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+	}
+	return clusterVersion, nil
+}
+
+func acceptedRisks(clusterVersion *configv1.ClusterVersion) []string {
+	var names []string
+	if desired := clusterVersion.Spec.DesiredUpdate; desired != nil {
+		for _, risk := range desired.AcceptRisks {
+			names = append(names, risk.Name)
+		}
+	}
+	return names
+}
 
 const (
 	// catchUpTime is how long after a change of its spec CVO may need to update the
