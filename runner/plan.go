@@ -74,6 +74,18 @@ func (e *NotStoredError) Error() string {
 	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture, redacted(e.Key.URL))
 }
 
+// NoChannelError is the error for an update service without a channel to request from it:
+// neither the request nor the cluster has one.
+type NoChannelError struct {
+	// Service is the URL of the update service.
+	Service string
+}
+
+// Error implements error.
+func (e *NoChannelError) Error() string {
+	return "no channel is known to request from " + redacted(e.Service)
+}
+
 // redacted is a URL without its password.
 func redacted(address string) string {
 	parsed, err := url.Parse(address)
@@ -265,7 +277,7 @@ func (p *planner) graphs(ctx context.Context, source graphSource) ([]*graph.Grap
 		services = []string{source.own}
 	}
 	if len(services) > 0 && len(p.request.Channels) == 0 {
-		return nil, badInput("no channel is known to request from %s: name one with --channel", services[0])
+		return nil, &BadInputError{Err: &NoChannelError{Service: services[0]}}
 	}
 	if count := len(graphs) + len(services)*len(p.request.Channels); count > maxGraphs {
 		return nil, badInput("the plan needs %d graphs, more than %d", count, maxGraphs)

@@ -161,6 +161,9 @@ func hintFor(err error) string {
 	if missing, ok := errors.AsType[*runner.NotStoredError](err); ok {
 		return "With access to the update service, store the graph: " + storing(missing)
 	}
+	if _, ok := errors.AsType[*runner.NoChannelError](err); ok {
+		return "Name a channel, such as --channel eus-4.18"
+	}
 	if unreachable, ok := errors.AsType[*updateplan.Unreachable](err); ok {
 		return unreachable.Remedy
 	}
