@@ -42,6 +42,10 @@ const (
 	OptionGraph       = "graph"
 )
 
+// maxText bounds a command, a message, a remedy and a fact, in bytes: as much as a Job
+// may report.
+const maxText = 32 << 10
+
 // Action is one step of a remedy that is a command to type or an option to set.
 // A library names the step; the program that shows it fills in Command, since
 // only a program knows its own command line.

@@ -28,22 +28,6 @@ func (f Finding) Inconclusive() bool {
 // inconclusive, and is not bypassed.
 func (f Finding) Open() bool { return f.Bypass == nil && (f.Stops() || f.Inconclusive()) }
 
-// Effect is what a finding does to the verdict.
-type Effect string
-
-// The effects.
-const (
-	// EffectBlocks makes the verdict Blocked.
-	EffectBlocks Effect = "Blocks"
-	// EffectUndecided makes the verdict Undecided unless another finding blocks.
-	EffectUndecided Effect = "Undecided"
-	// EffectBypassed would block or leave the verdict undecided, but was
-	// acknowledged, accepted or forced.
-	EffectBypassed Effect = "Bypassed"
-	// EffectNone leaves the verdict alone.
-	EffectNone Effect = "None"
-)
-
 // EffectOf is the effect that follows from outcome and bypass.
 func (f Finding) EffectOf() Effect {
 	switch {

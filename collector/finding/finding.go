@@ -86,6 +86,22 @@ const (
 	ByForce = "Force"
 )
 
+// Effect is what a finding does to the verdict.
+type Effect string
+
+// The effects.
+const (
+	// EffectBlocks makes the verdict Blocked.
+	EffectBlocks Effect = "Blocks"
+	// EffectUndecided makes the verdict Undecided unless another finding blocks.
+	EffectUndecided Effect = "Undecided"
+	// EffectBypassed would block or leave the verdict undecided, but was
+	// acknowledged, accepted or forced.
+	EffectBypassed Effect = "Bypassed"
+	// EffectNone leaves the verdict alone.
+	EffectNone Effect = "None"
+)
+
 // Job is where and when the Job of a check ran.
 type Job struct {
 	Namespace string `json:"namespace"`
@@ -116,13 +132,8 @@ type Wait struct {
 	EndTime   string `json:"endTime"`
 }
 
-const (
-	// maxText bounds a message, a remedy and a fact, in bytes: as much as a Job may
-	// report.
-	maxText = 32 << 10
-	// maxURL bounds a URL, in bytes.
-	maxURL = 2 << 10
-)
+// maxURL bounds a URL, in bytes.
+const maxURL = 2 << 10
 
 // Pass reports that the check found nothing that blocks the update.
 func Pass(reason Reason, format string, args ...any) Finding {
