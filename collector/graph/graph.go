@@ -51,12 +51,6 @@ type Update struct {
 	Sources []string
 }
 
-// Notice is a part of a graph that is ignored, or a limitation that follows from it.
-type Notice struct {
-	Reason  Cause
-	Message string
-}
-
 // Graph is a set of releases and the updates between them.
 type Graph struct {
 	// Releases are sorted by version.
