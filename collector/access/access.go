@@ -20,7 +20,9 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -71,6 +73,16 @@ func Summarize(requests []Request, most int) string {
 	return words.Clauses(texts, most)
 }
 
+// Verbs are requests like one, with each of these verbs.
+func Verbs(like Request, verbs ...string) []Request {
+	requests := make([]Request, 0, len(verbs))
+	for _, verb := range verbs {
+		like.Verb = verb
+		requests = append(requests, like)
+	}
+	return requests
+}
+
 // resourceOf is the resource as in a role: "pods/log".
 func resourceOf(request Request) string {
 	if request.Subresource == "" {
@@ -82,4 +94,30 @@ func resourceOf(request Request) string {
 // anything is every request, which only an administrator of the cluster may make.
 func anything() Request {
 	return Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
+}
+
+// essential are the requests, sorted, without duplicates and without those that
+// another one includes.
+func essential(requests []Request) []Request {
+	kept := slices.Clone(requests)
+	slices.SortFunc(kept, compare)
+	kept = slices.Compact(kept)
+	return slices.DeleteFunc(kept, func(request Request) bool {
+		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && Includes(wider, request) })
+	})
+}
+
+// Includes reports whether the permission for wider includes request.
+func Includes(wider, request Request) bool {
+	everywhere := wider.Namespace == "" || wider.Namespace == request.Namespace
+	every := wider.Name == "" || wider.Name == request.Name
+	wider.Namespace, wider.Name = request.Namespace, request.Name
+	return everywhere && every && wider == request
+}
+
+func compare(a, b Request) int {
+	return cmp.Or(
+		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), strings.Compare(a.Verb, b.Verb),
+	)
 }

@@ -2,16 +2,8 @@ package access
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -28,11 +20,6 @@ type Rights struct {
 	// Unserved are the versions of APIs whose resources the API server could not list, so
 	// that Writes lacks them; sorted.
 	Unserved []string
-}
-
-// User is the name of a ServiceAccount as a user of the API server.
-func User(account types.NamespacedName) string {
-	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
 // Writes finds out which write requests ServiceAccounts may make by their roles: every
@@ -63,87 +50,4 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 		all = append(all, Rights{Account: account, Writes: writes, Roles: len(bound[account]), Unserved: unserved})
 	}
 	return all, nil
-}
-
-// served are the resources of all APIs, and the versions whose resources the API
-// server could not list.
-func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, []string, error) {
-	_, lists, err := api.ServerGroupsAndResources()
-	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
-	if err != nil && !partial {
-		return nil, nil, fmt.Errorf("could not list the APIs of the API server: %w", err)
-	}
-	var unserved []string
-	if partial {
-		for version := range failed.Groups {
-			unserved = append(unserved, version.String())
-		}
-	}
-	slices.Sort(unserved)
-	return lists, unserved, nil
-}
-
-// includes is true for the subjects of a binding that include an account, except those
-// that include every account.
-func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
-	switch subject.Kind {
-	case rbacv1.ServiceAccountKind:
-		return subject.Namespace == account.Namespace && subject.Name == account.Name
-	case rbacv1.UserKind:
-		return subject.Name == User(account)
-	case rbacv1.GroupKind:
-		return subject.Name == "system:serviceaccounts:"+account.Namespace
-	}
-	return false
-}
-
-// requestsOf are all write requests to the resources of lists, each resource in one of
-// its versions, and in each of the namespaces if it is in a namespace.
-func requestsOf(lists []*metav1.APIResourceList, namespaces []string) []Request {
-	seen := map[Request]bool{}
-	add := func(request Request, in []string) {
-		for _, namespace := range in {
-			request.Namespace = namespace
-			seen[request] = true
-		}
-	}
-	cluster := []string{""}
-	for _, list := range lists {
-		group := groupOf(list.GroupVersion)
-		for _, resource := range list.APIResources {
-			in := cluster
-			if resource.Namespaced {
-				in = namespaces
-			}
-			for _, request := range writeRequests(group, resource) {
-				add(request, in)
-			}
-		}
-	}
-	// Identities are not in the lists.
-	add(Request{Verb: "impersonate", Resource: "users"}, cluster)
-	add(Request{Verb: "impersonate", Resource: "groups"}, cluster)
-	add(Request{Verb: "impersonate", Resource: "serviceaccounts"}, namespaces)
-	// Nor are these verbs, and the subresource by which the kubelet writes checkpoints.
-	for _, verb := range []string{"bind", "escalate"} {
-		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "clusterroles"}, cluster)
-		add(Request{Verb: verb, Group: rbacv1.GroupName, Resource: "roles"}, namespaces)
-	}
-	add(Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, cluster)
-	return slices.SortedFunc(maps.Keys(seen), compare)
-}
-
-// writeRequests are the write requests to a resource. A connection is one, since it
-// allows anything.
-func writeRequests(group string, resource metav1.APIResource) []Request {
-	request := Request{Group: group}
-	request.Resource, request.Subresource, _ = strings.Cut(resource.Name, "/")
-	if storesNothing(request) {
-		return nil
-	}
-	verbs := []string{"create", "update", "patch", "delete", "deletecollection"}
-	if slices.Contains(connections(), request.Subresource) {
-		verbs = append(verbs, "get")
-	}
-	return Verbs(request, slices.DeleteFunc(verbs, func(verb string) bool { return !slices.Contains(resource.Verbs, verb) })...)
 }

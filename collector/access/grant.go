@@ -1,33 +1,21 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
 // maxBindings bounds the roles that are bound to one account.
 const maxBindings = 200
-
-// Grant is the rules that bindings grant to an account in a namespace or, without one,
-// in the whole cluster.
-type Grant struct {
-	Namespace string
-	Rules     []rbacv1.PolicyRule
-}
 
 // GrantsNeeds are the requests of Grants to the API server.
 func GrantsNeeds() []Request {
@@ -80,75 +68,6 @@ type tooManyRolesError struct {
 
 func (e *tooManyRolesError) Error() string {
 	return fmt.Sprintf("%d roles are bound to %s, more than %d", e.roles, e.subject, e.most)
-}
-
-// addGrant adds rules to the grant of their namespace. The grants are sorted, and so are
-// those added.
-func addGrant(grants []Grant, more Grant) []Grant {
-	last := len(grants) - 1
-	if last < 0 || grants[last].Namespace != more.Namespace {
-		return append(grants, Grant{Namespace: more.Namespace, Rules: slices.Clone(more.Rules)})
-	}
-	grants[last].Rules = append(grants[last].Rules, more.Rules...)
-	return grants
-}
-
-// boundRole is a role with the namespace in which it is bound.
-type boundRole struct{ in, kind, name string }
-
-// roleBindings are the roles that are bound to accounts, sorted, without duplicates.
-func roleBindings(ctx context.Context, client rbacv1client.RbacV1Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]boundRole, error) {
-	var bound map[types.NamespacedName][]boundRole
-	note := func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
-		for _, account := range accounts {
-			if slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool { return includes(subject, account) }) {
-				bound[account] = append(bound[account], boundRole{namespace, role.Kind, role.Name})
-			}
-		}
-	}
-	err := retry.Do(ctx, func(ctx context.Context) error {
-		bound = map[types.NamespacedName][]boundRole{}
-		return eachBinding(ctx, client, note)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for account, roles := range bound {
-		slices.SortFunc(roles, compareBoundRoles)
-		bound[account] = slices.Compact(roles)
-	}
-	return bound, nil
-}
-
-func compareBoundRoles(a, b boundRole) int {
-	return cmp.Or(strings.Compare(a.in, b.in), strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
-}
-
-// eachBinding calls note for all bindings, which are read in pages.
-func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface, note func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef)) error {
-	inNamespaces := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.RoleBindings(metav1.NamespaceAll).List(ctx, options)
-	})
-	inCluster := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.ClusterRoleBindings().List(ctx, options)
-	})
-	for _, pages := range []*pager.ListPager{inNamespaces, inCluster} {
-		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			switch binding := item.(type) {
-			case *rbacv1.RoleBinding:
-				note(binding.Namespace, binding.Subjects, binding.RoleRef)
-			case *rbacv1.ClusterRoleBinding:
-				note("", binding.Subjects, binding.RoleRef)
-			default:
-				return fmt.Errorf("the list has a %T", item)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("could not list the bindings of roles: %w", err)
-		}
-	}
-	return nil
 }
 
 // roleReader reads each role once.

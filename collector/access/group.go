@@ -7,7 +7,9 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/retry"
@@ -70,6 +72,9 @@ func Groups(ctx context.Context, client kubernetes.Interface, namespaces, aggreg
 	slices.SortFunc(all, func(a, b GroupRights) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return all, nil
 }
+
+// unknownAccount is the name of a ServiceAccount that does not exist.
+const unknownAccount = "preflight-unknown"
 
 // groupAudit is the audit of the accounts of a namespace by their groups.
 type groupAudit struct {
@@ -188,6 +193,31 @@ func (a groupAudit) secretReads() []Request {
 	return reads
 }
 
+// review returns those of the requests that the API server allows an account of the
+// namespace that does not exist, as permissions.writes does: it reviews the widest
+// request first, then the requests, and of the allowed ones whether they are allowed in
+// all namespaces.
+func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []Request) ([]Request, error) {
+	account := types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}
+	if all, err := review(ctx, client, account, []Request{anything()}); len(all) > 0 || err != nil {
+		return all, err
+	}
+	inNamespaces, err := review(ctx, client, account, requests)
+	if err != nil {
+		return nil, err
+	}
+	var wider []Request
+	for _, request := range inNamespaces {
+		request.Namespace = ""
+		wider = append(wider, request)
+	}
+	everywhere, err := review(ctx, client, account, wider)
+	if err != nil {
+		return nil, err
+	}
+	return essential(slices.Concat(inNamespaces, everywhere)), nil
+}
+
 // isDefault is true for the write requests that OpenShift allows every authenticated
 // user: webhooks of builds, which require the secret of the build, the deletion of OAuth
 // tokens by their name, which is a hash of the token, and requests for projects.
@@ -199,21 +229,6 @@ func isDefault(request Request) bool {
 		return request.Verb == "delete" && slices.Contains([]string{"oauthaccesstokens", "oauthauthorizetokens"}, request.Resource)
 	case "project.openshift.io":
 		return request.Verb == "create" && request.Resource == "projectrequests"
-	}
-	return false
-}
-
-// storesNothing is true for resources that are created and never stored: reviews, the
-// statistics of a kubelet, which it serves for POST too, and the defaults of a virtual
-// machine, which KubeVirt allows the role view.
-func storesNothing(request Request) bool {
-	switch request.Group {
-	case "authorization.k8s.io", "authentication.k8s.io", "authorization.openshift.io", "security.openshift.io":
-		return strings.HasSuffix(request.Resource, "reviews")
-	case kubeVirtConnections:
-		return request.Resource == "expand-vm-spec"
-	case "":
-		return request.Resource == "nodes" && request.Subresource == "stats"
 	}
 	return false
 }

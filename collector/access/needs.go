@@ -1,7 +1,6 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,16 +49,6 @@ func (n Needs) OnlyOptional() []Request {
 	return slices.DeleteFunc(slices.Clone(n.Optional), func(each Request) bool { return slices.Contains(n.Required, each) })
 }
 
-// Verbs are requests like one, with each of these verbs.
-func Verbs(like Request, verbs ...string) []Request {
-	requests := make([]Request, 0, len(verbs))
-	for _, verb := range verbs {
-		like.Verb = verb
-		requests = append(requests, like)
-	}
-	return requests
-}
-
 const (
 	// maxConcurrent bounds the concurrent reviews.
 	maxConcurrent = 16
@@ -105,30 +94,4 @@ func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubj
 		return errors.New("the user lacks permissions that a preflight requires: " + strings.Join(missing, "; "))
 	}
 	return nil
-}
-
-// essential are the requests, sorted, without duplicates and without those that
-// another one includes.
-func essential(requests []Request) []Request {
-	kept := slices.Clone(requests)
-	slices.SortFunc(kept, compare)
-	kept = slices.Compact(kept)
-	return slices.DeleteFunc(kept, func(request Request) bool {
-		return slices.ContainsFunc(requests, func(wider Request) bool { return wider != request && Includes(wider, request) })
-	})
-}
-
-// Includes reports whether the permission for wider includes request.
-func Includes(wider, request Request) bool {
-	everywhere := wider.Namespace == "" || wider.Namespace == request.Namespace
-	every := wider.Name == "" || wider.Name == request.Name
-	wider.Namespace, wider.Name = request.Namespace, request.Name
-	return everywhere && every && wider == request
-}
-
-func compare(a, b Request) int {
-	return cmp.Or(
-		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
-		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), strings.Compare(a.Verb, b.Verb),
-	)
 }

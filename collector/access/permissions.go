@@ -2,11 +2,28 @@ package access
 
 import (
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
+
+// Grant is the rules that bindings grant to an account in a namespace or, without one,
+// in the whole cluster.
+type Grant struct {
+	Namespace string
+	Rules     []rbacv1.PolicyRule
+}
+
+// addGrant adds rules to the grant of their namespace. The grants are sorted, and so are
+// those added.
+func addGrant(grants []Grant, more Grant) []Grant {
+	last := len(grants) - 1
+	if last < 0 || grants[last].Namespace != more.Namespace {
+		return append(grants, Grant{Namespace: more.Namespace, Rules: slices.Clone(more.Rules)})
+	}
+	grants[last].Rules = append(grants[last].Rules, more.Rules...)
+	return grants
+}
 
 // permissions are what RBAC grants to a subject.
 type permissions []Grant
@@ -78,35 +95,4 @@ func (p permissions) writes(requests []Request) []Request {
 		return []Request{anything()}
 	}
 	return p.allowed(requests)
-}
-
-// Writing returns the write requests that rules allow, as the rules name them: with
-// their wildcards and without a namespace. Sorted. Requests that store nothing are not
-// included; connections are.
-func Writing(rules []rbacv1.PolicyRule) []Request {
-	var writes []Request
-	for _, rule := range rules {
-		for _, group := range rule.APIGroups {
-			for _, resource := range rule.Resources {
-				writes = append(writes, writing(group, resource, rule.Verbs)...)
-			}
-		}
-	}
-	return essential(writes)
-}
-
-func writing(group, resource string, verbs []string) []Request {
-	var writes []Request
-	request := Request{Group: group}
-	request.Resource, request.Subresource, _ = strings.Cut(resource, "/")
-	if storesNothing(request) {
-		return nil
-	}
-	connects := Connects(group, resource) && (request.Resource != "nodes" || request.Subresource == "proxy")
-	for _, request.Verb = range verbs {
-		if len(readVerbs([]string{request.Verb})) != 1 || connects && request.Verb == "get" {
-			writes = append(writes, request)
-		}
-	}
-	return writes
 }

@@ -6,45 +6,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/discovery"
 )
-
-// API is the resources that an API server serves.
-type API struct {
-	// Unserved are the versions of APIs whose resources the API server could not list,
-	// sorted.
-	Unserved []string
-
-	// resources are the names of the resources that can be read, by group.
-	resources map[string][]string
-}
-
-// Discover lists the resources of all API groups. A group that the API server could not
-// list is no error.
-func Discover(client discovery.ServerResourcesInterface) (API, error) {
-	lists, unserved, err := served(client)
-	if err != nil {
-		return API{}, err
-	}
-	found := map[string]map[string]bool{}
-	for _, list := range lists {
-		group := groupOf(list.GroupVersion)
-		for _, resource := range list.APIResources {
-			if len(readVerbs(resource.Verbs)) == 0 {
-				continue
-			}
-			if found[group] == nil {
-				found[group] = map[string]bool{}
-			}
-			found[group][resource.Name] = true
-		}
-	}
-	api := API{Unserved: unserved, resources: map[string][]string{}}
-	for group, resources := range found {
-		api.resources[group] = slices.Sorted(maps.Keys(resources))
-	}
-	return api, nil
-}
 
 // Reading is the part of some rules that only reads.
 type Reading struct {
@@ -169,24 +131,4 @@ func isPattern(resource string) bool { return resource == "*" || strings.HasPref
 func matchesResource(pattern, resource string) bool {
 	_, subresource, found := strings.Cut(resource, "/")
 	return pattern == "*" || pattern == resource || found && pattern == "*/"+subresource
-}
-
-// readVerbs are those of the verbs that read, in a fixed order.
-func readVerbs(verbs []string) []string {
-	var reads []string
-	for _, verb := range []string{"get", "list", "watch"} {
-		if slices.Contains(verbs, verb) || slices.Contains(verbs, "*") {
-			reads = append(reads, verb)
-		}
-	}
-	return reads
-}
-
-// groupOf is the group of "GROUP/VERSION"; the core group has only a version.
-func groupOf(groupVersion string) string {
-	group, _, found := strings.Cut(groupVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
 }

@@ -19,8 +19,6 @@ import (
 
 const (
 	registrationGroup = "apiregistration.k8s.io"
-	// unknownAccount is the name of a ServiceAccount that does not exist.
-	unknownAccount = "preflight-unknown"
 	// maxAPIServices bounds the APIServices of one request.
 	maxAPIServices = 5000
 )
@@ -52,31 +50,6 @@ func isUnguarded(request Request, aggregated []string) bool {
 		return is(request.Subresource, "proxy", "checkpoint") || request.Resource == "*"
 	}
 	return false
-}
-
-// review returns those of the requests that the API server allows an account of the
-// namespace that does not exist, as permissions.writes does: it reviews the widest
-// request first, then the requests, and of the allowed ones whether they are allowed in
-// all namespaces.
-func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []Request) ([]Request, error) {
-	account := types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}
-	if all, err := review(ctx, client, account, []Request{anything()}); len(all) > 0 || err != nil {
-		return all, err
-	}
-	inNamespaces, err := review(ctx, client, account, requests)
-	if err != nil {
-		return nil, err
-	}
-	var wider []Request
-	for _, request := range inNamespaces {
-		request.Namespace = ""
-		wider = append(wider, request)
-	}
-	everywhere, err := review(ctx, client, account, wider)
-	if err != nil {
-		return nil, err
-	}
-	return essential(slices.Concat(inNamespaces, everywhere)), nil
 }
 
 // review returns those of the requests that the API server allows an account.
