@@ -10,37 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 )
-
-// Source is one check that is ready to run.
-type Source struct {
-	// Name is the name of the check. It names the Unknown finding of a check that
-	// was inconclusive.
-	Name string
-	// Kind is the kind of check, as the report has it.
-	Kind finding.Source
-	// Collect returns at least one finding. A failing check is a finding. An error
-	// means that the check was inconclusive, never that it failed.
-	Collect func(context.Context) ([]finding.Finding, error)
-}
-
-// Known is a source whose findings are there already.
-func Known(name string, kind finding.Source, findings ...finding.Finding) Source {
-	return Source{Name: name, Kind: kind, Collect: func(context.Context) ([]finding.Finding, error) { return findings, nil }}
-}
-
-// Bind makes sources of built-in checks, for one update of one cluster.
-func Bind(subject check.Subject, lists ...[]check.Check) []Source {
-	var sources []Source
-	for _, c := range slices.Concat(lists...) {
-		sources = append(sources, Source{Name: c.Name, Kind: c.Kind, Collect: func(ctx context.Context) ([]finding.Finding, error) {
-			return c.Examine(ctx, subject)
-		}})
-	}
-	return sources
-}
 
 // Collection is the result of all sources.
 type Collection struct {

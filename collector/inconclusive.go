@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // ReasonInterrupted is reported for a check that was still running when the run
@@ -41,20 +40,6 @@ const ReasonForbidden finding.Reason = "Forbidden"
 // Remedy: log in again.
 const ReasonUnauthorized finding.Reason = "Unauthorized"
 
-// ReasonPanic is reported for a check that crashed.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the authors of the check.
-const ReasonPanic finding.Reason = "Panic"
-
-// ReasonNoResult is reported for a check that ended without a result.
-//
-// Cause: a defect of the check.
-//
-// Remedy: report it to the authors of the check.
-const ReasonNoResult finding.Reason = "NoResult"
-
 // ReasonError is reported for a check that could not be completed for a cause
 // without a reason of its own; the message has it.
 //
@@ -62,45 +47,6 @@ const ReasonNoResult finding.Reason = "NoResult"
 //
 // Remedy: fix what the message names, then run the preflight again.
 const ReasonError finding.Reason = "Error"
-
-// result is what one source ended with.
-type result struct {
-	findings []finding.Finding
-	// reported is true when the source itself returned findings.
-	reported bool
-}
-
-func (s Source) run(ctx context.Context) (outcome result) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			crashed := finding.Unknown(ReasonPanic, "the check panicked: %v", cause).Remedy(reportDefect)
-			outcome = result{findings: s.complete(crashed)}
-		}
-	}()
-	findings, err := s.Collect(ctx)
-	if err != nil {
-		return result{findings: s.complete(append(findings, inconclusive(err))...)}
-	}
-	if len(findings) == 0 {
-		return result{findings: s.complete(finding.Unknown(ReasonNoResult, "the check returned no findings").Remedy(reportDefect))}
-	}
-	return result{findings: s.complete(findings...), reported: true}
-}
-
-const reportDefect = "Report it to the authors of the check: this is a defect of the check, not of the cluster."
-
-// complete sets the kind of check, whether the finding blocks, and the name where
-// there is none.
-func (s Source) complete(findings ...finding.Finding) []finding.Finding {
-	for i := range findings {
-		findings[i].Source = s.Kind
-		findings[i].Blocks = findings[i].Outcome == preflight.Fail || findings[i].Inconclusive()
-		if findings[i].Name == "" {
-			findings[i].Name = s.Name
-		}
-	}
-	return findings
-}
 
 // inconclusive is the finding of a check that ended with an error.
 func inconclusive(err error) finding.Finding {

@@ -1,0 +1,91 @@
+package collector
+
+import (
+	"context"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+// Source is one check that is ready to run.
+type Source struct {
+	// Name is the name of the check. It names the Unknown finding of a check that
+	// was inconclusive.
+	Name string
+	// Kind is the kind of check, as the report has it.
+	Kind finding.Source
+	// Collect returns at least one finding. A failing check is a finding. An error
+	// means that the check was inconclusive, never that it failed.
+	Collect func(context.Context) ([]finding.Finding, error)
+}
+
+// Known is a source whose findings are there already.
+func Known(name string, kind finding.Source, findings ...finding.Finding) Source {
+	return Source{Name: name, Kind: kind, Collect: func(context.Context) ([]finding.Finding, error) { return findings, nil }}
+}
+
+// Bind makes sources of built-in checks, for one update of one cluster.
+func Bind(subject check.Subject, lists ...[]check.Check) []Source {
+	var sources []Source
+	for _, c := range slices.Concat(lists...) {
+		sources = append(sources, Source{Name: c.Name, Kind: c.Kind, Collect: func(ctx context.Context) ([]finding.Finding, error) {
+			return c.Examine(ctx, subject)
+		}})
+	}
+	return sources
+}
+
+// result is what one source ended with.
+type result struct {
+	findings []finding.Finding
+	// reported is true when the source itself returned findings.
+	reported bool
+}
+
+// ReasonPanic is reported for a check that crashed.
+//
+// Cause: a defect of the check.
+//
+// Remedy: report it to the authors of the check.
+const ReasonPanic finding.Reason = "Panic"
+
+// ReasonNoResult is reported for a check that ended without a result.
+//
+// Cause: a defect of the check.
+//
+// Remedy: report it to the authors of the check.
+const ReasonNoResult finding.Reason = "NoResult"
+
+func (s Source) run(ctx context.Context) (outcome result) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			crashed := finding.Unknown(ReasonPanic, "the check panicked: %v", cause).Remedy(reportDefect)
+			outcome = result{findings: s.complete(crashed)}
+		}
+	}()
+	findings, err := s.Collect(ctx)
+	if err != nil {
+		return result{findings: s.complete(append(findings, inconclusive(err))...)}
+	}
+	if len(findings) == 0 {
+		return result{findings: s.complete(finding.Unknown(ReasonNoResult, "the check returned no findings").Remedy(reportDefect))}
+	}
+	return result{findings: s.complete(findings...), reported: true}
+}
+
+const reportDefect = "Report it to the authors of the check: this is a defect of the check, not of the cluster."
+
+// complete sets the kind of check, whether the finding blocks, and the name where
+// there is none.
+func (s Source) complete(findings ...finding.Finding) []finding.Finding {
+	for i := range findings {
+		findings[i].Source = s.Kind
+		findings[i].Blocks = findings[i].Outcome == preflight.Fail || findings[i].Inconclusive()
+		if findings[i].Name == "" {
+			findings[i].Name = s.Name
+		}
+	}
+	return findings
+}
