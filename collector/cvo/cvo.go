@@ -8,60 +8,10 @@
 package cvo
 
 import (
-	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
-
-// NotEvaluated is the reason of a Prediction whose Accepts is nil.
-const NotEvaluated = "NotEvaluated"
-
-// Request is a change of spec.desiredUpdate.
-type Request struct {
-	// ClusterVersion is the present one of the cluster.
-	ClusterVersion *configv1.ClusterVersion
-	// Version and Image are those of spec.desiredUpdate. Without an image the
-	// update is requested by version alone.
-	Version, Image string
-	// Force is spec.desiredUpdate.force.
-	Force bool
-	// AcceptRisks are the names in spec.desiredUpdate.acceptRisks that the request
-	// adds to those of the cluster.
-	AcceptRisks []string
-	// PayloadVersion is the version in the release image; empty when unknown.
-	PayloadVersion string
-	// Signed is true when CVO can verify the signature of the image; nil when
-	// unknown.
-	Signed *bool
-}
-
-// Prediction is what CVO would do.
-type Prediction struct {
-	// Accepts is nil when unknown.
-	Accepts *bool
-	// Reason is that of the condition of ClusterVersion that would report the
-	// prediction: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
-	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
-	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at
-	// the present release and reports nothing. NotEvaluated means that Accepts is
-	// nil.
-	Reason string
-	// Message is the cause, in CVO's own words where it has a message.
-	Message string
-}
-
-func accepts(format string, args ...any) Prediction {
-	return Prediction{Accepts: new(true), Reason: "PayloadLoaded", Message: fmt.Sprintf(format, args...)}
-}
-
-func refuses(reason, format string, args ...any) Prediction {
-	return Prediction{Accepts: new(false), Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-func unknown(format string, args ...any) Prediction {
-	return Prediction{Reason: NotEvaluated, Message: fmt.Sprintf(format, args...)}
-}
 
 // Judge runs the request through the steps of CVO: validation, retrieval of the
 // payload, the check of its version, the preconditions. A certain refusal is
