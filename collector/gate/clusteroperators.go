@@ -20,15 +20,6 @@ import (
 // Remedy: none needed.
 const ReasonUpgradeable finding.Reason = "Upgradeable"
 
-// ReasonUnexplained is reported when a condition blocks the update, or warns of
-// it, without a reason.
-//
-// Cause: the operator or CVO set the condition without a reason.
-//
-// Remedy: read the condition: `oc get clusterversion version -o yaml` and `oc get
-// clusteroperator NAME -o yaml`.
-const ReasonUnexplained finding.Reason = "Unexplained"
-
 // ClusterOperators is the gate that an operator closes with the condition
 // Upgradeable=False: a finding ClusterOperatorUpgradeable-<name> for each, with
 // the operator's own reason. It concerns updates to another minor or major

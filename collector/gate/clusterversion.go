@@ -35,6 +35,19 @@ const ReasonInvalidCurrentVersion finding.Reason = "InvalidCurrentVersion"
 // Remedy: check that CVO is running: `oc -n openshift-cluster-version get pods`.
 const ReasonNotReported finding.Reason = "NotReported"
 
+// ReasonUnexplained is reported when a condition blocks the update, or warns of
+// it, without a reason.
+//
+// Cause: the operator or CVO set the condition without a reason.
+//
+// Remedy: read the condition: `oc get clusterversion version -o yaml` and `oc get
+// clusteroperator NAME -o yaml`.
+const ReasonUnexplained finding.Reason = "Unexplained"
+
+// requestName is the name of RequestValid, which reports a status that is older than the
+// spec.
+const requestName = "ClusterVersionRequest"
+
 // situation is what checks of the ClusterVersion judge.
 type situation struct {
 	version *configv1.ClusterVersion

@@ -96,10 +96,6 @@ const (
 	kubeletVersionAheadName = "KubeletMinorVersionAhead"
 	// maxKubeletVersion bounds a kubelet's version in a message, in bytes.
 	maxKubeletVersion = 40
-	// waitForPool is a command that ends when a pool is up to date.
-	waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
-	// unpausePool is the command that lets a pool update its nodes.
-	unpausePool = `oc patch machineconfigpool %s --type merge --patch '{"spec":{"paused":false}}'`
 )
 
 // KubeletSkew is the gate that keeps the API server from no longer supporting

@@ -50,15 +50,6 @@ const ReasonInterruptedBuild finding.Reason = "InterruptedBuild"
 // machineconfigpool NAME`.
 const ReasonNoDegradedCondition finding.Reason = "NoDegradedCondition"
 
-// ReasonPoolPaused is reported when a MachineConfigPool is paused, so that its
-// nodes keep their kubelets.
-//
-// Cause: an administrator paused the pool, for example to skip a reboot.
-//
-// Remedy: unpause the pool before the release that the message names: `oc patch
-// machineconfigpool NAME --type merge --patch '{"spec":{"paused":false}}'`.
-const ReasonPoolPaused finding.Reason = "PoolPaused"
-
 // ReasonPoolUpdating is reported while the nodes of a MachineConfigPool are being
 // updated.
 //
@@ -108,10 +99,6 @@ func judgePools(pools []machineconfigurationv1.MachineConfigPool) []finding.Find
 		return []finding.Finding{finding.Pass(ReasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
-}
-
-func poolObject(name string) finding.Object {
-	return finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: name}
 }
 
 // judgePool returns the worst finding of a pool; false for a pool without one.

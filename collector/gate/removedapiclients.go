@@ -10,12 +10,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-const (
-	// maxNamedClients bounds the clients of one API that a message names.
-	maxNamedClients = 5
-	// maxClientName bounds a name in a message, in bytes.
-	maxClientName = 100
-)
+// maxNamedClients bounds the clients of one API that a message names.
+const maxNamedClients = 5
 
 // clients are those of an API, without Kubernetes' own controllers.
 type clients struct {

@@ -31,8 +31,6 @@ const ReasonRemovedAPIFixed finding.Reason = "RemovedAPIFixed"
 const ReasonRemovedAPIFixStated finding.Reason = "RemovedAPIFixStated"
 
 const (
-	// bucket is the grain of the counts.
-	bucket = time.Hour
 	// reportDelay is longer than an API server holds counts back: it writes them every
 	// 5 minutes, spread over 4 minutes.
 	reportDelay = 15 * time.Minute
@@ -41,8 +39,6 @@ const (
 	// minHours is the number of hours with a request that are needed to derive the period
 	// of a client.
 	minHours = 6
-	// minute is how messages write times.
-	minute = "2006-01-02 15:04 MST"
 )
 
 // fixes judges whether the clients of APIs are fixed. A client is fixed where it has been
@@ -56,6 +52,11 @@ const (
 type fixes struct {
 	now, stated time.Time
 	owners      owners
+}
+
+// fixed reports whether all clients are.
+func (r removal) fixed() bool {
+	return r.reason == ReasonRemovedAPIFixed || r.reason == ReasonRemovedAPIFixStated
 }
 
 // progress is how far the fix of a client is known.

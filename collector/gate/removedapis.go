@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,24 +19,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
-
-// ReasonRemovedAPIInUse is reported when clients use an API that the target does
-// not have.
-//
-// Cause: the Kubernetes version of the target, or one before it, removes the API.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonRemovedAPIInUse finding.Reason = "RemovedAPIInUse"
-
-// ReasonAPIRemovalAhead is reported when clients use an API that a release after
-// the target removes.
-//
-// Cause: the API is deprecated.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonAPIRemovalAhead finding.Reason = "APIRemovalAhead"
 
 // ReasonRemovedAPIsNotInUse is reported when no client uses an API that the
 // target or a later release removes.
@@ -57,15 +37,6 @@ const ReasonRemovedAPIsNotInUse finding.Reason = "RemovedAPIsNotInUse"
 // some hours: `oc patch apirequestcount NAME --type merge --patch
 // '{"spec":{"numberOfUsersToReport":100}}'`.
 const ReasonUnknownClients finding.Reason = "UnknownClients"
-
-// ReasonUnknownRelease is reported when the release that removes an API is not a
-// release of Kubernetes, such as 1.32.
-//
-// Cause: a defect of the API server that serves the API.
-//
-// Remedy: move the clients to the API that replaces it: `oc get apirequestcount
-// NAME -o yaml`.
-const ReasonUnknownRelease finding.Reason = "UnknownRelease"
 
 // deprecationGuide lists the APIs that Kubernetes removes.
 const deprecationGuide = "https://kubernetes.io/docs/reference/using-api/deprecation-guide/"
@@ -116,7 +87,7 @@ func RemovedAPIs(fixed FixTime) check.Check {
 			if err != nil {
 				return nil, err
 			}
-			owned := readOwners(ctx, s.Cluster, inUse)
+			owned := readOwners(ctx, s.Cluster, accountsOf(inUse))
 			for i, api := range inUse {
 				api.clients.owners, api.clients.writers = owned, readWriters(ctx, s.Cluster, api.name)
 				inUse[i] = fixes{now: s.Now.UTC(), stated: stated, owners: owned}.judge(api)
@@ -140,23 +111,6 @@ func fromMetrics(ctx context.Context, s check.Subject, m measure) ([]finding.Fin
 		return nil, fmt.Errorf("could not read the API server's metrics at /metrics: %w", err)
 	}
 	return newRemovals(m).judgeDeprecated(deprecated), nil
-}
-
-// removals judges the removal of APIs by one update.
-type removals struct {
-	measure
-	// from and to are the minors of Kubernetes; from is 0 where it is unknown.
-	from, to uint64
-	// known is true when to is.
-	known bool
-}
-
-// newRemovals compares with the last completed release: while an update is in
-// progress, the API server may still be of that release.
-func newRemovals(m measure) removals {
-	from, _ := update.Kubernetes(m.completed)
-	to, known := update.Kubernetes(m.update.To)
-	return removals{measure: m, from: from, to: to, known: known}
 }
 
 // inUse are the removals of APIs that clients use and that concern the update. unused
@@ -213,44 +167,6 @@ func (r removals) judgeDeprecated(deprecated []snapshot.DeprecatedAPI) []finding
 	}
 	return []finding.Finding{finding.Pass(ReasonRemovedAPIsNotInUse,
 		"the API server has received no request to an API that %s or a later release removes, since it started", update.Line(r.update.To))}
-}
-
-// removal is the removal of one API in use.
-type removal struct {
-	// name is that of the API, removed the release that removes it.
-	name, removed string
-	minor         uint64
-	clients       clients
-	// outcome is empty where the removal does not concern the update.
-	outcome preflight.Outcome
-	reason  finding.Reason
-	// note is why the clients are fixed, or when the removal passes. It is empty where the
-	// API server's metrics measured the use.
-	note string
-}
-
-// fixed reports whether all clients are.
-func (r removal) fixed() bool {
-	return r.reason == ReasonRemovedAPIFixed || r.reason == ReasonRemovedAPIFixStated
-}
-
-// classify compares the removal of an API with the update. It does not concern
-// an API that the cluster's own release has removed already.
-func (r removals) classify(name, removed string) removal {
-	minor, ok := removedMinor(removed)
-	found := removal{name: name, removed: removed, minor: minor}
-	switch {
-	case !ok:
-		found.outcome, found.reason = preflight.Unknown, ReasonUnknownRelease
-	case minor <= r.from:
-	case !r.known:
-		found.outcome, found.reason = preflight.Unknown, ReasonUnknownKubernetesVersion
-	case minor <= r.to:
-		found.outcome, found.reason = preflight.Fail, ReasonRemovedAPIInUse
-	default:
-		found.outcome, found.reason = preflight.Warn, ReasonAPIRemovalAhead
-	}
-	return found
 }
 
 // describe is what all findings of a removal have in common.
@@ -326,9 +242,22 @@ func remover(minor uint64) string {
 	return fmt.Sprintf("the OpenShift release with Kubernetes 1.%d removes it", minor)
 }
 
-// removedMinor parses the y of 1.y.
-func removedMinor(release string) (uint64, bool) {
-	text, ok := strings.CutPrefix(release, "1.")
-	minor, err := strconv.ParseUint(text, 10, 16)
-	return minor, ok && err == nil
+// maxOwned bounds the service accounts whose workloads are read.
+const maxOwned = 50
+
+// accountsOf are the users of the first clients that are service accounts, those of
+// failures first, at most maxOwned.
+func accountsOf(inUse []removal) []string {
+	failing := func(api removal) bool { return api.outcome == preflight.Fail }
+	rest := slices.DeleteFunc(slices.Clone(inUse), failing)
+	failures := slices.DeleteFunc(slices.Clone(inUse), func(api removal) bool { return !failing(api) })
+	var users []string
+	for _, api := range slices.Concat(failures, rest) {
+		for _, client := range api.clients.first() {
+			if _, _, ok := serviceAccount(client.User); ok && len(users) < maxOwned && !slices.Contains(users, client.User) {
+				users = append(users, client.User)
+			}
+		}
+	}
+	return users
 }

@@ -77,7 +77,6 @@ const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
 const ReasonInvalidClusterVersion finding.Reason = "InvalidClusterVersion"
 
 const (
-	requestName = "ClusterVersionRequest"
 	// maxImages bounds the images in a message.
 	maxImages = 10
 	// forceIsNotEnough limits the bypasses of an invalid ClusterVersion.

@@ -1,0 +1,48 @@
+package gate
+
+import (
+	"context"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
+)
+
+// ReasonPoolPaused is reported when a MachineConfigPool is paused, so that its
+// nodes keep their kubelets.
+//
+// Cause: an administrator paused the pool, for example to skip a reboot.
+//
+// Remedy: unpause the pool before the release that the message names: `oc patch
+// machineconfigpool NAME --type merge --patch '{"spec":{"paused":false}}'`.
+const ReasonPoolPaused finding.Reason = "PoolPaused"
+
+// waitForPool is a command that ends when a pool is up to date.
+const waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
+
+// unpausePool is the command that lets a pool update its nodes.
+const unpausePool = `oc patch machineconfigpool %s --type merge --patch '{"spec":{"paused":false}}'`
+
+// withoutPools is the result of a check of MachineConfigPools on a cluster whose
+// nodes they do not update; it is nil for other clusters.
+func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch topology {
+	case snapshot.HyperShift:
+		return []finding.Finding{finding.Skipped(check.ReasonHyperShift,
+			"the control plane of this cluster is hosted; NodePools of the hosting cluster update its nodes by their own rules")}, nil
+	case snapshot.Kubernetes:
+		return []finding.Finding{check.PlainKubernetes("MachineConfigPools")}, nil
+	case snapshot.SelfManaged:
+	}
+	return nil, nil
+}
+
+func poolObject(name string) finding.Object {
+	return finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: name}
+}
