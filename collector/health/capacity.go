@@ -16,13 +16,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonNoUpgradeConfig is reported when the cluster has no UpgradeConfig.
-//
-// Cause: the managed-upgrade-operator is not installed, or no update is scheduled.
-//
-// Remedy: none needed.
-const ReasonNoUpgradeConfig finding.Reason = "NoUpgradeConfig"
-
 // ReasonNotReserved is reported when no UpgradeConfig reserves capacity.
 //
 // Cause: spec.capacityReservation is not set.
@@ -138,10 +131,6 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 	return []finding.Finding{finding.Skipped(ReasonNotReserved,
 		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update").
 		About(upgradeConfigObject(&configs[0]))}, nil
-}
-
-func noUpgradeConfig() []finding.Finding {
-	return []finding.Finding{finding.Skipped(ReasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
 }
 
 func judgeMachineSets(sets []machinev1beta1.MachineSet) []finding.Finding {

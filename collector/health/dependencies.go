@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,7 +13,6 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/internal/reading"
-	"github.com/openshift/update-preflight/collector/words"
 )
 
 // ReasonNoneGiven is reported when no external dependencies are configured.
@@ -131,7 +129,7 @@ func (d *Dependencies) probe(ctx context.Context, text string) (*finding.Finding
 			return nil, fmt.Errorf("the run ended before the external dependency %s was probed: %w", address, ctx.Err())
 		}
 		if try == tries {
-			f := unreachable(address, err).Named(finding.NameOf("ExternalDependency", dependency.Host+dependency.Path))
+			f := unreachable(address, tries, err).Named(finding.NameOf("ExternalDependency", dependency.Host+dependency.Path))
 			return &f, nil
 		}
 		if err := wait(ctx, pause); err != nil {
@@ -181,15 +179,4 @@ func wait(ctx context.Context, pause time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// withoutSecrets is a text that should be a URL, without parts that may be a
-// password or a token.
-func withoutSecrets(text string) string {
-	if at := strings.LastIndex(text, "@"); at >= 0 {
-		text = "..." + text[at:]
-	}
-	text, _, _ = strings.Cut(text, "?")
-	text, _, _ = strings.Cut(text, "#")
-	return words.Line(text, maxQuoted)
 }

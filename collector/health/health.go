@@ -19,16 +19,7 @@
 //   - A dependency that redirects is reachable. MUO requires 200.
 package health
 
-import (
-	"github.com/openshift/update-preflight/collector/check"
-)
-
-const (
-	// maxNamed bounds the objects in one message.
-	maxNamed = 5
-	// maxQuoted bounds a text of the cluster in a message, in bytes.
-	maxQuoted = 1024
-)
+import "github.com/openshift/update-preflight/collector/check"
 
 // Checks are all checks of the cluster's health. A new one is added here. Checks of
 // many updates may share the dependencies, so that each is probed once for all.

@@ -14,14 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// ReasonAsExpected is reported when a check of the cluster's health finds nothing
-// wrong.
-//
-// Cause: the objects are in the expected state.
-//
-// Remedy: none needed.
-const ReasonAsExpected finding.Reason = "AsExpected"
-
 // ReasonUnavailable is reported when a ClusterOperator is not available, and gives
 // no reason of its own.
 //

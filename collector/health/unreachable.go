@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -104,9 +105,20 @@ func withRedirects(client *http.Client) *http.Client {
 
 var anyURL = regexp.MustCompile(`[a-zA-Z]+://[^\s"]+`)
 
-// unreachable is the finding of a dependency that is not reachable. The URL in the
-// error of net/http, which may have credentials, is left out.
-func unreachable(address string, err error) finding.Finding {
+// withoutSecrets is a text that should be a URL, without parts that may be a
+// password or a token.
+func withoutSecrets(text string) string {
+	if at := strings.LastIndex(text, "@"); at >= 0 {
+		text = "..." + text[at:]
+	}
+	text, _, _ = strings.Cut(text, "?")
+	text, _, _ = strings.Cut(text, "#")
+	return words.Line(text, maxQuoted)
+}
+
+// unreachable is the finding of a dependency that is not reachable, with the error of the
+// last try. The URL in the error of net/http, which may have credentials, is left out.
+func unreachable(address string, tries int, err error) finding.Finding {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}

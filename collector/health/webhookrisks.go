@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -116,89 +116,12 @@ type risk struct {
 	actions []finding.Action
 }
 
-// judge returns the findings of all webhooks; one per configuration and reason.
-func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.Finding {
-	var drafts []finding.Draft
-	reported := map[string]bool{}
-	for i := range webhooks {
-		w := &webhooks[i]
-		if w.FailurePolicy == nil || *w.FailurePolicy != admissionregistrationv1.Fail {
-			continue
-		}
-		for _, draft := range j.drafts(ctx, w) {
-			key := string(draft.outcome) + w.findingName(draft.reason)
-			if !reported[key] {
-				reported[key] = true
-				drafts = append(drafts, draft.draft())
-			}
-		}
-	}
-	if timeouts, ok := j.timeouts(ctx, webhooks); ok {
-		drafts = append(drafts, finding.Drafts(timeouts)...)
-	}
-	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %d webhooks is expected to block a request of the update", len(webhooks)))
-	}
-	return finding.Bounded(drafts)
-}
-
-// webhookDraft is a risk of a webhook, and a request that it concerns.
-type webhookDraft struct {
-	risk
-
-	webhook *webhook
-	request admission.Request
-	certain bool
-}
-
-// drafts are the risks of one webhook for the requests of an update.
-func (j *webhookJudge) drafts(ctx context.Context, w *webhook) []webhookDraft {
-	risks := j.risks(ctx, w)
-	if len(risks) == 0 {
-		return nil
-	}
-	request, match := j.requests.matcher.First(ctx, w.hook, j.requests.groups)
-	var drafts []webhookDraft
-	for _, risk := range risks {
-		draft := webhookDraft{risk: risk, webhook: w, request: request, certain: match == admission.Matched}
-		if match == admission.Excluded && risk.reason != ReasonWebhookSelectsItself {
-			continue
-		}
-		if match == admission.Uncertain && risk.reason != ReasonWebhookSelectsItself {
-			draft.outcome = preflight.Warn
-		}
-		drafts = append(drafts, draft)
-	}
-	return drafts
-}
-
-func (w *webhook) findingName(reason finding.Reason) string {
-	return finding.NameOf(w.kind+string(reason), w.configuration)
-}
-
-func (d webhookDraft) draft() finding.Draft {
-	return finding.Draft{Outcome: d.outcome, Describe: d.describe}
-}
-
-func (d webhookDraft) describe() finding.Finding {
-	message := fmt.Sprintf("%s %s", d.webhook.subject(), d.cause)
-	switch {
-	case d.effect != "":
-		message += d.effect
-	case d.certain:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what the update requests, such as: %s", d.request.Action)
-	default:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
-	}
-	resource := "validatingwebhookconfiguration"
-	if d.webhook.kind == mutating {
-		resource = "mutatingwebhookconfiguration"
-	}
-	return finding.New(d.outcome, d.reason, "%s", message).
-		Named(d.webhook.findingName(d.reason)).
-		Remedy("%s", d.remedy).
-		Do(append(slices.Clone(d.actions), finding.Run("oc get %s %s -o yaml", resource, d.webhook.configuration))...).
-		About(d.webhook.object())
+// webhookJudge judges webhooks by the state of the cluster.
+type webhookJudge struct {
+	requests *updateRequests
+	backends *admission.Backends
+	budgets  []policyv1.PodDisruptionBudget
+	now      time.Time
 }
 
 // risks are the conditions of one webhook, whichever requests it receives.

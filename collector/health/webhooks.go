@@ -2,23 +2,19 @@ package health
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Webhooks is the check for webhooks with the failure policy Fail that receive a request
@@ -61,147 +57,6 @@ func Webhooks() check.Check {
 	}
 }
 
-// readsRequests are the requests of requestsOf.
-func readsRequests() []access.Request {
-	return []access.Request{
-		check.List("", "namespaces"), check.List("", "pods"), check.List("", "nodes"), check.List(configv1.GroupName, "clusteroperators"),
-	}
-}
-
-// webhook is one webhook of a configuration.
-type webhook struct {
-	admissionregistrationv1.ValidatingWebhook
-
-	// kind is Validating or Mutating.
-	kind          string
-	configuration string
-	hook          *admission.Hook
-}
-
-const (
-	validating = "Validating"
-	mutating   = "Mutating"
-)
-
-// webhooksOf are all webhooks, sorted by kind and configuration.
-func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, error) {
-	version := admissionregistrationv1.SchemeGroupVersion
-	validators, validatingErr := snapshot.List[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, cluster, version.WithResource("validatingwebhookconfigurations"))
-	mutators, mutatingErr := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, cluster, version.WithResource("mutatingwebhookconfigurations"))
-	if err := errors.Join(validatingErr, mutatingErr); err != nil {
-		return nil, fmt.Errorf("could not list the webhook configurations: %w", err)
-	}
-	var all []webhook
-	for i := range validators {
-		for j := range validators[i].Webhooks {
-			all = append(all, webhook{ValidatingWebhook: validators[i].Webhooks[j], kind: validating, configuration: validators[i].Name})
-		}
-	}
-	for i := range mutators {
-		for j := range mutators[i].Webhooks {
-			all = append(all, webhook{ValidatingWebhook: admission.Mutating(&mutators[i].Webhooks[j]), kind: mutating, configuration: mutators[i].Name})
-		}
-	}
-	for i := range all {
-		hook, err := admission.Webhook(all[i].ValidatingWebhook)
-		if err != nil {
-			return nil, fmt.Errorf("a selector of %s is invalid: %w", all[i].subject(), err)
-		}
-		all[i].hook = hook
-	}
-	return all, nil
-}
-
-// object is the configuration of the webhook.
-func (w webhook) object() finding.Object {
-	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration", Name: w.configuration}
-}
-
-// subject names the webhook in a message.
-func (w webhook) subject() string {
-	return fmt.Sprintf("webhook %q of %s", w.Name, check.Describe(w.object()))
-}
-
-// updateRequests are the requests that an update makes.
-type updateRequests struct {
-	matcher *admission.Matcher
-	groups  []admission.Group
-	// replicas are pods of all namespaces, one of each controller.
-	replicas []metav1.PartialObjectMetadata
-	// node is the name of a node, and nodes is the number of nodes.
-	node  string
-	nodes int
-}
-
-// definitions are CustomResourceDefinitions that every update applies.
-func definitions() []string {
-	return []string{"clusteroperators.config.openshift.io", "clusterversions.config.openshift.io"}
-}
-
-func requestsOf(ctx context.Context, cluster *snapshot.Cluster) (*updateRequests, error) {
-	namespaces, err := cluster.Namespaces(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("could not list the namespaces: %w", err)
-	}
-	replicas, err := cluster.Replicas(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("could not list the pods: %w", err)
-	}
-	nodes, err := cluster.Nodes(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("could not list the nodes: %w", err)
-	}
-	operators, err := cluster.ClusterOperators(ctx)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
-	}
-	found := &updateRequests{matcher: admission.NewMatcher(namespaces), replicas: replicas, nodes: len(nodes)}
-	var nodeNames, operatorNames []metav1.PartialObjectMetadata
-	for i := range nodes {
-		found.node = nodes[i].Name
-		nodeNames = append(nodeNames, named(nodes[i].ObjectMeta))
-	}
-	for i := range operators {
-		operatorNames = append(operatorNames, named(operators[i].ObjectMeta))
-	}
-	found.groups = groupsOf(replicas, nodeNames, operatorNames)
-	return found, nil
-}
-
-// named is what is known of an object in a request.
-func named(object metav1.ObjectMeta) metav1.PartialObjectMetadata {
-	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}}
-}
-
-// groupsOf are the requests of an update. Pods of all namespaces are evicted and
-// deleted; those of other namespaces than the cluster's own may stay away during the
-// update.
-func groupsOf(replicas, nodes, operators []metav1.PartialObjectMetadata) []admission.Group {
-	var own, drained []metav1.PartialObjectMetadata
-	for i := range replicas {
-		if ofOpenShift(replicas[i].Namespace) {
-			own = append(own, replicas[i])
-		}
-		if owner := metav1.GetControllerOfNoCopy(&replicas[i]); owner == nil || owner.Kind != "DaemonSet" && owner.Kind != "Node" {
-			drained = append(drained, replicas[i])
-		}
-	}
-	node := ""
-	if len(nodes) > 0 {
-		node = nodes[0].Name
-	}
-	groups := []admission.Group{
-		admission.CreatePods(own, node), admission.BindPods(own), admission.ReportPods(own, node),
-		admission.EvictPods(drained), admission.DeletePods(drained, node),
-		admission.CordonNodes(nodes), admission.ReportNodes(nodes), admission.RenewLeases(nodes),
-		admission.UpdateOperators("", operators), admission.UpdateOperators("status", operators),
-	}
-	if len(operators) > 0 {
-		groups = append(groups, admission.UpdateDefinitions(definitions()...))
-	}
-	return groups
-}
-
 func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*admission.Backends, error) {
 	services, err := cluster.Services(ctx)
 	if err != nil {
@@ -214,10 +69,83 @@ func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*admission.Back
 	return admission.NewBackends(services, endpoints), nil
 }
 
-// webhookJudge judges webhooks by the state of the cluster.
-type webhookJudge struct {
-	requests *updateRequests
-	backends *admission.Backends
-	budgets  []policyv1.PodDisruptionBudget
-	now      time.Time
+// judge returns the findings of all webhooks; one per configuration and reason.
+func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.Finding {
+	var drafts []finding.Draft
+	reported := map[string]bool{}
+	for i := range webhooks {
+		w := &webhooks[i]
+		if w.FailurePolicy == nil || *w.FailurePolicy != admissionregistrationv1.Fail {
+			continue
+		}
+		for _, draft := range j.drafts(ctx, w) {
+			key := string(draft.outcome) + w.findingName(draft.reason)
+			if !reported[key] {
+				reported[key] = true
+				drafts = append(drafts, draft.draft())
+			}
+		}
+	}
+	if timeouts, ok := j.timeouts(ctx, webhooks); ok {
+		drafts = append(drafts, finding.Drafts(timeouts)...)
+	}
+	if len(drafts) == 0 {
+		drafts = finding.Drafts(finding.Pass(ReasonAsExpected, "none of %d webhooks is expected to block a request of the update", len(webhooks)))
+	}
+	return finding.Bounded(drafts)
+}
+
+// webhookDraft is a risk of a webhook, and a request that it concerns.
+type webhookDraft struct {
+	risk
+
+	webhook *webhook
+	request admission.Request
+	certain bool
+}
+
+// drafts are the risks of one webhook for the requests of an update.
+func (j *webhookJudge) drafts(ctx context.Context, w *webhook) []webhookDraft {
+	risks := j.risks(ctx, w)
+	if len(risks) == 0 {
+		return nil
+	}
+	request, match := j.requests.matcher.First(ctx, w.hook, j.requests.groups)
+	var drafts []webhookDraft
+	for _, risk := range risks {
+		draft := webhookDraft{risk: risk, webhook: w, request: request, certain: match == admission.Matched}
+		if match == admission.Excluded && risk.reason != ReasonWebhookSelectsItself {
+			continue
+		}
+		if match == admission.Uncertain && risk.reason != ReasonWebhookSelectsItself {
+			draft.outcome = preflight.Warn
+		}
+		drafts = append(drafts, draft)
+	}
+	return drafts
+}
+
+func (d webhookDraft) draft() finding.Draft {
+	return finding.Draft{Outcome: d.outcome, Describe: d.describe}
+}
+
+func (d webhookDraft) describe() finding.Finding {
+	message := fmt.Sprintf("%s %s", d.webhook.subject(), d.cause)
+	switch {
+	case d.effect != "":
+		message += d.effect
+	case d.certain:
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what the update requests, such as: %s", d.request.Action)
+	default:
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
+	}
+	resource := "validatingwebhookconfiguration"
+	if d.webhook.kind == mutating {
+		resource = "mutatingwebhookconfiguration"
+	}
+	return finding.New(d.outcome, d.reason, "%s", message).
+		Named(d.webhook.findingName(d.reason)).
+		Remedy("%s", d.remedy).
+		Do(append(slices.Clone(d.actions), finding.Run("oc get %s %s -o yaml", resource, d.webhook.configuration))...).
+		About(d.webhook.object())
 }

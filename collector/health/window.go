@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -99,10 +98,6 @@ func UpgradeWindow() check.Check {
 	}
 }
 
-func readsUpgradeConfigs() []access.Request {
-	return []access.Request{check.List("upgrade.managed.openshift.io", "upgradeconfigs")}
-}
-
 func unreadable(err error) finding.Finding {
 	const message = "could not list the UpgradeConfigs, so the window for the update is unknown: %v"
 	if apierrors.IsForbidden(err) {
@@ -153,8 +148,4 @@ func minutes(duration time.Duration) string {
 		return fmt.Sprintf("%d minutes", whole)
 	}
 	return "1 minute"
-}
-
-func upgradeConfigObject(config *snapshot.UpgradeConfig) finding.Object {
-	return finding.Object{APIVersion: "upgrade.managed.openshift.io/v1alpha1", Kind: "UpgradeConfig", Namespace: config.Namespace, Name: config.Name}
 }
