@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -40,6 +41,9 @@ func selectAlert(active prometheusv1.Alert) (alert, bool) {
 		selected.label("severity"), selected.name, selected.State, impact, selected.details()), maxAlert)
 	return selected, true
 }
+
+// isOwn reports whether the preflight itself raises the alert.
+func (a alert) isOwn() bool { return ownsignal.Alert(a.name, a.label("namespace")) }
 
 // impact is the effect of an alert on an update, in CVO's words; empty for most.
 func (a alert) impact() string {

@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
-	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -34,14 +33,6 @@ const ReasonNoAlerts finding.Reason = "NoAlerts"
 // Remedy: follow the runbook until the alert no longer fires, or accept the alert:
 // `preflight accept NAME`.
 const ReasonAlertFiring finding.Reason = "AlertFiring"
-
-// ReasonIgnored is reported when an alert is firing that the administrator
-// ignores.
-//
-// Cause: the alert is ignored by its name, or by its namespace.
-//
-// Remedy: none needed.
-const ReasonIgnored finding.Reason = "Ignored"
 
 // maxInstances bounds the instances of one alert in a message.
 const maxInstances = 10
@@ -131,9 +122,6 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	return findings
 }
 
-// isOwn reports whether the preflight itself raises the alert.
-func (a alert) isOwn() bool { return ownsignal.Alert(a.name, a.label("namespace")) }
-
 // ignores is the cause for which an alert is ignored; empty where it is not.
 func (a alerts) ignores(selected alert) string {
 	namespace := selected.label("namespace")
@@ -145,8 +133,6 @@ func (a alerts) ignores(selected alert) string {
 	}
 	return ""
 }
-
-func ignoredByName(name string) string { return fmt.Sprintf("the alert %q is ignored by name", name) }
 
 // firing is the finding of the instances of one alert.
 func firing(instances []alert) finding.Finding {
@@ -174,13 +160,4 @@ func firing(instances []alert) finding.Finding {
 		}).
 		Remedy("Follow the runbook until the alert no longer fires, or accept the alert.").
 		Do(finding.Accept(name))
-}
-
-// ignored is the warning in place of a finding that is ignored for a cause.
-func ignored(f finding.Finding, cause string) finding.Finding {
-	return finding.Warn(ReasonIgnored, "%s: %s", cause, f.Message).
-		Named(f.Name).
-		Documented(f.URL).
-		About(f.Objects...).
-		Observed(f.Evidence)
 }

@@ -95,6 +95,23 @@ func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *meta
 	return ""
 }
 
+// listed is what the message of Recommended implies for one risk. CVO lists every
+// risk of the update that applies or could not be evaluated, and no other, in the
+// order of the update (pkg/cvo/availableupdates.go, evaluateConditionalUpdate). It
+// is empty where the risk is not listed, and either the message has other text too
+// or risks that apply were accepted, which CVO does not list.
+func (c conditions) listed(risk configv1.ConditionalUpdateRisk, message string) metav1.ConditionStatus {
+	switch {
+	case hasBlock(message, applying(risk)):
+		return metav1.ConditionTrue
+	case strings.Contains(message, unevaluated(risk).start), strings.Contains(message, formerlyUnevaluated(risk).start):
+		return metav1.ConditionUnknown
+	case c.accepts || !listsOnly(message, c.update.Risks):
+		return ""
+	}
+	return metav1.ConditionFalse
+}
+
 // find returns a condition that is not out of date, or nil.
 func (c conditions) find(conditions []metav1.Condition, kind string) *metav1.Condition {
 	for i, condition := range conditions {

@@ -4,28 +4,10 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // separator is between the texts of risks in the message of Recommended.
 const separator = "\n\n"
-
-// listed is what the message of Recommended implies for one risk. CVO lists every
-// risk of the update that applies or could not be evaluated, and no other, in the
-// order of the update (pkg/cvo/availableupdates.go, evaluateConditionalUpdate). It
-// is empty where the risk is not listed, and either the message has other text too
-// or risks that apply were accepted, which CVO does not list.
-func (c conditions) listed(risk configv1.ConditionalUpdateRisk, message string) metav1.ConditionStatus {
-	switch {
-	case hasBlock(message, applying(risk)):
-		return metav1.ConditionTrue
-	case strings.Contains(message, unevaluated(risk).start), strings.Contains(message, formerlyUnevaluated(risk).start):
-		return metav1.ConditionUnknown
-	case c.accepts || !listsOnly(message, c.update.Risks):
-		return ""
-	}
-	return metav1.ConditionFalse
-}
 
 // applying is the text of a risk that applies.
 func applying(risk configv1.ConditionalUpdateRisk) string { return risk.Message + " " + risk.URL }

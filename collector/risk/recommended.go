@@ -27,6 +27,40 @@ import (
 // Remedy: see the findings of the gates and of the alerts.
 const ReasonJudgedElsewhere finding.Reason = "JudgedElsewhere"
 
+// ReasonRecommended is reported when the update is recommended unconditionally.
+//
+// Cause: the target is in status.availableUpdates of ClusterVersion.
+//
+// Remedy: none needed.
+const ReasonRecommended finding.Reason = "Recommended"
+
+// ReasonNoRisks is reported when the target is a conditional update without a risk,
+// so that the condition is unknown.
+//
+// Cause: an entry of status.conditionalUpdates has no risks.
+//
+// Remedy: read the entry: `oc adm upgrade --include-not-recommended`.
+const ReasonNoRisks finding.Reason = "NoRisks"
+
+// ReasonUnknownUpdate is reported when the cluster does not know the target, so that
+// its risks were not evaluated.
+//
+// Cause: the channel of the cluster does not have the target, or its updates could
+// not be retrieved.
+//
+// Remedy: choose an update that the cluster knows. To continue with this one, read
+// its known issues, and accept the risk: `preflight accept
+// ClusterVersionRecommendedUpdate`.
+const ReasonUnknownUpdate finding.Reason = "UnknownUpdate"
+
+// ReasonNoChannel is reported when the cluster has no channel, so that no update is
+// recommended to it.
+//
+// Cause: spec.channel of ClusterVersion is empty.
+//
+// Remedy: set the channel: `oc adm upgrade channel CHANNEL`.
+const ReasonNoChannel finding.Reason = "NoChannel"
+
 // recommendedName is the name of the check Recommended.
 const recommendedName = "ClusterVersionRecommendedUpdate"
 
@@ -149,8 +183,44 @@ func (r recommended) ignore(risk namedRisk, f finding.Finding) finding.Finding {
 	return f
 }
 
-// isAlways reports whether rules are those of a risk that CVO made, of a gate or an
-// alert.
-func isAlways(rules []configv1.ClusterCondition) bool {
-	return len(rules) == 1 && rules[0].Type == "Always"
+// withoutEntry is the result for a target that is no conditional update:
+// recommended, or unknown to the cluster, with the reason and the message of CVO's
+// warning.
+func (t target) withoutEntry() finding.Finding {
+	if len(t.images()) > 0 {
+		return finding.Pass(ReasonRecommended,
+			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
+	}
+	from := t.version.Status.Desired.Version
+	if t.version.Spec.Channel == "" {
+		return finding.Unknown(ReasonNoChannel, "Configured channel is unset, so the recommended status of updating from %s to %s is unknown.", from, t.name).
+			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
+			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
+	}
+	return finding.Unknown(ReasonUnknownUpdate, "%s", t.notRetrieved(from)).
+		Remedy("Choose an update that the cluster knows. To continue with this one, read its known issues, and accept the risk.").
+		Do(finding.Targets(), finding.Accept(recommendedName))
+}
+
+// notRetrieved is the message of CVO's warning.
+func (t target) notRetrieved(from string) string {
+	for _, condition := range t.version.Status.Conditions {
+		switch {
+		case condition.Type != configv1.RetrievedUpdates:
+		case condition.Status == configv1.ConditionTrue:
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the update from %s to %s is probably neither recommended nor supported.",
+				condition.Status, condition.Reason, from, t.name)
+		default:
+			return fmt.Sprintf("RetrievedUpdates=%s (%s), so the recommended status of updating from %s to %s is unknown.",
+				condition.Status, condition.Reason, from, t.name)
+		}
+	}
+	return fmt.Sprintf("No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, t.name)
+}
+
+// withoutRisks is the result for a conditional update without a risk.
+func (t target) withoutRisks() finding.Finding {
+	return finding.Unknown(ReasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
+		Remedy("Read the entry of the update.").
+		Do(finding.Run("oc adm upgrade --include-not-recommended"))
 }

@@ -30,13 +30,6 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 )
 
-// Options are decisions of the administrator for all updates.
-type Options struct {
-	// IgnoredAlerts and IgnoredNamespaces select alerts that only warn, by their
-	// name and by their label "namespace".
-	IgnoredAlerts, IgnoredNamespaces []string
-}
-
 // Checks are all checks for risks. A new one is added here. Checks of many updates
 // may share the client, so that everything is read once for all.
 func Checks(client *monitoring.Client, options Options) []check.Check {

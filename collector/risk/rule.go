@@ -130,3 +130,9 @@ func unreadable(err error) error {
 		Remedy: "Run the preflight as a user with permission to read it.", Actions: []finding.Action{finding.Roles()}, Err: err,
 	}
 }
+
+// isAlways reports whether rules are those of a risk that CVO made, of a gate or an
+// alert.
+func isAlways(rules []configv1.ClusterCondition) bool {
+	return len(rules) == 1 && rules[0].Type == "Always"
+}
