@@ -184,3 +184,36 @@ type Pool struct {
 	Reboots         int `json:"reboots"`
 	RebootsUnpaused int `json:"rebootsUnpaused"`
 }
+
+// Comparison is what became of a stored plan.
+type Comparison struct {
+	// Time is that of the stored plan.
+	Time string `json:"time"`
+	// Rest are the versions that the stored plan still goes through, the present one
+	// included.
+	Rest []string `json:"rest"`
+	// Holds is true if nothing changed about the rest.
+	Holds   bool     `json:"holds"`
+	Changes []Change `json:"changes"`
+}
+
+// ChangeReason is what changed.
+type ChangeReason string
+
+// The reasons of a Change.
+const (
+	// LeftPath: the cluster has a version that the stored plan does not go through.
+	LeftPath ChangeReason = "LeftPath"
+	// UpdateGone: the graph has the update no longer.
+	UpdateGone ChangeReason = "UpdateGone"
+	// ImageChanged: a release has another image.
+	ImageChanged ChangeReason = "ImageChanged"
+	// RiskOpen: a risk is open that was not.
+	RiskOpen ChangeReason = "RiskOpen"
+)
+
+// Change is a difference to a stored plan.
+type Change struct {
+	Reason  ChangeReason `json:"reason"`
+	Message string       `json:"message"`
+}
