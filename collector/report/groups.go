@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -11,6 +12,12 @@ import (
 type group struct {
 	title    string
 	findings []finding.Finding
+}
+
+// quiet findings need no attention: what passed, and built-in checks that do not
+// apply to this cluster or update. A Job that skips gives its reason.
+func quiet(f finding.Finding) bool {
+	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }
 
 // groupsOf are the findings that need attention, by what they do to the verdict. Groups
@@ -59,4 +66,24 @@ func objectNames(objects []preflight.Object) []string {
 		names = append(names, strings.TrimSpace(object.Kind+" "+strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")))
 	}
 	return names
+}
+
+// askedGroup are checks that are evaluated again for the same reason.
+type askedGroup struct {
+	reason string
+	names  []string
+}
+
+// askedAgain groups the checks by reason, in the order of the report.
+func (r Report) askedAgain() []askedGroup {
+	var groups []askedGroup
+	for _, each := range r.AskedAgain {
+		i := slices.IndexFunc(groups, func(g askedGroup) bool { return g.reason == each.Reason })
+		if i < 0 {
+			groups = append(groups, askedGroup{reason: each.Reason})
+			i = len(groups) - 1
+		}
+		groups[i].names = append(groups[i].names, each.Name)
+	}
+	return groups
 }

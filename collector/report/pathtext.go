@@ -53,18 +53,6 @@ func (p Path) standing() string {
 	return string(p.Decision)
 }
 
-// standing is the decision about one update, if it is current.
-func (r Report) standing() string {
-	if !r.Holds() {
-		return notHolding(r.Verdict.Decision)
-	}
-	return r.Verdict.Summary()
-}
-
-func notHolding(decision verdict.Decision) string {
-	return fmt.Sprintf("none that holds (it was %s)", decision)
-}
-
 // position names an update by its number.
 func (p Path) position(update int) string {
 	return fmt.Sprintf("Hop %d of %d", update+1, max(p.planned(), len(p.Updates)))
@@ -105,38 +93,6 @@ func (p Path) headline() string {
 		text += " The preflight was interrupted."
 	}
 	return text
-}
-
-// writeAskedAgain writes the checks of a later update that were not evaluated, by reason.
-func (r Report) writeAskedAgain(p *page.Page) {
-	if len(r.AskedAgain) == 0 {
-		return
-	}
-	p.Line("Asked again when the cluster runs %s, and not evaluated now:", words.Line(r.from(), maxName))
-	for _, group := range r.askedAgain() {
-		p.Line("  %s (%s)", strings.Join(group.names, ", "), group.reason)
-	}
-	p.Line("")
-}
-
-// askedGroup are checks that are evaluated again for the same reason.
-type askedGroup struct {
-	reason string
-	names  []string
-}
-
-// askedAgain groups the checks by reason, in the order of the report.
-func (r Report) askedAgain() []askedGroup {
-	var groups []askedGroup
-	for _, each := range r.AskedAgain {
-		i := slices.IndexFunc(groups, func(g askedGroup) bool { return g.reason == each.Reason })
-		if i < 0 {
-			groups = append(groups, askedGroup{reason: each.Reason})
-			i = len(groups) - 1
-		}
-		groups[i].names = append(groups[i].names, each.Name)
-	}
-	return groups
 }
 
 // WriteMarkdown writes the path for change tickets: the decision, a table of the updates,

@@ -39,6 +39,19 @@ func (t Targets) WriteStyled(w io.Writer, style Style) error {
 // mostRows limits the table without Style.Limit.
 const mostRows = 10
 
+// listed are the targets of a table in a style, the most urgent first.
+func (t Targets) listed(style Style) []Candidate {
+	rows := byUrgency(t.Targets)
+	return rows[:style.Entries(len(rows), mostRows)]
+}
+
+// writeMore writes how many entries are left out, and what lists them.
+func writeMore(p *page.Page, more int) {
+	if more > 0 {
+		p.Line("%s", p.Style().More(more))
+	}
+}
+
 // about are the findings about one of the targets or about the list.
 func about(findings []TargetFinding, rows []Candidate) []TargetFinding {
 	listed := map[string]bool{}

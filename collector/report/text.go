@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/openshift/update-preflight/collector/internal/page"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Style is the layout of text.
@@ -78,59 +76,6 @@ func (r Report) update(style Style) string {
 	return cmp.Or(r.from(), "?") + " " + style.Arrow() + " " + cmp.Or(r.Target.Version, "the release")
 }
 
-// counts are the numbers of findings by what they require.
-func (r Report) counts() string {
-	numbers := map[string]int{}
-	for _, f := range r.Findings {
-		numbers[requires(f)]++
-	}
-	var parts []string
-	if r.Run.Phase == PhaseRunning || r.Expected.Reported < r.Expected.Checks {
-		parts = append(parts, fmt.Sprintf("%d of %d checks reported", r.Expected.Reported, r.Expected.Checks))
-	}
-	for _, each := range []string{mustBeFixed, inconclusive, warning, page.Forced, page.Accepted, page.Acknowledged, passed, skipped} {
-		if n := numbers[each]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, plural(each, n)))
-		}
-	}
-	return cmp.Or(strings.Join(parts, ", "), "no findings")
-}
-
-// What findings require, or why they require nothing.
-const (
-	mustBeFixed  = "must be fixed"
-	inconclusive = "inconclusive"
-	warning      = "warning"
-	passed       = "passed"
-	skipped      = "skipped"
-)
-
-func requires(f finding.Finding) string {
-	switch {
-	case f.Bypass != nil:
-		return page.Label(f)
-	case f.Stops():
-		return mustBeFixed
-	case f.Inconclusive():
-		return inconclusive
-	case f.Outcome == preflight.Pass:
-		return passed
-	case f.Outcome == preflight.Skipped:
-		return skipped
-	}
-	return warning
-}
-
-func plural(word string, number int) string {
-	switch {
-	case word == page.Acknowledged:
-		return "acknowledged"
-	case word == warning && number > 1:
-		return "warnings"
-	}
-	return word
-}
-
 // took is how long the run took; empty where that is unknown.
 func (r Report) took() string {
 	start, err := time.Parse(time.RFC3339, r.Run.StartTime)
@@ -141,6 +86,18 @@ func (r Report) took() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s)", took)
+}
+
+// writeAskedAgain writes the checks of a later update that were not evaluated, by reason.
+func (r Report) writeAskedAgain(p *page.Page) {
+	if len(r.AskedAgain) == 0 {
+		return
+	}
+	p.Line("Asked again when the cluster runs %s, and not evaluated now:", words.Line(r.from(), maxName))
+	for _, group := range r.askedAgain() {
+		p.Line("  %s (%s)", strings.Join(group.names, ", "), group.reason)
+	}
+	p.Line("")
 }
 
 // writeFacts writes the subject and the basis of the verdict; on a terminal
@@ -237,114 +194,6 @@ func (r Report) writeProgress(p *page.Page) {
 	}
 }
 
-// limited are the first most names, and how many more there are.
-func limited(names []string, most int) []string {
-	if len(names) <= most {
-		return names
-	}
-	return append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", len(names)-most))
-}
-
-// headline is the decision and what it means, in one sentence.
-func headline(r Report) string {
-	word, meaning := decisionOf(r)
-	if word == "" {
-		return strings.ToUpper(meaning[:1]) + meaning[1:]
-	}
-	return word + ": " + meaning
-}
-
-// decisionOf is the word for the decision, and what it means. A run in progress has no
-// word unless a finding blocks.
-func decisionOf(r Report) (word, meaning string) {
-	target := cmp.Or(words.Line(r.Target.Version, maxName), "the release")
-	switch {
-	case r.Run.Phase == PhaseRunning && r.Verdict.Decision == verdict.Blocked:
-		return "Blocked so far", fmt.Sprintf("do not update this cluster to %s yet. The run has not ended.", target)
-	case r.Run.Phase == PhaseRunning:
-		return "", fmt.Sprintf("no verdict yet on the update to %s: the run has not ended.", target)
-	case !r.Holds():
-		return "Outdated", fmt.Sprintf("the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())
-	}
-	text := map[verdict.Decision]string{
-		verdict.Ready:        fmt.Sprintf("this cluster can be updated to %s.", target),
-		verdict.NothingKnown: fmt.Sprintf("nothing that can be evaluated in advance blocks the update to %s.", target),
-		verdict.Blocked:      fmt.Sprintf("do not update this cluster to %s yet.", target),
-		verdict.Undecided:    fmt.Sprintf("the update to %s could not be evaluated completely.", target),
-	}[r.Verdict.Decision]
-	return string(r.Verdict.Decision), cmp.Or(text, "the decision is not known to this version.") + r.remarks()
-}
-
-// remarks are what limits a verdict.
-func (r Report) remarks() string {
-	text := ""
-	if r.Verdict.Provisional {
-		text += fmt.Sprintf(" Provisional: judged from %s.", words.Line(r.Cluster.Version, maxName))
-	}
-	if r.Verdict.Forced {
-		text += " FORCED: findings that block were bypassed by force."
-	}
-	switch r.Run.Phase {
-	case PhaseInterrupted:
-		text += " The run was interrupted."
-	case PhaseCanceled:
-		text += " The run was canceled."
-	}
-	return text
-}
-
-func signature(target Target) string {
-	if !target.Verified {
-		return "NOT VERIFIED"
-	}
-	return "verified, signed by " + strings.Join(target.Signers, "; ")
-}
-
-// behavior is what CVO would do with the same request.
-func behavior(cvo CVO) string {
-	text := "unknown whether CVO would accept this update"
-	if cvo.Accepts != nil && *cvo.Accepts {
-		text = "would accept this update"
-	} else if cvo.Accepts != nil {
-		text = "would refuse this update"
-	}
-	if cvo.Reason != "" {
-		text += " (" + cvo.Reason + ")"
-	}
-	if cvo.Message != "" {
-		text += ": " + cvo.Message
-	}
-	return text
-}
-
-// tally counts the findings by label, the worst first.
-func tally(findings []finding.Finding) string {
-	counts := map[string]int{}
-	for _, f := range findings {
-		counts[page.Label(f)]++
-	}
-	var parts []string
-	for _, label := range page.Labels() {
-		if counts[label] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", counts[label], label))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// kinds counts objects by kind, in the order of their names.
-func kinds(objects []finding.Object) string {
-	counts := map[string]int{}
-	for _, object := range objects {
-		counts[object.Kind]++
-	}
-	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // writeNext writes the commands for the findings together, or, where there are none, the
 // names that may be accepted.
 func (r Report) writeNext(p *page.Page) {
@@ -386,14 +235,8 @@ func (r Report) chatLine(style Style) string {
 	return text
 }
 
-const (
-	// maxCommand bounds a command on one line, in bytes.
-	maxCommand = 4 << 10
-	// shortID is the length of the first group of a UUID.
-	shortID = 8
-	// maxName bounds a name or a version on one line, in bytes.
-	maxName = 256
-)
+// shortID is the length of the first group of a UUID.
+const shortID = 8
 
 // Acceptable names the open findings that an administrator may accept.
 func (r Report) Acceptable() []string {

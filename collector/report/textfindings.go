@@ -111,12 +111,6 @@ func writeCounted(p *page.Page, findings []finding.Finding) {
 	}
 }
 
-// quiet findings need no attention: what passed, and built-in checks that do not
-// apply to this cluster or update. A Job that skips gives its reason.
-func quiet(f finding.Finding) bool {
-	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
-}
-
 // writeQuiet lists the quiet findings, what was skipped with the reason.
 func writeQuiet(p *page.Page, findings []finding.Finding) {
 	var passed, skipped []string

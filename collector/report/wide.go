@@ -29,19 +29,6 @@ func (t Targets) WriteWide(w io.Writer, style Style) error {
 	return err
 }
 
-// listed are the targets of a table in a style, the most urgent first.
-func (t Targets) listed(style Style) []Candidate {
-	rows := byUrgency(t.Targets)
-	return rows[:style.Entries(len(rows), mostRows)]
-}
-
-// writeMore writes how many entries are left out, and what lists them.
-func writeMore(p *page.Page, more int) {
-	if more > 0 {
-		p.Line("%s", p.Style().More(more))
-	}
-}
-
 // writeRows writes a table, its columns aligned, in full: a row that a terminal cannot show
 // in one line is wrapped.
 func writeRows(p *page.Page, rows [][]string) {
