@@ -69,10 +69,6 @@ type Step struct {
 }
 
 const (
-	// maxText bounds a text of lines, in bytes.
-	maxText = 4 << 10
-	// maxLine bounds a text on one line, in bytes.
-	maxLine = 1 << 10
 	// maxNames and maxRows bound lists.
 	maxNames, maxRows = 200, 1000
 	// highest is the level of the headings below the title, and lowest that of HTML.
@@ -102,29 +98,6 @@ func (s Section) heading() g.Node {
 
 func (p Paragraph) node(int) g.Node {
 	return line(h.P(lead(p.Lead), lines(p.Text)))
-}
-
-// lines are the lines of a text, below each other.
-func lines(data string) g.Node {
-	content := g.Group{}
-	for i, each := range splitLines(data) {
-		if i > 0 {
-			content = append(content, line(h.Br()))
-		}
-		content = append(content, g.Text(each))
-	}
-	return content
-}
-
-// splitLines are the lines of a text, without empty ones.
-func splitLines(data string) []string {
-	var all []string
-	for each := range strings.Lines(words.Lines(data, maxText)) {
-		if each = strings.TrimSpace(each); each != "" {
-			all = append(all, each)
-		}
-	}
-	return all
 }
 
 func (n Names) node(int) g.Node {

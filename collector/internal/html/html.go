@@ -14,8 +14,6 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
-
-	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Document is a page.
@@ -27,13 +25,6 @@ type Document struct {
 	Blocks   []Block
 	// Source is a line about where the page comes from.
 	Source string
-}
-
-// Decision is the result of a document: a word with a level, and a sentence.
-type Decision struct {
-	Level Level
-	Word  string
-	Text  string
 }
 
 //go:embed page.css
@@ -69,29 +60,3 @@ func Write(w io.Writer, document Document) error {
 		line(),
 	))).Render(w)
 }
-
-func (d Decision) paragraph() g.Node {
-	return h.P(h.Class("decision "+string(d.Level)), d.Level.icon(), g.Text(" "), h.Strong(text(d.Word)), after(": ", d.Text))
-}
-
-// text is data on one line.
-func text(data string) g.Node { return g.Text(words.Line(data, maxLine)) }
-
-// after is data on one line after a separator; nothing if there is no data.
-func after(separator, data string) g.Node {
-	if data = words.Line(data, maxLine); data == "" {
-		return nil
-	}
-	return g.Text(separator + data)
-}
-
-// lead introduces a paragraph; nothing if it is empty.
-func lead(data string) g.Node {
-	if data = words.Line(data, maxLine); data == "" {
-		return nil
-	}
-	return g.Group{h.Strong(g.Text(data)), g.Text(" ")}
-}
-
-// line ends a line of the page's source.
-func line(nodes ...g.Node) g.Node { return append(g.Group(nodes), g.Raw("\n")) }

@@ -19,15 +19,8 @@ const (
 	Neutral Level = "neutral"
 )
 
-// The colors of pictures have a contrast of 3:1 on light and on dark pages.
-const (
-	green, red, amber, gray = "#1a7f37", "#d1343f", "#8a6100", "#6e7781"
-	white                   = "#ffffff"
-	// axis is the color of what is behind data.
-	axis = "#808890"
-	// shapeSize is the width and the height of shapes, in pixels.
-	shapeSize = 16
-)
+// shapeSize is the width and the height of shapes, in pixels.
+const shapeSize = 16
 
 func (l Level) color() string {
 	switch l {
@@ -72,4 +65,15 @@ func area(path, color string) g.Node { return g.El("path", g.Attr("d", path), fi
 // stroke is a white line in an area.
 func stroke(path, width string) g.Node {
 	return g.El("path", g.Attr("d", path), fill("none"), g.Attr("stroke", white), g.Attr("stroke-width", width))
+}
+
+// Decision is the result of a document: a word with a level, and a sentence.
+type Decision struct {
+	Level Level
+	Word  string
+	Text  string
+}
+
+func (d Decision) paragraph() g.Node {
+	return h.P(h.Class("decision "+string(d.Level)), d.Level.icon(), g.Text(" "), h.Strong(text(d.Word)), after(": ", d.Text))
 }

@@ -9,6 +9,14 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// The colors of pictures have a contrast of 3:1 on light and on dark pages.
+const (
+	green, red, amber, gray = "#1a7f37", "#d1343f", "#8a6100", "#6e7781"
+	white                   = "#ffffff"
+	// axis is the color of what is behind data.
+	axis = "#808890"
+)
+
 // picture is a drawing with a title, whose data is in the table that follows it. It is
 // drawn with attributes, which no Content-Security-Policy forbids.
 func picture(title, label, width string, height int, drawing ...g.Node) g.Node {
