@@ -1,12 +1,5 @@
 package signature
 
-import (
-	"crypto"
-
-	"github.com/ProtonMail/go-crypto/openpgp"
-	"github.com/ProtonMail/go-crypto/openpgp/packet"
-)
-
 // acceptance reports whether CVO accepts what is rejected here for a reason; nil
 // when the reason alone does not decide it. The sources are library-go pkg/verify
 // and golang.org/x/crypto/openpgp, which it links.
@@ -46,24 +39,4 @@ func either(a, b *bool) *bool {
 		return nil
 	}
 	return b
-}
-
-// readByCVO reports whether CVO's library can check a signature by key. Where it
-// cannot, CVO may have accepted another signature: nil.
-func (k Keyring) readByCVO(key *openpgp.Key, sig *packet.Signature) *bool {
-	for i, entity := range k.keys {
-		if entity == key.Entity && i >= k.first {
-			return nil
-		}
-	}
-	switch sig.PubKeyAlgo { //nolint:exhaustive // CVO's library supports no other algorithm
-	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoECDSA:
-	default:
-		return nil
-	}
-	switch sig.Hash { //nolint:exhaustive // CVO's library supports no other algorithm
-	case crypto.SHA1, crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512:
-		return new(true)
-	}
-	return nil
 }

@@ -1,27 +1,23 @@
 package signature
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
-	"io/fs"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
 const (
-	// The namespace, and the names in it, of cluster-update-keys and library-go
-	// pkg/verify.
-	namespace       = "openshift-config-managed"
+	// The names in the namespace (cluster-update-keys and library-go pkg/verify).
 	verification    = "release-verification"
 	signaturesLabel = "release.openshift.io/verification-signatures"
 	keyPrefix       = "verifier-public-key-"
@@ -36,6 +32,14 @@ const (
 // maxCustomStores is how many signature stores ClusterVersion may name
 // (openshift/api config/v1).
 const maxCustomStores = 32
+
+// The ConfigMap in which the network operator merges the certificate authorities
+// of the system and of Proxy spec.trustedCA, and its key as CVO reads it
+// (cluster-version-operator pkg/cvo/egress.go).
+const (
+	trustedBundle    = "trusted-ca-bundle"
+	trustedBundleKey = "ca-bundle.crt"
+)
 
 // config reads the cluster's configuration.
 type config interface {
@@ -103,6 +107,37 @@ func (c clusterReader) verification(ctx context.Context) (map[string]string, err
 		return nil, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, verification, err)
 	}
 	return config.Data, nil
+}
+
+// egress is how CVO reaches web servers from the cluster. A proxy named by this
+// machine's environment takes precedence, since this machine may be outside of
+// the cluster's network.
+func (c clusterReader) egress(ctx context.Context) (egress, error) {
+	via := egress{proxy: http.ProxyFromEnvironment}
+	proxy, err := c.config.Proxies().Get(ctx, "cluster", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return egress{}, newError(ReasonTrustUnavailable, "get Proxy cluster: %v", err)
+	default:
+		via.proxy = proxyOf(proxy.Status)
+	}
+	bundle, err := c.managed.Get(ctx, trustedBundle, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return via, nil
+	case err != nil:
+		return egress{}, newError(ReasonTrustUnavailable, "get ConfigMap %s/%s: %v", namespace, trustedBundle, err)
+	case bundle.Data[trustedBundleKey] == "":
+		return via, nil
+	}
+	if via.roots, err = x509.SystemCertPool(); err != nil {
+		via.roots = x509.NewCertPool()
+	}
+	if !via.roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
+		return egress{}, newError(ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey, namespace, trustedBundle)
+	}
+	return via, nil
 }
 
 // customStores are the stores of ClusterVersion spec.signatureStores. When the
@@ -174,47 +209,4 @@ func (t *Trust) add(key, value string, via egress) error {
 		t.Stores = append(t.Stores, store)
 	}
 	return nil
-}
-
-// configMapStore holds the signatures in ConfigMaps of the cluster, by key
-// ("sha256-<hex>-<n>").
-type configMapStore struct {
-	entries []entry
-}
-
-type entry struct {
-	key       string
-	signature []byte
-}
-
-func newConfigMapStore(configMaps []corev1.ConfigMap) *configMapStore {
-	s := &configMapStore{}
-	slices.SortFunc(configMaps, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
-	for i := range configMaps {
-		for _, key := range slices.Sorted(maps.Keys(configMaps[i].BinaryData)) {
-			s.entries = append(s.entries, entry{key: key, signature: configMaps[i].BinaryData[key]})
-		}
-	}
-	return s
-}
-
-func (s *configMapStore) String() string {
-	return "ConfigMaps in " + namespace
-}
-
-// Signature counts duplicates once: CVO keeps copies of the signatures that it
-// used in a ConfigMap with the same label.
-func (s *configMapStore) Signature(_ context.Context, digest string, n int) ([]byte, error) {
-	prefix := strings.Replace(digest, ":", "-", 1)
-	var found [][]byte
-	for _, e := range s.entries {
-		duplicate := slices.ContainsFunc(found, func(other []byte) bool { return bytes.Equal(other, e.signature) })
-		if strings.HasPrefix(e.key, prefix) && !duplicate {
-			found = append(found, e.signature)
-		}
-	}
-	if n > len(found) {
-		return nil, fs.ErrNotExist
-	}
-	return found[n-1], nil
 }

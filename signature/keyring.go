@@ -3,6 +3,7 @@ package signature
 import (
 	"bufio"
 	"bytes"
+	"crypto"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -213,4 +214,24 @@ func newSigner(key *openpgp.Key, now time.Time) signer {
 		s.warning = fmt.Sprintf("the key %s has expired; the cluster-version operator accepts expired keys", s.name)
 	}
 	return s
+}
+
+// readByCVO reports whether CVO's library can check a signature by key. Where it
+// cannot, CVO may have accepted another signature: nil.
+func (k Keyring) readByCVO(key *openpgp.Key, sig *packet.Signature) *bool {
+	for i, entity := range k.keys {
+		if entity == key.Entity && i >= k.first {
+			return nil
+		}
+	}
+	switch sig.PubKeyAlgo { //nolint:exhaustive // CVO's library supports no other algorithm
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoECDSA:
+	default:
+		return nil
+	}
+	switch sig.Hash { //nolint:exhaustive // CVO's library supports no other algorithm
+	case crypto.SHA1, crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512:
+		return new(true)
+	}
+	return nil
 }

@@ -39,6 +39,10 @@ const (
 	subpacketFingerprint = 33
 )
 
+// maxSignatureBytes bounds one signature, compressed and decompressed.
+// Signatures of releases are below 1 KiB.
+const maxSignatureBytes = 64 << 10
+
 // maxPackets is how many packets of a message are read: one more than any
 // supported message has.
 const maxPackets = 4

@@ -17,9 +17,6 @@ const (
 	// and all in ConfigMaps (pkg/verify/store/configmap).
 	maxSignatures          = 9
 	maxConfigMapSignatures = 100
-	// maxSignatureBytes bounds one signature, compressed and decompressed.
-	// Signatures of releases are below 1 KiB.
-	maxSignatureBytes = 64 << 10
 	// maxDetails bounds Error.Details.
 	maxDetails = 20
 )
