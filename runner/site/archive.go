@@ -40,6 +40,20 @@ func Archive(sources []Source) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
+// Validate returns an error for sources that exceed the bounds or cannot be recorded.
+func Validate(sources []Source) error {
+	if len(sources) > maxSources {
+		return fmt.Errorf("%d sources of checks of the site are more than %d", len(sources), maxSources)
+	}
+	for _, source := range sources {
+		if err := source.validate(); err != nil {
+			return err
+		}
+	}
+	_, err := Archive(sources)
+	return err
+}
+
 // Restore returns the sources with these IDs: images by their pull specs, and directories
 // from the archive of a record. A directory that is missing there, or has other content, is
 // an error.

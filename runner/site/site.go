@@ -94,20 +94,6 @@ func Canonical(sources []Source) []Source {
 	return slices.CompactFunc(sorted, func(a, b Source) bool { return a.ID() == b.ID() })
 }
 
-// Validate returns an error for sources that exceed the bounds or cannot be recorded.
-func Validate(sources []Source) error {
-	if len(sources) > maxSources {
-		return fmt.Errorf("%d sources of checks of the site are more than %d", len(sources), maxSources)
-	}
-	for _, source := range sources {
-		if err := source.validate(); err != nil {
-			return err
-		}
-	}
-	_, err := Archive(sources)
-	return err
-}
-
 func (s Source) validate() error {
 	if s.IsImage() {
 		_, err := Image(s.Name)
