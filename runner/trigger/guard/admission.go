@@ -18,17 +18,6 @@ import (
 //go:embed admission.yaml
 var admissionManifests string
 
-// Mode is what the policy does with the selection of a target that is not Ready.
-type Mode string
-
-// The modes.
-const (
-	// Warn lets the request pass with a warning, which oc prints.
-	Warn Mode = "Warn"
-	// Deny refuses the request.
-	Deny Mode = "Deny"
-)
-
 // admissionObjects are in the order in which they are applied: the policy takes effect by
 // its binding.
 func admissionObjects() []object {

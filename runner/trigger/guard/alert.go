@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/ownsignal"
 )
@@ -38,17 +37,4 @@ func Alert(client dynamic.Interface) *Switch {
 			return parse(alertManifest)
 		},
 	}
-}
-
-// parse parses one manifest.
-func parse(manifests ...string) ([]*unstructured.Unstructured, error) {
-	var parsed []*unstructured.Unstructured
-	for _, manifest := range manifests {
-		content := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(manifest), &content.Object); err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, content)
-	}
-	return parsed, nil
 }

@@ -13,6 +13,17 @@ const (
 	nameAdmission = "admission"
 )
 
+// Mode is what the policy does with the selection of a target that is not Ready.
+type Mode string
+
+// The modes.
+const (
+	// Warn lets the request pass with a warning, which oc prints.
+	Warn Mode = "Warn"
+	// Deny refuses the request.
+	Deny Mode = "Deny"
+)
+
 // Choice is which switches are on. The zero value is none.
 type Choice struct {
 	Alert, ClusterOperator bool

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -170,4 +171,17 @@ func (s *Switch) resource(object object) dynamic.ResourceInterface {
 		return resources
 	}
 	return resources.Namespace(object.namespace)
+}
+
+// parse parses one manifest.
+func parse(manifests ...string) ([]*unstructured.Unstructured, error) {
+	var parsed []*unstructured.Unstructured
+	for _, manifest := range manifests {
+		content := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(manifest), &content.Object); err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, content)
+	}
+	return parsed, nil
 }
