@@ -13,19 +13,13 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
-// The reasons of the conditions, beside the phases.
+// The reasons of the conditions, beside the phases and those of the steps.
 const (
-	reasonTargetUnknown = "TargetUnknown"
-	reasonNotStarted    = "NotStarted"
-	reasonWaiting       = "Waiting"
-	reasonTooEarly      = "TooEarly"
-	reasonNoVerdict     = "NoVerdict"
+	reasonNotStarted = "NotStarted"
+	reasonWaiting    = "Waiting"
 )
 
-const (
-	maxCauses  = 5
-	maxMessage = 1024
-)
+const maxMessage = 1024
 
 // conditions are those of a status whose phase and verdict are set. They keep the times of
 // the previous ones that have the same status; a previous one of another type is removed.
@@ -129,13 +123,4 @@ func listed(what string, names []string, omitted int32) string {
 		return what + " missing results" // fewer checks reported than were expected
 	}
 	return what + " " + words.ListOf(names[:min(len(names), maxCauses)], len(names)+int(omitted))
-}
-
-// bounded returns the first names in order, and how many it omits.
-func bounded(names []string) (kept []string, omitted int32) {
-	sorted := slices.Compact(slices.Sorted(slices.Values(names)))
-	for _, name := range sorted[:min(len(sorted), v1alpha1.MaxNames)] {
-		kept = append(kept, words.Cut(name, maxName))
-	}
-	return kept, int32(len(sorted) - len(kept)) //nolint:gosec // a report has far fewer names
 }

@@ -11,13 +11,16 @@ import (
 
 // The reasons of the steps.
 const (
-	reasonTargetKnown  = "TargetKnown"
-	reasonWindowOpen   = "WindowOpen"
-	reasonWindowClosed = "WindowClosed"
-	reasonVerified     = "Verified"
-	reasonNotVerified  = "NotVerified"
-	reasonAllReported  = "AllReported"
-	reasonMissing      = "MissingResults"
+	reasonTargetKnown   = "TargetKnown"
+	reasonTargetUnknown = "TargetUnknown"
+	reasonWindowOpen    = "WindowOpen"
+	reasonTooEarly      = "TooEarly"
+	reasonWindowClosed  = "WindowClosed"
+	reasonVerified      = "Verified"
+	reasonNotVerified   = "NotVerified"
+	reasonAllReported   = "AllReported"
+	reasonMissing       = "MissingResults"
+	reasonNoVerdict     = "NoVerdict"
 )
 
 // steps are the conditions of the steps of a preflight, in their order, with what differs
