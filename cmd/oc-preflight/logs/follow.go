@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,10 +121,6 @@ func (f *follower) containers() []container {
 		all = append(all, containersOf(pod)...)
 	}
 	return all
-}
-
-func oldestFirst(a, b *corev1.Pod) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 // read begins to read the logs that have become readable.

@@ -71,32 +71,6 @@ func Copy(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, si
 
 func ofJob(job *batchv1.Job) string { return labels.Set{batchv1.JobNameLabel: job.Name}.String() }
 
-// container is one container of a pod.
-type container struct {
-	namespace, pod, name string
-	status               corev1.ContainerStatus
-}
-
-func (c container) key() string { return c.pod + "/" + c.name }
-
-// containersOf are those of a pod, in the order in which they start.
-func containersOf(pod *corev1.Pod) []container {
-	statuses := map[string]corev1.ContainerStatus{}
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		statuses[status.Name] = status
-	}
-	var all []container
-	for _, each := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		all = append(all, container{namespace: pod.Namespace, pod: pod.Name, name: each.Name, status: statuses[each.Name]})
-	}
-	return all
-}
-
-// started is true when the container has a log.
-func (c container) started() bool {
-	return c.status.State.Running != nil || c.status.State.Terminated != nil
-}
-
 // copy writes the log of a container, after that of its previous start.
 func (c container) copy(ctx context.Context, client kubernetes.Interface, out *output) error {
 	if c.status.LastTerminationState.Terminated != nil {
@@ -111,18 +85,6 @@ func (c container) copy(ctx context.Context, client kubernetes.Interface, out *o
 		return nil
 	}
 	return errors.Join(c.stream(ctx, client, &corev1.PodLogOptions{}, out), out.flush())
-}
-
-// waiting is why a container has not started.
-func (c container) waiting() string {
-	why := c.status.State.Waiting
-	if why == nil {
-		return "the container has not started"
-	}
-	if why.Message == "" {
-		return "the container has not started: " + why.Reason
-	}
-	return fmt.Sprintf("the container has not started: %s: %s", why.Reason, why.Message)
 }
 
 // stream writes one log, without what was written of it before.
