@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -12,19 +11,6 @@ import (
 	"github.com/openshift/update-preflight/preflight-sdk/python"
 	"github.com/openshift/update-preflight/preflight-sdk/sh"
 )
-
-// Language is the language of a check.
-type Language string
-
-// The languages of checks.
-const (
-	Go     Language = "go"
-	Shell  Language = "sh"
-	Python Language = "python"
-)
-
-// Languages are all languages.
-func Languages() []Language { return []Language{Go, Shell, Python} }
 
 // SiteParameters are the input of [NewSite].
 type SiteParameters struct {
@@ -90,6 +76,3 @@ func (a about) script() (Scaffold, error) {
 	}
 	return Scaffold{about: a, Files: []File{{Path: a.Manifest, Content: manifest}}}, nil
 }
-
-// Function is the name of the check in sh and Python.
-func (a about) Function() string { return strings.ReplaceAll(a.Name, "-", "_") + "_check" }
