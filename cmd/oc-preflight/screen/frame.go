@@ -182,17 +182,6 @@ func (p *Progress) checks(now time.Time, rows int, style report.Style) []string 
 	return limited(lines, rows, func(rest int) string { return clip(fmt.Sprintf("%sand %d more", indent, rest), style.Width) })
 }
 
-// limited are the lines in at most rows, the last of which counts those that are left out.
-func limited(lines []string, rows int, more func(rest int) string) []string {
-	switch {
-	case len(lines) <= rows:
-		return lines
-	case rows < 1:
-		return nil
-	}
-	return append(slices.Clone(lines[:rows-1]), more(len(lines)-rows+1))
-}
-
 // reason is what a check waits for, or its state.
 func reason(status jobs.Status) string {
 	switch {

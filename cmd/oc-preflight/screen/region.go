@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -25,6 +26,17 @@ func widthOf(line string) int { return colored().String(line) }
 
 // clip is a line in at most that many columns.
 func clip(line string, most int) string { return colored().TruncateString(line, max(most, 1), "…") }
+
+// limited are the lines in at most rows, the last of which counts those that are left out.
+func limited(lines []string, rows int, more func(rest int) string) []string {
+	switch {
+	case len(lines) <= rows:
+		return lines
+	case rows < 1:
+		return nil
+	}
+	return append(slices.Clone(lines[:rows-1]), more(len(lines)-rows+1))
+}
 
 // Region is the last lines of a terminal, which are drawn again and again. What is above
 // stays on the screen and in its scrollback, and the keyboard is not used.
