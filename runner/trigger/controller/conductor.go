@@ -192,10 +192,3 @@ func (c *conductor) forget(targets []Target) {
 		return !slices.ContainsFunc(targets, func(target Target) bool { return target.covered() == of })
 	})
 }
-
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // one is waiting already
-	}
-}

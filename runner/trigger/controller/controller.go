@@ -1,20 +1,13 @@
 package controller
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
@@ -73,7 +66,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := m.Add(c.conductor); err != nil {
 		return fmt.Errorf("could not add the runs: %w", err)
 	}
-	built, err := watch(m, c)
+	built, err := watch(m, c, c.conductor.ended)
 	if err != nil {
 		return fmt.Errorf("could not watch the cluster: %w", err)
 	}
@@ -95,129 +88,4 @@ func (c *controller) selectionOf(images image.Mode) string {
 		return selection
 	}
 	return ""
-}
-
-// announce reconciles after each value, until ctx is done.
-func announce(values <-chan struct{}) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		go func() {
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-values:
-					queue.Add(request())
-				}
-			}
-		}()
-		return nil
-	}
-}
-
-// publish has the metrics and the signals state the verdicts, or that they could not be
-// read.
-func (c *controller) publish(err error, wanted []Target, decided verdicts) {
-	c.metrics.set(err == nil, wanted, decided)
-	c.signaler.set(err, wanted, decided)
-}
-
-// Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
-func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	round, own := c.conductor.present()
-	var version configv1.ClusterVersion
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, &version)
-	if apierrors.IsNotFound(err) {
-		c.options.Logger.Warn("this cluster has no ClusterVersion \"version\": no preflight runs")
-		c.conductor.follow(round, order{})
-		c.publish(nil, nil, nil)
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("could not read ClusterVersion %q: %w", name, err)
-	}
-	c.warn(&version)
-	listed, listErr := c.objects.list(ctx)
-	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
-	scheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
-	wanted := targets(&version, scheduled, c.options.Ahead)
-	seen, err := c.observe(ctx, &version, wanted, subjects)
-	seen.state.Scheduled = scheduled
-	c.publish(err, wanted, seen.decided)
-	if err != nil {
-		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
-	}
-	c.conductor.forget(seen.targets)
-	seen.state.Runs = withAttempts(seen.state.Runs, own)
-	plan := c.delay(Decide(seen.state), seen.state.Now)
-	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
-	if listErr == nil && c.objects.watched {
-		created, changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
-		// Hundreds of others must not delay the first status of those.
-		subjects = append(Subjects(created, &version, c.selectionOf, seen.state.Now), subjects...)
-		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
-		plan.wait(next)
-		listErr = errors.Join(changed, projected)
-	}
-	if failed := errors.Join(listErr, scheduleErr); plan.Next.IsZero() || failed != nil {
-		return reconcile.Result{}, failed
-	}
-	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
-}
-
-// observed is the cluster as a plan and the UpdatePreflights depend on it.
-type observed struct {
-	state   State
-	targets []Target
-	decided verdicts
-}
-
-// observe reads what a plan depends on. The targets are those of the controller, and the
-// subjects' own.
-func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target, subjects []Subject) (observed, error) {
-	draining, err := c.anyDraining(ctx)
-	if err != nil {
-		return observed{}, fmt.Errorf("could not list the nodes: %w", err)
-	}
-	all := slices.Clone(wanted)
-	for _, subject := range subjects {
-		if subject.Unknown == "" {
-			all = append(all, subject.Target)
-		}
-	}
-	runs, decided, err := c.runs(ctx, all)
-	if err != nil {
-		return observed{}, err
-	}
-	state := State{
-		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
-		Runs: runs, Requests: requestsOf(subjects, decided),
-	}
-	return observed{state: state, targets: all, decided: decided}, nil
-}
-
-// delay removes a new run ahead from a plan until its random delay has passed.
-func (c *controller) delay(plan Plan, now time.Time) Plan {
-	if !plan.Delay {
-		clear(c.starts)
-		return plan
-	}
-	digest := plan.Run.Digest()
-	start, chosen := c.starts[digest]
-	if !chosen {
-		start = now.Add(c.options.Delay())
-		clear(c.starts)
-		c.starts[digest] = start
-	}
-	if start.After(now) {
-		plan.Run = nil
-		plan.wait(start)
-	}
-	return plan
-}
-
-// warn logs a request that CVO may not treat as the administrator expects.
-func (c *controller) warn(version *configv1.ClusterVersion) {
-	if desired := version.Spec.DesiredUpdate; desired != nil && desired.Mode == configv1.UpdateModePreflight {
-		c.options.Logger.Warn("spec.desiredUpdate of ClusterVersion has mode Preflight: a CVO that ignores the mode starts the update")
-	}
 }

@@ -26,10 +26,6 @@ import (
 // definition is the name of the CustomResourceDefinition of UpdatePreflights.
 const definition = ownsignal.Definition
 
-// listTimeout bounds the first list of the UpdatePreflights, which fails while the API
-// server does not serve them.
-const listTimeout = 10 * time.Second
-
 // objects are the UpdatePreflights. Only Reconcile uses them, which is not called
 // concurrently.
 type objects struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -15,17 +16,6 @@ import (
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
-
-// verdicts are the reports of the last complete runs. They are of authentic records only.
-type verdicts map[covered]report.Report
-
-// add adds a verdict. Of two runs that ended in the same second, one that is not Ready
-// counts.
-func (v verdicts) add(of covered, decided report.Report) {
-	if known, exists := v[of]; !exists || decisionOf(known) == verdict.Ready {
-		v[of] = decided
-	}
-}
 
 // targets are the selected target, the scheduled one, and those to run ahead.
 func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Scheduled, ahead int) []Target {
@@ -43,6 +33,49 @@ func targets(clusterVersion *configv1.ClusterVersion, scheduled *schedule.Schedu
 func first(target Target, others []Target) []Target {
 	others = slices.DeleteFunc(others, func(other Target) bool { return other.Digest() == target.Digest() })
 	return append([]Target{target}, others...)
+}
+
+// observed is the cluster as a plan and the UpdatePreflights depend on it.
+type observed struct {
+	state   State
+	targets []Target
+	decided verdicts
+}
+
+// observe reads what a plan depends on. The targets are those of the controller, and the
+// subjects' own.
+func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []Target, subjects []Subject) (observed, error) {
+	draining, err := c.anyDraining(ctx)
+	if err != nil {
+		return observed{}, fmt.Errorf("could not list the nodes: %w", err)
+	}
+	all := slices.Clone(wanted)
+	for _, subject := range subjects {
+		if subject.Unknown == "" {
+			all = append(all, subject.Target)
+		}
+	}
+	runs, decided, err := c.runs(ctx, all)
+	if err != nil {
+		return observed{}, err
+	}
+	state := State{
+		Now: c.cluster.Now(), ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
+		Runs: runs, Requests: requestsOf(subjects, decided),
+	}
+	return observed{state: state, targets: all, decided: decided}, nil
+}
+
+// anyDraining reports whether a node is being drained.
+func (c *controller) anyDraining(ctx context.Context) (bool, error) {
+	var all metav1.PartialObjectMetadataList
+	listed := nodes().GroupVersionKind()
+	listed.Kind += "List"
+	all.SetGroupVersionKind(listed)
+	if err := c.reader.List(ctx, &all); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(all.Items, func(node metav1.PartialObjectMetadata) bool { return draining(&node) }), nil
 }
 
 // runs reads the recorded runs that cover what the controller or a request runs, and the
@@ -98,15 +131,6 @@ func newest(recorded record.Record, listed []record.Record) bool {
 		return other.Phase == record.Complete && other.Verified() == nil && other.Selection == recorded.Selection &&
 			other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime)
 	})
-}
-
-// decisionOf is the decision of a verdict. A forced one is that of the user who forced it,
-// and not known to be Ready.
-func decisionOf(decided report.Report) verdict.Decision {
-	if decided.Verdict.Forced {
-		return verdict.Undecided
-	}
-	return decided.Verdict.Decision
 }
 
 // judge reads the verdict of a complete run, and whether it is still valid. A report that

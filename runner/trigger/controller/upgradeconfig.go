@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/trigger/projection"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
@@ -122,65 +119,4 @@ func (u *upgradeConfigs) unwatch(ctx context.Context) error {
 	}
 	u.watched = false
 	return u.cache.RemoveInformer(ctx, upgradeConfig())
-}
-
-// scheduledTarget is the target of an update that MUO starts. It is none while that update
-// is selected, or in progress.
-func scheduledTarget(scheduled *schedule.Scheduled, clusterVersion *configv1.ClusterVersion) (Target, bool) {
-	if scheduled == nil || scheduled.Release.Digest() == acceptedDigest(clusterVersion) || progressing(clusterVersion) {
-		return Target{}, false
-	}
-	return Target{Release: scheduled.Release, Requester: record.Ahead}, true
-}
-
-// planScheduled plans the preflight of the scheduled update, or when it is due. It returns
-// false where it is not due.
-func (s State) planScheduled(plan *Plan) bool {
-	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
-	if !exists || s.Draining {
-		return false
-	}
-	due := s.scheduledDue(target)
-	if due.IsZero() || due.After(s.Now) {
-		plan.wait(due)
-		return false
-	}
-	plan.Run = &target
-	return true
-}
-
-// scheduledDue is when the scheduled update is to run next; zero for never.
-func (s State) scheduledDue(target Target) time.Time {
-	var ends []time.Time
-	for _, run := range s.ended(target) {
-		ends = append(ends, run.Ended)
-	}
-	return s.Scheduled.Due(ends, s.Now)
-}
-
-// outlook is whether the verdict on a target is there when MUO starts its update; nil for
-// another target.
-func (s State) outlook(of Target, expected time.Duration) *projection.Outlook {
-	target, exists := scheduledTarget(s.Scheduled, s.ClusterVersion)
-	if !exists || target.covered() != of.covered() {
-		return nil
-	}
-	last := schedule.Verdict{}
-	if ended := s.ended(target); len(ended) > 0 && !ended[0].Changed && ended[0].Decision != "" {
-		last = schedule.Verdict{Decision: string(ended[0].Decision), ValidUntil: ended[0].ValidUntil}
-	}
-	start := s.scheduledDue(target)
-	for _, run := range s.Runs {
-		took := run.Ended.Sub(run.Began)
-		switch {
-		case run.inProgress() && run.covered() == target.covered():
-			start = run.Began
-			if start.IsZero() { // it is this process's, and has no record yet
-				start = s.Now
-			}
-		case !run.inProgress() && !run.Began.IsZero() && run.Decision != "":
-			expected = min(expected, max(took, time.Minute))
-		}
-	}
-	return &projection.Outlook{At: s.Scheduled.At, State: s.Scheduled.Outlook(last, start, expected, s.Now)}
 }

@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// name is that of the one ClusterVersion.
+const name = "version"
+
+// The annotations of a node by which the machine-config operator requests a drain and
+// reports that it was done.
+const (
+	desiredDrain = "machineconfiguration.openshift.io/desiredDrain"
+	lastDrain    = "machineconfiguration.openshift.io/lastAppliedDrain"
+)
+
+func metadataOf(group, kind string) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	version := schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	object.SetGroupVersionKind(version)
+	return object
+}
+
+func nodes() *metav1.PartialObjectMetadata   { return metadataOf("", "Node") }
+func records() *metav1.PartialObjectMetadata { return metadataOf("", "ConfigMap") }
+func definitions() *metav1.PartialObjectMetadata {
+	return metadataOf("apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
+// Cache is what the manager's cache is to hold: the ClusterVersion, and the metadata of
+// records, nodes and CustomResourceDefinitions.
+func Cache() (cache.Options, error) {
+	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	return cache.Options{
+		DefaultTransform: trim,
+		ByObject: map[client.Object]cache.ByObject{
+			&configv1.ClusterVersion{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
+			&corev1.ConfigMap{}:        {Namespaces: map[string]cache.Config{record.Namespace: {LabelSelector: labels.NewSelector().Add(*recorded)}}},
+		},
+	}, nil
+}
+
+// trim drops metadata that is not used, which is most of a CustomResourceDefinition's.
+func trim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+		kept := accessor.GetAnnotations()
+		maps.DeleteFunc(kept, func(key, _ string) bool { return key != desiredDrain && key != lastDrain })
+		accessor.SetAnnotations(kept)
+	}
+	return object, nil
+}
+
+// draining is true while the machine-config operator drains the node.
+func draining(node *metav1.PartialObjectMetadata) bool {
+	desired := node.Annotations[desiredDrain]
+	return strings.HasPrefix(desired, "drain-") && desired != node.Annotations[lastDrain]
+}
+
+// listTimeout bounds the first list of UpdatePreflights or UpgradeConfigs, which fails while
+// the API server does not serve them.
+const listTimeout = 10 * time.Second

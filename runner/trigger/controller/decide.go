@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/runner/record"
+)
+
+// Decide plans. It is pure: the same state has the same plan.
+//
+// A selected target runs at once, and again when the spec of ClusterVersion or the
+// cluster changes, when its verdict ends, and while it is not Ready. The update that is
+// scheduled for MUO follows, before its time, and then the requests of administrators, by
+// the rules of a selected target, each at its time. Otherwise the offered
+// targets run one after the other; none starts while the cluster is updating, while a
+// node is drained, while the offers are unknown, or within an hour of the last run of the
+// target. A run in progress for a release that is neither selected, accepted, offered nor
+// requested is canceled, unless a user requested it.
+func Decide(s State) Plan {
+	selected, isSelected := Selected(s.ClusterVersion)
+	var plan Plan
+	for _, request := range s.Requests {
+		plan.Requests = append(plan.Requests, request.Object.UID)
+	}
+	continued := s.continued(&plan, selected)
+	if isSelected {
+		due := s.selectedDue(selected)
+		if continued != nil || !due.After(s.Now) {
+			plan.Run = &selected
+			return plan
+		}
+		plan.wait(due)
+	}
+	switch {
+	case continued != nil:
+		plan.Run = continued
+	case !isSelected && s.planScheduled(&plan):
+	case s.planRequests(&plan):
+	case isSelected || progressing(s.ClusterVersion) || s.Draining || offersUnknown(s.ClusterVersion):
+	default:
+		s.planAhead(&plan)
+	}
+	return plan
+}
+
+// continued is the target of the run in progress that is needed for an update that is
+// selected or offered; nil for none. Those that are not needed are canceled.
+func (s State) continued(plan *Plan, selected Target) *Target {
+	var continued *Target
+	for _, run := range s.Runs {
+		switch {
+		case !run.inProgress() || !run.ours() || run.Selection != "":
+		case s.needed(run, selected):
+			continued = &Target{Release: run.Target, Requester: run.Requester}
+		case run.ID != "" && !s.requested(run):
+			plan.Cancel = append(plan.Cancel, run.ID)
+		}
+	}
+	slices.Sort(plan.Cancel)
+	return continued
+}
+
+// requested reports whether the result of a run in progress is that of a request.
+func (s State) requested(run Run) bool {
+	return slices.ContainsFunc(s.Requests, func(request Request) bool { return request.covered() == run.covered() })
+}
+
+// needed reports whether the result of a run in progress is needed.
+func (s State) needed(run Run, selected Target) bool {
+	digest := run.Target.Digest()
+	switch {
+	case selected.Digest() != "":
+		return digest == selected.Digest()
+	case digest == acceptedDigest(s.ClusterVersion) || s.Scheduled != nil && digest == s.Scheduled.Release.Digest():
+		return true
+	case run.Requester == record.BySelection || progressing(s.ClusterVersion):
+		return false
+	}
+	return offersUnknown(s.ClusterVersion) || slices.ContainsFunc(Offered(s.ClusterVersion, s.Ahead), func(offered Target) bool {
+		return offered.Digest() == digest
+	})
+}
+
+// selectedDue is when the selected target is to run. Only runs since the last change of
+// the spec count: it may have selected the target again, or accepted its risks.
+func (s State) selectedDue(target Target) time.Time {
+	ended := slices.DeleteFunc(s.ended(target), func(run Run) bool { return run.Generation != s.ClusterVersion.Generation })
+	return s.again(ended)
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Reconcile implements reconcile.Reconciler: it plans, and has the plan followed.
+func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	round, own := c.conductor.present()
+	var version configv1.ClusterVersion
+	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, &version)
+	if apierrors.IsNotFound(err) {
+		c.options.Logger.Warn("this cluster has no ClusterVersion \"version\": no preflight runs")
+		c.conductor.follow(round, order{})
+		c.publish(nil, nil, nil)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("could not read ClusterVersion %q: %w", name, err)
+	}
+	c.warn(&version)
+	listed, listErr := c.objects.list(ctx)
+	subjects := Subjects(listed, &version, c.selectionOf, c.cluster.Now())
+	scheduled, scheduleErr := c.upgrades.scheduled(ctx, &version)
+	wanted := targets(&version, scheduled, c.options.Ahead)
+	seen, err := c.observe(ctx, &version, wanted, subjects)
+	seen.state.Scheduled = scheduled
+	c.publish(err, wanted, seen.decided)
+	if err != nil {
+		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
+	}
+	c.conductor.forget(seen.targets)
+	seen.state.Runs = withAttempts(seen.state.Runs, own)
+	plan := c.delay(Decide(seen.state), seen.state.Now)
+	c.conductor.follow(round, order{Plan: plan, generation: version.Generation})
+	if listErr == nil && c.objects.watched {
+		created, changed := c.objects.change(ctx, Reconciled(listed, wanted, &version))
+		// Hundreds of others must not delay the first status of those.
+		subjects = append(Subjects(created, &version, c.selectionOf, seen.state.Now), subjects...)
+		next, projected := c.objects.project(ctx, subjects, seen.state, seen.decided, c.options.Run.Timeout)
+		plan.wait(next)
+		listErr = errors.Join(changed, projected)
+	}
+	if failed := errors.Join(listErr, scheduleErr); plan.Next.IsZero() || failed != nil {
+		return reconcile.Result{}, failed
+	}
+	return reconcile.Result{RequeueAfter: max(time.Second, plan.Next.Sub(seen.state.Now))}, nil
+}
+
+// publish has the metrics and the signals state the verdicts, or that they could not be
+// read.
+func (c *controller) publish(err error, wanted []Target, decided verdicts) {
+	c.metrics.set(err == nil, wanted, decided)
+	c.signaler.set(err, wanted, decided)
+}
+
+// delay removes a new run ahead from a plan until its random delay has passed.
+func (c *controller) delay(plan Plan, now time.Time) Plan {
+	if !plan.Delay {
+		clear(c.starts)
+		return plan
+	}
+	digest := plan.Run.Digest()
+	start, chosen := c.starts[digest]
+	if !chosen {
+		start = now.Add(c.options.Delay())
+		clear(c.starts)
+		c.starts[digest] = start
+	}
+	if start.After(now) {
+		plan.Run = nil
+		plan.wait(start)
+	}
+	return plan
+}
+
+// warn logs a request that CVO may not treat as the administrator expects.
+func (c *controller) warn(version *configv1.ClusterVersion) {
+	if desired := version.Spec.DesiredUpdate; desired != nil && desired.Mode == configv1.UpdateModePreflight {
+		c.options.Logger.Warn("spec.desiredUpdate of ClusterVersion has mode Preflight: a CVO that ignores the mode starts the update")
+	}
+}
