@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -35,4 +36,23 @@ func (s *session) readAccounts(ctx context.Context, plan launch.Plan) error {
 		}
 	}
 	return nil
+}
+
+// bound is true when a binding of the plan grants the account rights.
+func bound(plan launch.Plan, namespace, name string) bool {
+	for _, object := range plan.Supporting {
+		var subjects []rbacv1.Subject
+		switch binding := object.(type) {
+		case *rbacv1.RoleBinding:
+			subjects = binding.Subjects
+		case *rbacv1.ClusterRoleBinding:
+			subjects = binding.Subjects
+		}
+		for _, subject := range subjects {
+			if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == namespace && subject.Name == name {
+				return true
+			}
+		}
+	}
+	return false
 }

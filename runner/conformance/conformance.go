@@ -25,73 +25,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/update"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
-
-// Config configures Run. Every field is required.
-type Config struct {
-	Kubernetes kubernetes.Interface
-	Metadata   metadata.Interface
-	// From and To are the versions of the update passed to the checks.
-	From, To string
-	// Timeout bounds one attempt; there are three rounds of them.
-	Timeout time.Duration
-	// ToolVersion is recorded on created objects.
-	ToolVersion string
-	// Progress is called with each step, concurrently.
-	Progress func(step string)
-}
-
-// Result is the result of one requirement for one check.
-type Result struct {
-	// Check is the name of the check, as a preflight would report it; the name of
-	// the file if a manifest cannot be read.
-	Check string `json:"check"`
-	// Requirement is one CamelCase word, stable between releases.
-	Requirement string `json:"requirement"`
-	// Outcome is Unknown when the cluster prevented the test, and
-	// Skipped when the requirement does not apply.
-	Outcome     preflight.Outcome `json:"outcome"`
-	Reason      finding.Reason    `json:"reason"`
-	Message     string            `json:"message"`
-	Remediation string            `json:"remediation,omitempty"`
-}
-
-// Report is the results for all checks of a manifest, each check's
-// results in the same order.
-type Report struct {
-	Results []Result `json:"results"`
-}
-
-// Outcome is Fail when a check violates a requirement, else Unknown when one
-// could not be tested, else Pass. A report without results is Unknown.
-func (r Report) Outcome() preflight.Outcome {
-	out := preflight.Pass
-	if len(r.Results) == 0 {
-		return preflight.Unknown
-	}
-	for _, result := range r.Results {
-		switch result.Outcome {
-		case preflight.Fail:
-			return preflight.Fail
-		case preflight.Unknown:
-			out = preflight.Unknown
-		case preflight.Pass, preflight.Warn, preflight.Skipped:
-		}
-	}
-	return out
-}
 
 // Run tests the checks of a subject. Their violations are Results;
 // an error means that the test itself failed or was interrupted, or
@@ -127,18 +67,6 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	return report, nil
 }
 
-// session is one call of Run.
-type session struct {
-	Config
-	subject  Subject
-	launcher *launch.Launcher
-	// id labels the created namespaces.
-	id         string
-	namespaces []string
-
-	trialResults
-}
-
 // try makes all attempts. Those that are compared with the first are made only
 // for checks that were conclusive in it.
 func (s *session) try(ctx context.Context, checks []string) error {
@@ -166,17 +94,6 @@ func (s *session) round(ctx context.Context, trials []trial, checks []string) er
 		})
 	}
 	return cmp.Or(group.Wait(), ctx.Err())
-}
-
-func (s *session) newRun() launch.Run {
-	const digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
-	now := time.Now().UTC()
-	return launch.Run{
-		ID: uuid.NewString(), From: s.From,
-		// There is no release.
-		Target:    update.Release{Version: s.To, Image: "conformance.invalid/release@" + digest},
-		StartTime: now, Deadline: now.Add(s.Timeout), ToolVersion: s.ToolVersion,
-	}
 }
 
 func names(checks []launch.Check) []string {

@@ -16,12 +16,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// The requirements that are checked before a run.
-const (
-	requirementManifest = "Manifest"
-	requirementImage    = "Image"
-)
-
 // maxTime is the duration above which a check is reported as slow.
 const maxTime = time.Minute
 
@@ -71,23 +65,6 @@ func (e evidence) results() []Result {
 		results = append(results, result)
 	}
 	return results
-}
-
-func pass(format string, args ...any) Result {
-	return Result{Outcome: preflight.Pass, Reason: ReasonConforms, Message: fmt.Sprintf(format, args...)}
-}
-
-func skip(reason finding.Reason, format string, args ...any) Result {
-	return Result{Outcome: preflight.Skipped, Reason: reason, Message: fmt.Sprintf(format, args...)}
-}
-
-func fail(reason finding.Reason, remedy, format string, args ...any) Result {
-	return Result{Outcome: preflight.Fail, Reason: reason, Message: fmt.Sprintf(format, args...), Remediation: remedy}
-}
-
-func (r Result) asWarning() Result {
-	r.Outcome = preflight.Warn
-	return r
 }
 
 func (e evidence) manifest() Result {

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,6 +17,12 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/registry"
+)
+
+// The requirements that are checked before a run.
+const (
+	requirementManifest = "Manifest"
+	requirementImage    = "Image"
 )
 
 // Subject is the set of checks to test.
@@ -241,23 +246,4 @@ func invalid(findings []finding.Finding) []Result {
 		})
 	}
 	return results
-}
-
-// bound is true when a binding of the plan grants the account rights.
-func bound(plan launch.Plan, namespace, name string) bool {
-	for _, object := range plan.Supporting {
-		var subjects []rbacv1.Subject
-		switch binding := object.(type) {
-		case *rbacv1.RoleBinding:
-			subjects = binding.Subjects
-		case *rbacv1.ClusterRoleBinding:
-			subjects = binding.Subjects
-		}
-		for _, subject := range subjects {
-			if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == namespace && subject.Name == name {
-				return true
-			}
-		}
-	}
-	return false
 }

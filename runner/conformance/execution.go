@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// minSettle and maxSettle bound how long a check runs before it is stopped, in seconds.
+// Times of a kubelet have a precision of a second.
+const minSettle, maxSettle = 3, 10
+
+// attempt makes one attempt with each of the checks, and records what they
+// left.
+func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
+	run := s.newRun()
+	plan := s.launcher.CopyAccounts(ctx, launch.NewDraft(s.From, s.subject.release).Bind(run))
+	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
+	for _, check := range plan.Checks {
+		t.prepare(check)
+	}
+	defer func() { err = errors.Join(err, s.cleanup(ctx, run.ID)) }()
+	if err := s.launcher.Prepare(ctx, plan); err != nil {
+		return err
+	}
+	findings, err := s.collect(ctx, t, plan)
+	if err != nil {
+		return err
+	}
+	if t.inspect != nil {
+		if err := t.inspect(ctx, plan); err != nil {
+			return err
+		}
+	}
+	for _, check := range plan.Checks {
+		left, err := s.read(ctx, check)
+		if err != nil {
+			return err
+		}
+		left.findings = findings[check.Name]
+		s.write(check.Name, t.name, left)
+	}
+	return nil
+}
+
+// collect runs the plan as a preflight does, and returns its findings.
+func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[string][]finding.Finding, error) {
+	limited, cancel := context.WithDeadline(ctx, plan.Run.Deadline)
+	defer cancel()
+	var stopping errgroup.Group
+	options := jobs.Options{}
+	if t.stop {
+		options.Progress = onceRunning(plan, func(check launch.Check) {
+			stopping.Go(func() error { return s.limit(limited, check) })
+		})
+	}
+	sources, err := jobs.Sources(limited, s.Kubernetes, s.launcher, plan, options)
+	if err != nil {
+		return nil, err
+	}
+	findings := map[string][]finding.Finding{}
+	collector.Collect(limited, sources, func(source collector.Source, reported []finding.Finding) {
+		findings[source.Name] = reported
+	})
+	err = stopping.Wait()
+	if limited.Err() != nil {
+		err = nil // the checks have ended by their deadline, or the test is interrupted
+	}
+	return findings, errors.Join(ctx.Err(), err)
+}
+
+// onceRunning returns a function that calls first for each check when it runs.
+func onceRunning(plan launch.Plan, first func(launch.Check)) func(jobs.Status) {
+	waiting := map[string]launch.Check{}
+	for _, check := range plan.Checks {
+		waiting[check.Name] = check
+	}
+	return func(status jobs.Status) {
+		if check, ok := waiting[status.Check]; ok && status.State == jobs.Running {
+			delete(waiting, status.Check)
+			first(check)
+		}
+	}
+}
+
+// limit makes the kubelet stop a check after a while, by the deadline of its pod: unlike a
+// deleted pod, it remains readable. A check must have the time to report that it runs, also
+// on a busy node: at least as long as the node needed to start it.
+func (s *session) limit(ctx context.Context, check launch.Check) error {
+	pods, err := s.pods(ctx, check)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		state := checkStatus(check, pod).State
+		if state.Running == nil || pod.Status.StartTime == nil {
+			continue // it has ended
+		}
+		starting := int64(state.Running.StartedAt.Sub(pod.Status.StartTime.Time).Seconds())
+		seconds := starting + min(max(minSettle, starting), maxSettle)
+		if earlier := pod.Spec.ActiveDeadlineSeconds; earlier != nil {
+			seconds = min(seconds, *earlier) // it cannot be raised
+		}
+		_, err := s.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType,
+			fmt.Appendf(nil, `{"spec":{"activeDeadlineSeconds":%d}}`, seconds), metav1.PatchOptions{})
+		if err != nil {
+			return fmt.Errorf("could not stop pod %q: %w", pod.Name, err)
+		}
+	}
+	return nil
+}
+
+// cleanup deletes the objects of an attempt, also after an interruption.
+func (s *session) cleanup(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	_, err := s.launcher.Cleanup(ctx, run)
+	return err
+}
