@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -39,16 +38,6 @@ type Check struct {
 	// called once. It must return soon after ctx is done, otherwise it is
 	// abandoned. Required.
 	Run func(ctx context.Context, t *T) error
-}
-
-// maxWord is the maximum length of the name of a check and of a reason, in bytes.
-const maxWord = 63
-
-var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
-
-// isCamelCase reports whether word is valid as the name of a check or as a reason.
-func isCamelCase(word string) bool {
-	return len(word) <= maxWord && camelCase.MatchString(word)
 }
 
 // validate returns an error that lists every violation in the declarations, on
@@ -94,6 +83,21 @@ func (c Check) violations() []string {
 		for _, violation := range rule.violations() {
 			violations = append(violations, fmt.Sprintf("rule %d of check %q: %s", i+1, c.Name, violation))
 		}
+	}
+	return violations
+}
+
+// orderViolations lists the names in After that are not declared earlier.
+func orderViolations(checks []Check) []string {
+	var violations []string
+	earlier := map[string]bool{}
+	for _, c := range checks {
+		for _, name := range c.After {
+			if !earlier[name] {
+				violations = append(violations, fmt.Sprintf("check %q has the prerequisite %q, which is not declared before it", c.Name, name))
+			}
+		}
+		earlier[c.Name] = true
 	}
 	return violations
 }

@@ -1,25 +1,5 @@
 package preflight
 
-// Outcome is the result of a check in one word.
-type Outcome string
-
-// The outcomes. Every check ends with one of these: a check that did not end
-// regularly is Unknown.
-const (
-	// Pass means that the check found nothing that prevents the update.
-	Pass Outcome = "Pass"
-	// Warn means that an administrator should know the finding, but that it does
-	// not prevent the update.
-	Warn Outcome = "Warn"
-	// Fail means that the check found that the update would do harm.
-	Fail Outcome = "Fail"
-	// Unknown means that the check was inconclusive. It never counts as a pass.
-	Unknown Outcome = "Unknown"
-	// Skipped means that the check does not apply to this cluster. The message
-	// states why.
-	Skipped Outcome = "Skipped"
-)
-
 // Finding is the result of one check. A check that links this SDK fills it
 // through [T].
 type Finding struct {

@@ -7,20 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
-)
-
-// programFinding is the name of a finding about the program as a whole.
-const programFinding = "Preflight"
-
-const (
-	// maxMargin is the maximum time before the deadline of the run at which the
-	// program ends by itself, so that its result is written before the kubelet
-	// kills it.
-	maxMargin = 5 * time.Second
-	// maxGrace is the maximum time that a check may take to return after its
-	// context is done.
-	maxGrace = 500 * time.Millisecond
 )
 
 // program is one execution of a check program. Its fields are the parts of the

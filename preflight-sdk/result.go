@@ -5,6 +5,9 @@ import (
 	"regexp"
 )
 
+// programFinding is the name of a finding about the program as a whole.
+const programFinding = "Preflight"
+
 // The states of a result.
 const (
 	// StateRunning means that the process is still running, or was killed. Checks

@@ -34,7 +34,6 @@ var (
 	apiGroupPattern     = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$`)
 	resourcePattern     = regexp.MustCompile(`^[a-z0-9.-]+(/[a-z0-9]+)?$`)
 	resourceNamePattern = regexp.MustCompile(`^[^/%*\s\pC]+$`) // a repetition of this class would take 10 MB
-	dnsLabelPattern     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
 // violations lists what is invalid in the rule, in the order of its fields. It
@@ -82,8 +81,4 @@ func isResource(text string) bool {
 
 func isReadVerb(verb string) bool {
 	return verb == "get" || verb == "list" || verb == "watch"
-}
-
-func isDNSLabel(text string) bool {
-	return len(text) <= maxWord && dnsLabelPattern.MatchString(text)
 }

@@ -2,68 +2,13 @@ package preflight
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
-	"runtime"
-	"strings"
 	"time"
 )
 
-// The causes of the end of a check's context, other than a signal.
-var (
-	errCheckTimeout = errors.New("the timeout of the check expired")
-	errRunDeadline  = errors.New("the deadline of the run passed")
-)
-
-// The reasons of findings that are Unknown.
-const (
-	reasonError            = "CheckError"
-	reasonPanic            = "Panic"
-	reasonTimeout          = "Timeout"
-	reasonInterrupted      = "Interrupted"
-	reasonNotFinished      = "NotFinished"
-	reasonInvalidCheck     = "InvalidCheck"
-	reasonInvalidArguments = "InvalidArguments"
-	reasonPrerequisite     = "PrerequisiteFailed"
-	reasonInconclusive     = "Inconclusive"
-)
-
-// maxFrames is the maximum number of stack frames that are reported with a panic.
-const maxFrames = 8
-
-// ending describes how the call of a check's Run ended. The zero value means
-// that it returned nil.
-type ending struct {
-	reason string // Empty if the check was conclusive.
-	text   string
-	stack  string
-}
-
-// describe returns why the check was inconclusive, with its last step.
-func (e ending) describe(step string) string {
-	if step == "" || e.reason == reasonError {
-		return e.text
-	}
-	return fmt.Sprintf("%s (last step: %s)", e.text, step)
-}
-
-// remedyFor returns the remediation of an Unknown finding whose check set none.
-func remedyFor(reason string) string {
-	switch reason {
-	case reasonPanic:
-		return "Report this defect of the check to its owners, with the stack in the evidence."
-	case reasonTimeout:
-		return "Run the preflight again with a longer timeout. If it times out again, read the log of the check."
-	case reasonPrerequisite:
-		return "Resolve the finding of the prerequisite, then run the preflight again."
-	case reasonInterrupted:
-		return "Run the preflight again."
-	default:
-		return "Fix the cause, then run the preflight again. The log of the check may contain details."
-	}
-}
+// maxGrace is the maximum time that a check may take to return after its
+// context is done.
+const maxGrace = 500 * time.Millisecond
 
 // Evaluate runs this one check for the update and returns its finding, as [Main]
 // does, without using flags, the environment, signals, files or the exit code of
@@ -97,12 +42,12 @@ type runner struct {
 // run runs one check, unless the findings of its prerequisites prevent it. It
 // returns at most grace after ctx is done; a check that continues is abandoned.
 func (r runner) run(ctx context.Context, c Check, earlier []Finding) Finding {
-	recorder := &recorder{check: c, evidence: map[string]string{}}
+	recorder := &recorder{name: c.Name, evidence: map[string]string{}}
 	if ctx.Err() != nil {
-		return recorder.finding(unstartedEnding(ctx, c))
+		return recorder.finding(c, unstartedEnding(ctx, c))
 	}
 	if how := prerequisiteEnding(c, earlier); how.reason != "" {
-		return recorder.finding(how)
+		return recorder.finding(c, how)
 	}
 
 	ctx, cancel := withTimeout(ctx, c.Timeout)
@@ -112,7 +57,7 @@ func (r runner) run(ctx context.Context, c Check, earlier []Finding) Finding {
 	go call(c, recorder.root, ended)
 	select {
 	case how := <-ended:
-		return recorder.finding(how)
+		return recorder.finding(c, how)
 	case <-ctx.Done():
 	}
 
@@ -120,9 +65,9 @@ func (r runner) run(ctx context.Context, c Check, earlier []Finding) Finding {
 	defer grace.Stop()
 	select {
 	case how := <-ended:
-		return recorder.finding(how)
+		return recorder.finding(c, how)
 	case <-grace.C:
-		return recorder.finding(lateEnding(ctx, c, nil))
+		return recorder.finding(c, lateEnding(ctx, c, nil))
 	}
 }
 
@@ -151,83 +96,4 @@ func call(c Check, t *T, ended chan<- ending) {
 		}
 		return ending{}
 	})
-}
-
-// attempt calls run and stores in how the way in which the call ended: by
-// returning, by a panic, or by runtime.Goexit, after which attempt does not return.
-func attempt(how *ending, run func() ending) {
-	returned := false
-	defer func() {
-		if !returned {
-			*how = panicEnding(recover())
-		}
-	}()
-	*how = run()
-	returned = true
-}
-
-// lateEnding is the ending of a check whose ctx was done before it returned. err
-// is the error that it returned, if any.
-func lateEnding(ctx context.Context, c Check, err error) ending {
-	how := ending{reason: reasonTimeout}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errCheckTimeout):
-		how.text = fmt.Sprintf("%s did not finish within %s", c.Name, c.Timeout)
-	case isDeadline(cause):
-		how.text = c.Name + " did not finish before the deadline of the run"
-	default:
-		how = ending{reason: reasonInterrupted, text: c.Name + " was interrupted"}
-	}
-	if err != nil && err.Error() != ctx.Err().Error() {
-		how.text += ": " + err.Error()
-	}
-	return how
-}
-
-// isDeadline reports whether a context ended by the deadline of the run. The
-// context of a caller of Evaluate has the cause DeadlineExceeded.
-func isDeadline(cause error) bool {
-	return errors.Is(cause, errRunDeadline) || errors.Is(cause, context.DeadlineExceeded)
-}
-
-// unstartedEnding is the ending of a check whose ctx was done before it began.
-func unstartedEnding(ctx context.Context, c Check) ending {
-	if isDeadline(context.Cause(ctx)) {
-		return ending{reason: reasonTimeout, text: c.Name + " was not started before the deadline of the run"}
-	}
-	return ending{reason: reasonInterrupted, text: c.Name + " was not started before the process was interrupted"}
-}
-
-// panicEnding is the ending of a check that did not return. It must be called
-// while the stack of the panic still exists.
-func panicEnding(panicked any) ending {
-	how := ending{reason: reasonPanic, text: "the check ended its goroutine with runtime.Goexit", stack: stack()}
-	if panicked != nil {
-		how.text = fmt.Sprintf("panic: %v", panicked)
-	}
-	return how
-}
-
-// stack returns the innermost functions of the check, one per line, without
-// those of the Go runtime and of this package.
-func stack() string {
-	counters := make([]uintptr, 64)
-	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters)])
-
-	var lines []string
-	for len(lines) < maxFrames {
-		frame, more := frames.Next()
-		if !isInternal(frame.Function) {
-			lines = append(lines, fmt.Sprintf("%s %s:%d", frame.Function, filepath.Base(frame.File), frame.Line))
-		}
-		if !more {
-			break
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-func isInternal(function string) bool {
-	const own = "github.com/openshift/update-preflight/preflight-sdk."
-	return function == "" || strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, own)
 }

@@ -18,6 +18,11 @@ const (
 	outputJUnit = "junit"
 )
 
+// maxMargin is the maximum time before the deadline of the run at which the
+// program ends by itself, so that its result is written before the kubelet
+// kills it.
+const maxMargin = 5 * time.Second
+
 // help is written by hand: the flag package prints single dashes and sorts by
 // name.
 const help = `Reports whether the cluster can be updated safely. Read-only.

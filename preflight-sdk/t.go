@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -105,9 +106,9 @@ func (t *T) report(outcome Outcome, format string, args []any) {
 // name returns the name of the check and the path of the part.
 func (t *T) name() string {
 	if t.parent == nil {
-		return t.recorder.check.Name
+		return t.recorder.name
 	}
-	return t.recorder.check.Name + "/" + t.path
+	return t.recorder.name + "/" + t.path
 }
 
 // qualified prefixes the text with the path of the part.
@@ -116,4 +117,49 @@ func (t *T) qualified(separator, text string) string {
 		return text
 	}
 	return t.path + separator + text
+}
+
+// recorder collects what one check reports.
+type recorder struct {
+	name string // of the check
+	root *T     // of the check itself; nil if the check was not started
+
+	mu         sync.Mutex
+	ended      bool
+	statements []statement
+	remedies   []string
+	objects    []Object
+	evidence   map[string]string
+	step       string
+	// passed is true once a part of the check ended without a statement.
+	passed bool
+}
+
+// statement is one outcome that a check reported, or how the check ended.
+type statement struct {
+	outcome Outcome
+	text    string
+	// reason overrides the reason that the author set.
+	reason string
+	// source is the check or the part that reported; nil for how the check ended.
+	source *T
+}
+
+// record calls f with the lock held. After the end of the check it does nothing.
+func (r *recorder) record(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		f()
+	}
+}
+
+// add adds a statement. The caller holds the lock.
+func (r *recorder) add(s statement) {
+	r.statements = append(r.statements, s)
+	for t := s.source; t != nil; t = t.parent {
+		if t.worst == "" || severity(s.outcome) > severity(t.worst) {
+			t.worst = s.outcome
+		}
+	}
 }

@@ -7,41 +7,6 @@ import (
 	"strings"
 )
 
-// prerequisiteEnding returns the ending of a check that is not run because one
-// of its prerequisites ended as Fail or Unknown; the zero ending if it may run.
-// earlier are the findings so far.
-func prerequisiteEnding(c Check, earlier []Finding) ending {
-	for _, f := range earlier {
-		if severity(f.Outcome) < severity(Unknown) || !slices.Contains(c.After, f.Name) {
-			continue
-		}
-		how := "was inconclusive"
-		if f.Outcome == Fail {
-			how = "failed"
-		}
-		return ending{
-			reason: reasonPrerequisite,
-			text:   fmt.Sprintf("%s was not started: its prerequisite %s %s", c.Name, f.Name, how),
-		}
-	}
-	return ending{}
-}
-
-// orderViolations lists the names in After that are not declared earlier.
-func orderViolations(checks []Check) []string {
-	var violations []string
-	earlier := map[string]bool{}
-	for _, c := range checks {
-		for _, name := range c.After {
-			if !earlier[name] {
-				violations = append(violations, fmt.Sprintf("check %q has the prerequisite %q, which is not declared before it", c.Name, name))
-			}
-		}
-		earlier[c.Name] = true
-	}
-	return violations
-}
-
 // selectChecks returns the checks that --run and --skip select, in the order of
 // declaration. --run also selects the prerequisites of a check: without them it
 // might pass for the wrong reason.
