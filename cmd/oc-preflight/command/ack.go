@@ -76,13 +76,3 @@ func ackNeeds() access.Needs {
 	rarely = append(rarely, access.Request{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"})
 	return access.Needs{Required: always, Optional: rarely}
 }
-
-// oneArgument requires exactly one argument; the error names it by what.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError(fmt.Errorf("%q takes %s, but got %d arguments; see %q", c.CommandPath(), what, len(args), c.CommandPath()+" --help"))
-		}
-		return nil
-	}
-}

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -37,14 +36,6 @@ a later update of a path: without a graph that has the update, its risks are Unk
 	client.quietFlag(c)
 	flags.route.graph.add(c)
 	return c
-}
-
-// oneRun requires the ID of one run.
-func oneRun(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return usageError(fmt.Errorf("%q takes the ID of one run; see %q", c.CommandPath(), c.CommandPath()+" --help"))
 }
 
 func attach(c *cobra.Command, client *client, flags runFlags, run string) error {

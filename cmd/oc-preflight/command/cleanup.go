@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/collector/access"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/record"
 )
@@ -133,25 +130,4 @@ func cleanupRun(ctx context.Context, client *client, launcher *launch.Launcher, 
 		return fmt.Errorf("%d objects have the label of run %s and are not of the run; they were not deleted", n, run)
 	}
 	return nil
-}
-
-// reportForeign writes the objects that have the label of a run and are not of it,
-// and the commands that remove the label.
-func reportForeign(w io.Writer, objects []preflight.Object, run string) {
-	for _, object := range objects {
-		scope := ""
-		if object.Namespace != "" {
-			scope = "-n " + object.Namespace + " "
-		}
-		fmt.Fprintf(w, "not deleted: %s has the label of run %s and is not of the run; remove the label with: oc %slabel %s %s %s-\n",
-			objectName(object), run, scope, strings.ToLower(object.Kind), object.Name, label.Run)
-	}
-}
-
-// objectName names an object in a list.
-func objectName(object preflight.Object) string {
-	if object.Namespace == "" {
-		return object.Kind + " " + object.Name
-	}
-	return object.Kind + " " + object.Namespace + "/" + object.Name
 }

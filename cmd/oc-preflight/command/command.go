@@ -6,18 +6,13 @@ package command
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
-	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -88,41 +83,4 @@ combines the findings into one verdict.`,
 	setName(root, name)
 	client.addCompletions(root)
 	return root
-}
-
-// client reaches the cluster that the user's flags name.
-type client struct {
-	flags     *genericclioptions.ConfigFlags
-	streams   genericiooptions.IOStreams
-	verbosity int
-	// quiet shows no progress.
-	quiet bool
-	log   *slog.Logger
-}
-
-// connect makes the clients. It sends no request.
-func (c *client) connect() (*cluster.Cluster, error) {
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
-	}
-	if !c.named() {
-		return nil, errors.New("no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG")
-	}
-	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
-	if err != nil {
-		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
-	}
-	return reached, nil
-}
-
-// named is false when no kubeconfig, flag or ServiceAccount names a cluster:
-// client-go would connect to localhost:8080.
-func (c *client) named() bool {
-	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
-	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {
-		return true
-	}
-	_, err = rest.InClusterConfig()
-	return err == nil
 }

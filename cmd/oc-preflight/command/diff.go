@@ -36,13 +36,6 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
 	return c
 }
 
-func oneOrTwoRuns(c *cobra.Command, args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		return usageError(fmt.Errorf("%q takes the IDs of one or two runs, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
-	}
-	return nil
-}
-
 func diff(c *cobra.Command, client *client, args []string, flags outputFlags) error {
 	out, err := flags.open(client.streams.Out, changes.Changes{})
 	if err != nil {

@@ -1,17 +1,10 @@
 package command
 
 import (
-	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
 )
 
@@ -32,15 +25,6 @@ type follower interface {
 	reported(findings []finding.Finding)
 }
 
-// newDisplay chooses live lines for a terminal, and plain lines otherwise.
-func newDisplay(w io.Writer, about about) display {
-	file, ok := terminal(w)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return newPlain(w)
-	}
-	return newLive(file, about)
-}
-
 // silent shows nothing.
 type silent struct{}
 
@@ -51,101 +35,11 @@ func (silent) reported([]finding.Finding) {}
 func (silent) clear()                     {}
 func (silent) close()                     {}
 
-// stateTime is how long a check is in one state before a log reports it.
-const stateTime = 2 * time.Second
-
-// plain writes one line for each step and each result, and for a state of a check
-// that lasts.
-type plain struct {
-	w       io.Writer
-	start   time.Time
-	stopped chan struct{}
-	ticker  sync.WaitGroup
-
-	mutex  sync.Mutex
-	active map[string]jobs.Status
-	// written is the last line about each check.
-	written map[string]string
-}
-
-func newPlain(w io.Writer) *plain {
-	p := &plain{
-		w: w, start: time.Now(), stopped: make(chan struct{}),
-		active: map[string]jobs.Status{}, written: map[string]string{},
+// newDisplay chooses live lines for a terminal, and plain lines otherwise.
+func newDisplay(w io.Writer, about about) display {
+	file, ok := terminal(w)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return newPlain(w)
 	}
-	p.ticker.Go(func() { every(stateTime/4, p.stopped, p.writeActive) })
-	return p
+	return newLive(file, about)
 }
-
-// every calls do at intervals, until stopped is closed.
-func every(interval time.Duration, stopped <-chan struct{}, do func()) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-stopped:
-			return
-		case <-ticker.C:
-			do()
-		}
-	}
-}
-
-func (*plain) started(string) {}
-
-func (p *plain) step(text string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.line(text)
-}
-
-func (p *plain) status(status jobs.Status) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if status.State == jobs.Done {
-		delete(p.active, status.Check)
-		return
-	}
-	p.active[status.Check] = status
-}
-
-func (p *plain) reported(findings []finding.Finding) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for _, f := range findings {
-		p.line(summary(f))
-	}
-}
-
-// writeActive writes the states that have lasted for a while, each once.
-func (p *plain) writeActive() {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(p.active)) {
-		status := p.active[name]
-		text := strings.TrimSpace(string(status.State) + ": " + status.Detail)
-		if time.Since(status.Since) >= stateTime && p.written[name] != text {
-			p.written[name] = text
-			p.line(name + ": " + text)
-		}
-	}
-}
-
-func (p *plain) line(text string) {
-	fmt.Fprintf(p.w, "%6.1fs  %s\n", time.Since(p.start).Seconds(), words.Line(text, maxLine))
-}
-
-func (*plain) clear() {}
-
-func (p *plain) close() {
-	close(p.stopped)
-	p.ticker.Wait()
-}
-
-// summary is one finding in the progress.
-func summary(f finding.Finding) string {
-	return fmt.Sprintf("%s: %s (%s)", f.Name, f.Outcome, f.Reason)
-}
-
-// maxLine bounds one line of progress, in bytes.
-const maxLine = 4 << 10

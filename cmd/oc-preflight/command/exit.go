@@ -11,10 +11,12 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/updateservice"
 )
 
 // The exit codes. They are the same for every output format and never change.
@@ -70,6 +72,19 @@ func exitOfPath(made report.Path) error {
 		return &exitError{code: exitUndecided}
 	}
 	return exitOfDecision(made.Decision)
+}
+
+// exitOfPlan is the error with the exit code of a plan.
+func exitOfPlan(made updateplan.Plan) error {
+	switch {
+	case made.Decision == updateplan.NoPath:
+		return &exitError{code: exitUsage}
+	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
+		return &exitError{code: exitBlocked}
+	case made.Decision != updateplan.Clear:
+		return &exitError{code: exitUndecided}
+	}
+	return nil
 }
 
 func exitOfDecision(decision verdict.Decision) error {
@@ -171,4 +186,13 @@ func hintFor(err error) string {
 		return "List the runs: oc preflight history"
 	}
 	return ""
+}
+
+// storing is the command that stores a graph.
+func storing(missing *runner.NotStoredError) string {
+	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
+	if missing.Key.URL != updateservice.Default {
+		command += " --graph URL"
+	}
+	return command
 }

@@ -46,13 +46,6 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 	return c
 }
 
-func runAndCheck(c *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return usageError(fmt.Errorf("%q takes the ID of a run and the name of a check, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
-	}
-	return nil
-}
-
 // logsNeeds are the permissions that "logs" needs.
 func logsNeeds() access.Needs { return recordNeeds().And(logs.Needs()) }
 

@@ -92,14 +92,6 @@ func (p phrase) findings(findings []finding.Finding) []finding.Finding {
 	return phrased
 }
 
-// targetFlag selects the same release again.
-func targetFlag(target report.Target) string {
-	if target.Version == "" {
-		return "--to-image " + target.Image
-	}
-	return "--to " + target.Version
-}
-
 // phrase words actions as command lines.
 type phrase struct{ program, target string }
 

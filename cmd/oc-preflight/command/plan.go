@@ -17,9 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
-	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/updateservice"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -263,15 +261,6 @@ func (f planFlags) write(out *output, made updateplan.Plan) error {
 	return out.writeFiles(made)
 }
 
-// storing is the command that stores a graph.
-func storing(missing *runner.NotStoredError) string {
-	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(missing.From, 64), words.Line(missing.Key.Channel, 64), missing.Key.Architecture)
-	if missing.Key.URL != updateservice.Default {
-		command += " --graph URL"
-	}
-	return command
-}
-
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
 func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
@@ -279,17 +268,4 @@ func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
 		return nil
 	}
 	return report.Write(out, f.output.format, made)
-}
-
-// exitOfPlan is the error with the exit code of a plan.
-func exitOfPlan(made updateplan.Plan) error {
-	switch {
-	case made.Decision == updateplan.NoPath:
-		return &exitError{code: exitUsage}
-	case made.Comparison != nil && !made.Comparison.Holds, made.Decision == updateplan.OpenRisks:
-		return &exitError{code: exitBlocked}
-	case made.Decision != updateplan.Clear:
-		return &exitError{code: exitUndecided}
-	}
-	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -44,13 +42,6 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
 }
 
-// review reports all permissions of a command that are missing. An API server that
-// does not respond delays it for seconds.
-func (c *client) review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
-	defer c.waiting("reviewing the permissions")()
-	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
-}
-
 // current is the run in progress, or the newest one. The rest are other runs in
 // progress.
 func (s runStore) current(ctx context.Context) (run record.Record, rest []record.Record, err error) {
@@ -73,28 +64,6 @@ func (s runStore) current(ctx context.Context) (run record.Record, rest []record
 	}
 	run, err = s.records.Get(ctx, chosen.ID)
 	return run, rest, err
-}
-
-// waiting shows a step that takes more than stateTime. The returned function ends it.
-func (c *client) waiting(step string) func() {
-	var mutex sync.Mutex
-	var shown display
-	timer := time.AfterFunc(stateTime, func() {
-		mutex.Lock()
-		defer mutex.Unlock()
-		shown = c.display(about{})
-		shown.step(step)
-	})
-	return func() {
-		if timer.Stop() {
-			return
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		if shown != nil {
-			shown.close()
-		}
-	}
 }
 
 // runID is the ID of a run in an argument: as it is, or as "-o name" writes it.

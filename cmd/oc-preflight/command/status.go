@@ -72,13 +72,6 @@ as you may read them, with the limits of each.
 	return c
 }
 
-func atMostOneRun(c *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError(fmt.Errorf("%q takes the ID of one run at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
-	}
-	return nil
-}
-
 func status(c *cobra.Command, client *client, args []string, watching watchFlags, out *output) error {
 	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {

@@ -35,6 +35,14 @@ func (f *targetFlags) flag() string {
 	return targetFlag(report.Target{Version: f.target.Version, Image: f.target.Image})
 }
 
+// targetFlag selects the same release again.
+func targetFlag(target report.Target) string {
+	if target.Version == "" {
+		return "--to-image " + target.Image
+	}
+	return "--to " + target.Version
+}
+
 // validate rejects a value of --to that is not a version, with the flag to use
 // instead.
 func (f *targetFlags) validate() error {

@@ -1,0 +1,54 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// noArguments refuses arguments as wrong usage.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError(fmt.Errorf("%q takes no argument, but got %q; see %q", c.CommandPath(), args[0], c.CommandPath()+" --help"))
+	}
+	return nil
+}
+
+// oneArgument requires exactly one argument; the error names it by what.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError(fmt.Errorf("%q takes %s, but got %d arguments; see %q", c.CommandPath(), what, len(args), c.CommandPath()+" --help"))
+		}
+		return nil
+	}
+}
+
+// oneRun requires the ID of one run.
+func oneRun(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return usageError(fmt.Errorf("%q takes the ID of one run; see %q", c.CommandPath(), c.CommandPath()+" --help"))
+}
+
+func atMostOneRun(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError(fmt.Errorf("%q takes the ID of one run at most, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+	}
+	return nil
+}
+
+func oneOrTwoRuns(c *cobra.Command, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return usageError(fmt.Errorf("%q takes the IDs of one or two runs, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+	}
+	return nil
+}
+
+func runAndCheck(c *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usageError(fmt.Errorf("%q takes the ID of a run and the name of a check, but got %d arguments; see %q", c.CommandPath(), len(args), c.CommandPath()+" --help"))
+	}
+	return nil
+}

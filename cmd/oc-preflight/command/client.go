@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+)
+
+// client reaches the cluster that the user's flags name.
+type client struct {
+	flags     *genericclioptions.ConfigFlags
+	streams   genericiooptions.IOStreams
+	verbosity int
+	// quiet shows no progress.
+	quiet bool
+	log   *slog.Logger
+}
+
+// connect makes the clients. It sends no request.
+func (c *client) connect() (*cluster.Cluster, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	if !c.named() {
+		return nil, errors.New("no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG")
+	}
+	reached, err := cluster.Connect(config, "oc-preflight/"+program.Version())
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the cluster is not configured: %w", err)
+	}
+	return reached, nil
+}
+
+// named is false when no kubeconfig, flag or ServiceAccount names a cluster:
+// client-go would connect to localhost:8080.
+func (c *client) named() bool {
+	config, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || len(config.Clusters) > 0 || *c.flags.APIServer != "" {
+		return true
+	}
+	_, err = rest.InClusterConfig()
+	return err == nil
+}
+
+// review reports all permissions of a command that are missing. An API server that
+// does not respond delays it for seconds.
+func (c *client) review(ctx context.Context, reached *cluster.Cluster, needs access.Needs) error {
+	defer c.waiting("reviewing the permissions")()
+	return needs.Check(ctx, reached.Kubernetes.AuthorizationV1())
+}
+
+// startLog sends the log of this program and of client-go, which uses klog, to
+// standard error. Without verbosity there is none: what client-go retries is shown
+// as progress and findings instead.
+func (c *client) startLog() {
+	c.log = slog.New(slog.DiscardHandler)
+	if c.verbosity > 0 {
+		c.log = slog.New(slog.NewTextHandler(c.streams.ErrOut, &slog.HandlerOptions{Level: slog.Level(-c.verbosity)}))
+	}
+	program.LogTo(c.log, c.verbosity)
+}
+
+// quietFlag is --quiet of a command that shows progress.
+func (c *client) quietFlag(verb *cobra.Command) {
+	verb.Flags().BoolVar(&c.quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
+}
+
+// display shows progress, unless it is unwanted: live lines on a terminal, unless a log is written there
+// too.
+func (c *client) display(about about) display {
+	switch {
+	case c.quiet:
+		return silent{}
+	case c.verbosity > 0:
+		return newPlain(c.streams.ErrOut)
+	}
+	return newDisplay(c.streams.ErrOut, about)
+}
+
+// waiting shows a step that takes more than stateTime. The returned function ends it.
+func (c *client) waiting(step string) func() {
+	var mutex sync.Mutex
+	var shown display
+	timer := time.AfterFunc(stateTime, func() {
+		mutex.Lock()
+		defer mutex.Unlock()
+		shown = c.display(about{})
+		shown.step(step)
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if shown != nil {
+			shown.close()
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// pathFlags select a path of updates instead of one release.
+type pathFlags struct {
+	path  bool
+	hops  []string
+	minor string
+	graph graphFlags
+}
+
+func (f *pathFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target, as \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
+	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Version or pull spec of the next release of a path to check; repeated in order, the last is the target.")
+	c.Flags().StringVar(&f.minor, "to-minor", "", "With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
+	f.graph.add(c)
+}
+
+// requested reports whether a path is.
+func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
+
+// check rejects flags that exclude each other or have no effect.
+func (f pathFlags) check(target targetFlags, stored pullFlags) error {
+	named := 0
+	for _, set := range []bool{target.target.Version != "", target.target.Latest, f.minor != ""} {
+		if set {
+			named++
+		}
+	}
+	switch {
+	case f.path && len(f.hops) > 0:
+		return errors.New("--path and --hop exclude each other")
+	case len(f.hops) > 0 && named > 0, f.requested() && target.target.Image != "":
+		return errors.New("--hop takes no other target, and --path no --to-image")
+	case f.path && named > 1:
+		return errors.New("--to, --to-minor and --to-latest exclude each other")
+	case !f.requested() && (f.minor != "" || f.graph.given()):
+		return errors.New("--to-minor, --channel, --graph, --arch and --offline require --path or --hop")
+	}
+	return errors.Join(f.graph.validate(stored), checkMinor(f.minor))
+}
+
+// flag selects the same path again.
+func (f pathFlags) flag(target targetFlags) string {
+	text := "--path"
+	switch {
+	case len(f.hops) > 0:
+		text = "--hop " + strings.Join(f.hops, " --hop ")
+	case f.minor != "":
+		text += " --to-minor " + f.minor
+	case target.target.Version != "":
+		text += " --to " + target.target.Version
+	}
+	return text + f.graph.flag()
+}

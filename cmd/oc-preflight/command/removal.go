@@ -1,0 +1,66 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/report"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
+)
+
+// reportRemoval writes what became of the objects of a run, after the report,
+// which lists them. On a terminal, success is not written: the report would scroll.
+func (p *interruptPrompt) reportRemoval(removed report.Report) {
+	w := p.streams.ErrOut
+	_, scrolls := terminal(p.streams.Out)
+	if removed.Removal != nil {
+		reportForeign(w, removed.Removal.Foreign, removed.Run.ID)
+	}
+	switch {
+	case p.detached:
+		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s attach %[1]s\n", removed.Run.ID, p.program)
+	case removed.Removal == nil && len(removed.Created) > 0:
+		fmt.Fprintf(w, "%d objects of the run are left in the cluster for inspection; delete them with: %s cleanup %s\n", len(removed.Created), p.program, removed.Run.ID)
+	case removed.Removal == nil:
+	case len(removed.Removal.Left) == 0 && (p.quiet || scrolls || len(removed.Removal.Deleted) == 0):
+	case len(removed.Removal.Left) == 0:
+		fmt.Fprintf(w, "%d objects of the run were deleted; a final list found none left\n", len(removed.Removal.Deleted))
+	default:
+		for _, object := range removed.Removal.Left {
+			fmt.Fprintf(w, "not deleted: %s\n", objectName(object))
+		}
+	}
+}
+
+// reportRemovals is reportRemoval for each update of a path, of which the last may have
+// been detached from.
+func (p *interruptPrompt) reportRemovals(updates []report.Report) {
+	detached := p.detached
+	for i, each := range updates {
+		p.detached = detached && i == len(updates)-1
+		p.reportRemoval(each)
+	}
+}
+
+// reportForeign writes the objects that have the label of a run and are not of it,
+// and the commands that remove the label.
+func reportForeign(w io.Writer, objects []preflight.Object, run string) {
+	for _, object := range objects {
+		scope := ""
+		if object.Namespace != "" {
+			scope = "-n " + object.Namespace + " "
+		}
+		fmt.Fprintf(w, "not deleted: %s has the label of run %s and is not of the run; remove the label with: oc %slabel %s %s %s-\n",
+			objectName(object), run, scope, strings.ToLower(object.Kind), object.Name, label.Run)
+	}
+}
+
+// objectName names an object in a list.
+func objectName(object preflight.Object) string {
+	if object.Namespace == "" {
+		return object.Kind + " " + object.Name
+	}
+	return object.Kind + " " + object.Namespace + "/" + object.Name
+}
