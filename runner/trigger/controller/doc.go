@@ -2,7 +2,7 @@
 // when?
 //
 // [Decide] decides this as a pure function of ClusterVersion, the recorded runs and the
-// time. [Controller] observes the cluster and executes the plan: one run at a time, by the
+// time. What [Add] adds to a manager observes the cluster and executes the plan: one run at a time, by the
 // public functions of package runner.
 //
 // The controller has no state but the records of the runs, and the UpdatePreflights of
