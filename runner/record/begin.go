@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,10 +14,6 @@ import (
 	"github.com/openshift/update-preflight/collector/retry"
 	"github.com/openshift/update-preflight/runner/label"
 )
-
-// errMoved means that a run has begun, ended or changed its holder while it was
-// read.
-var errMoved = errors.New("the run in progress was repeatedly changed while it was read")
 
 // Begin creates the run of an intent. If a run of the same release is in progress
 // without a holder, that run is taken over instead, with its own ID: its Lease was
@@ -149,44 +144,6 @@ func (s *Store) takeOver(ctx context.Context, claim *claim, intent Intent) error
 	}
 	claim.id = id
 	return claim.acquire(ctx, lease)
-}
-
-func holderOf(lease *coordinationv1.Lease) string {
-	if lease == nil || lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
-}
-
-// expiryOf is when the Lease expires unless it is renewed, by the clock of the API
-// server, which records the time of the last write without its fraction of a second;
-// zero if that is not known.
-func expiryOf(lease *coordinationv1.Lease) time.Time {
-	var renewed time.Time
-	if lease == nil || lease.Spec.LeaseDurationSeconds == nil {
-		return renewed
-	}
-	for _, managed := range lease.ManagedFields {
-		if managed.Time != nil && managed.Time.After(renewed) {
-			renewed = managed.Time.Time
-		}
-	}
-	if renewed.IsZero() {
-		return renewed
-	}
-	return renewed.Add(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second + time.Second)
-}
-
-func (s *Store) isExpired(lease *coordinationv1.Lease) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.expired[lease.Name] == versionOf(lease)
-}
-
-func (s *Store) setExpired(lease *coordinationv1.Lease) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.expired[lease.Name] = versionOf(lease)
 }
 
 // open creates the header of a new run, or reads the existing one.

@@ -20,12 +20,7 @@ import (
 const (
 	annotationDigest = label.Release
 	annotationCancel = "preflight.openshift.io/cancel"
-	// conflicts bounds the immediate retries of a change after a conflict.
-	conflicts = 5
 )
-
-// leaseName is the name of the Lease for the run of a release in progress.
-func leaseName(digest string) string { return "preflight-" + label.ReleaseValue(digest) }
 
 // claim is the hold of this process on the Lease of a release.
 type claim struct {
@@ -50,22 +45,6 @@ func (s *Store) newClaim(intent Intent, holder string) *claim {
 		nonce: uuid.NewString(), lock: newLock(),
 	}
 }
-
-// lock is a mutex whose acquisition ends with a context.
-type lock chan struct{}
-
-func newLock() lock { return make(lock, 1) }
-
-func (l lock) acquire(ctx context.Context) error {
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l lock) release() { <-l }
 
 // desired is the renewed Lease, based on base. Its times are informative only.
 func (c *claim) desired(base *coordinationv1.Lease) *coordinationv1.Lease {

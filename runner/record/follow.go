@@ -337,11 +337,3 @@ func (f *follower) checkLease(ctx context.Context, lease *coordinationv1.Lease) 
 	f.observer.restart(time.Now())
 	return duration, nil
 }
-
-// durationOf is the duration of the Lease, within the bounds of LeaseDuration.
-func durationOf(lease *coordinationv1.Lease) time.Duration {
-	if lease.Spec.LeaseDurationSeconds == nil {
-		return defaultLeaseDuration
-	}
-	return max(minLeaseDuration, min(time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second, maxLeaseDuration))
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +57,8 @@ type header struct {
 	resultParts, reportParts int
 }
 
+func partName(id string, number int) string { return fmt.Sprintf("%s-%d", headerName(id), number) }
+
 // summary is the part of a header in plain text.
 type summary struct {
 	ID             string `json:"id"`
@@ -105,7 +106,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	if err != nil {
 		return nil, fmt.Errorf("could not encode the record: %w", err)
 	}
-	decided, err := h.verdictJSON()
+	decided, err := verdictJSON(r, h.verdict)
 	if err != nil {
 		return nil, err
 	}
@@ -217,23 +218,3 @@ func fromLabels(object *corev1.ConfigMap) Record {
 }
 
 const causeUnreadable = "is unreadable"
-
-func (p Phase) final() bool { return p == Complete || p == Interrupted || p == Canceled }
-
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
-func parseTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("could not decode a time: %w", err)
-	}
-	return t.UTC(), nil
-}

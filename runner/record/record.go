@@ -115,6 +115,8 @@ const (
 	Canceled    Phase = "Canceled"
 )
 
+func (p Phase) final() bool { return p == Complete || p == Interrupted || p == Canceled }
+
 // Requester is the role that requested a run.
 type Requester string
 
@@ -201,6 +203,14 @@ type Record struct {
 // clock of the cluster. It is for display: only Begin after Follow takes a run over.
 func (r Record) Abandoned(now time.Time) bool {
 	return r.Phase == Running && (r.Holder == "" || (!r.HolderExpiry.IsZero() && now.After(r.HolderExpiry)))
+}
+
+// Verified returns a *UnauthenticError unless the record is authentic.
+func (r Record) Verified() error {
+	if r.Authentication.State == Authentic {
+		return nil
+	}
+	return &UnauthenticError{ID: r.ID, Authentication: r.Authentication}
 }
 
 const (

@@ -3,7 +3,6 @@ package record
 import (
 	"crypto/hmac"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -18,50 +17,6 @@ const (
 	domainRecord  = "preflight.openshift.io/record.mac/v1"
 	domainVerdict = "preflight.openshift.io/verdict.mac/v1"
 )
-
-// Authenticity is whether the content of a record was written by a process that has
-// the key of the records.
-type Authenticity string
-
-// The values of Authenticity.
-const (
-	// Authentic means that the MACs match the content.
-	Authentic Authenticity = "Authentic"
-	// Unauthentic means that a MAC is missing or does not match, or that the key does
-	// not exist.
-	Unauthentic Authenticity = "Unauthentic"
-	// Unverifiable means that the permission to read the key is missing.
-	Unverifiable Authenticity = "Unverifiable"
-)
-
-// Authentication is the result of the verification of a record.
-type Authentication struct {
-	State Authenticity
-	// Cause is why the state is not Authentic, as a clause.
-	Cause string
-}
-
-// UnauthenticError means that the content of a record is not known to be authentic.
-type UnauthenticError struct {
-	ID string
-	Authentication
-}
-
-// Error implements error.
-func (e *UnauthenticError) Error() string {
-	if e.State == Unverifiable {
-		return fmt.Sprintf("unknown whether the record of run %s is authentic: %s", e.ID, e.Cause)
-	}
-	return fmt.Sprintf("the record of run %s is not authentic: %s", e.ID, e.Cause)
-}
-
-// Verified returns a *UnauthenticError unless the record is authentic.
-func (r Record) Verified() error {
-	if r.Authentication.State == Authentic {
-		return nil
-	}
-	return &UnauthenticError{ID: r.ID, Authentication: r.Authentication}
-}
 
 // seal sets the MACs of a header, whose UID the API server has assigned, or of a part,
 // whose owner is the header. A header without a UID gets only that of its verdict.
@@ -106,11 +61,6 @@ func (l loadedKey) verify(object *corev1.ConfigMap, id string, header types.UID)
 		return unauthentic(object.Name, "has a MAC that does not match its content")
 	}
 	return Authentication{State: Authentic}
-}
-
-// unauthentic is the result for a ConfigMap.
-func unauthentic(name, cause string) Authentication {
-	return Authentication{State: Unauthentic, Cause: fmt.Sprintf("configmap %q %s", name, cause)}
 }
 
 // canonical is the content that a MAC covers: the object, the run, the UID of its

@@ -2,7 +2,7 @@ package record
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/retry"
 )
 
@@ -97,49 +96,16 @@ func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error)
 	return object, err
 }
 
-// Needs are the permissions to begin, hold and end a run, including ReadNeeds and
-// CancelNeeds, where the key of the records exists.
-func Needs() access.Needs {
-	read := access.Needs{Required: slices.Concat(ReadNeeds().Required, ReadNeeds().Optional)}
-	return read.And(CancelNeeds()).And(access.Needs{Required: append(
-		access.Verbs(mapsRequest(), "create", "update", "delete"),
-		access.Verbs(leasesRequest(), "delete")...,
-	)})
-}
+// conflicts bounds the immediate retries of a change after a conflict.
+const conflicts = 5
 
-// KeyNeeds are the permissions to create the key of the records. Without them, and
-// without a key, a run writes a record that is not authentic.
-//
-// A user with these permissions and Needs can read a token of any ServiceAccount in
-// Namespace: by a Secret of type service-account-token with the name of the key.
-func KeyNeeds() access.Needs {
-	return access.Needs{Optional: []access.Request{{Verb: "create", Resource: "secrets", Namespace: Namespace}}}
-}
-
-// ReadNeeds are the permissions for Get, List, Latest and Follow. Without the optional
-// ones, no record is authentic.
-func ReadNeeds() access.Needs {
-	return access.Needs{
-		Required: append(
-			access.Verbs(mapsRequest(), "get", "list", "watch"),
-			access.Verbs(leasesRequest(), "get", "list", "watch")...,
-		),
-		Optional: []access.Request{{Verb: "get", Resource: "secrets", Namespace: Namespace, Name: KeySecret}},
+// contested is true when an object is not in the expected state, because of another
+// client or a request whose response was lost. A missing namespace is not.
+func contested(err error) bool {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return true
 	}
-}
-
-// CancelNeeds are the permissions for Cancel.
-func CancelNeeds() access.Needs {
-	return access.Needs{Required: append(
-		access.Verbs(mapsRequest(), "get", "list"),
-		access.Verbs(leasesRequest(), "get", "create", "update")...,
-	)}
-}
-
-func mapsRequest() access.Request {
-	return access.Request{Resource: "configmaps", Namespace: Namespace}
-}
-
-func leasesRequest() access.Request {
-	return access.Request{Group: "coordination.k8s.io", Resource: "leases", Namespace: Namespace}
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		(status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
 }

@@ -36,16 +36,15 @@ type verdictFile struct {
 	Provisional      bool     `json:"provisional,omitempty"`
 }
 
-// verdictJSON encodes the verdict of a header.
-func (h header) verdictJSON() (string, error) {
-	r := h.record
+// verdictJSON encodes the verdict of a record.
+func verdictJSON(r Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
 		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection, Provisional: r.Provisional,
-		CompletionTime: formatTime(r.CompletionTime), ValidUntil: h.validUntil(),
+		CompletionTime: formatTime(r.CompletionTime), ValidUntil: validUntil(r, decided),
 	}
-	file.Blocking, file.BlockingOmitted = bounded(h.verdict.Blocking)
-	file.Undecided, file.UndecidedOmitted = bounded(h.verdict.Undecided)
-	file.Accepted, file.AcceptedOmitted = bounded(h.verdict.Accepted)
+	file.Blocking, file.BlockingOmitted = bounded(decided.Blocking)
+	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)
+	file.Accepted, file.AcceptedOmitted = bounded(decided.Accepted)
 	text, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("could not encode the verdict: %w", err)
@@ -62,11 +61,11 @@ func bounded(names []string) ([]string, int) {
 }
 
 // validUntil is the end of the validity of a complete run; empty for other runs.
-func (h header) validUntil() string {
-	if h.record.Phase != Complete {
+func validUntil(r Record, decided verdict.Verdict) string {
+	if r.Phase != Complete {
 		return ""
 	}
-	return formatTime(ValidUntil(h.verdict, h.record.CompletionTime))
+	return formatTime(ValidUntil(decided, r.CompletionTime))
 }
 
 // ValidUntil is the end of the validity of a verdict of that time: what the verdict

@@ -10,16 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/openshift/update-preflight/collector/access"
 )
-
-// WatchNeeds are the permissions for Watch, which a single reading does without.
-func WatchNeeds() access.Needs {
-	request := mapsRequest()
-	request.Verb = "watch"
-	return access.Needs{Optional: []access.Request{request}}
-}
 
 // Watch calls changed for each record and for each change of one, one call at a time,
 // until ctx is done. The error is that of a user who may not watch. Leases are not watched:

@@ -41,37 +41,6 @@ type writer struct {
 	closed bool
 }
 
-// clock estimates the clock of the API server from its responses.
-type clock struct {
-	mutex         sync.Mutex
-	server, local time.Time
-}
-
-// set reads the time, to the second, from the response to a write.
-func (c *clock) set(response metav1.Object) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.server, c.local = lastWrite(response).UTC(), time.Now()
-}
-
-// lastWrite is when an object was last written, by the clock of the API server, to the
-// second.
-func lastWrite(object metav1.Object) time.Time {
-	last := object.GetCreationTimestamp().Time
-	for _, entry := range object.GetManagedFields() {
-		if entry.Time != nil && entry.Time.After(last) {
-			last = entry.Time.Time
-		}
-	}
-	return last
-}
-
-func (c *clock) now() time.Time {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.server.Add(time.Since(c.local))
-}
-
 // queue has the results that are not written yet.
 type queue struct {
 	mutex   sync.Mutex
@@ -237,8 +206,6 @@ func (w *writer) savePart(ctx context.Context, number int, chunk []byte) error {
 	return err
 }
 
-func partName(id string, number int) string { return fmt.Sprintf("%s-%d", headerName(id), number) }
-
 // saveHeader writes the header with the content. A deleted header is created again if
 // gone is nil; otherwise gone is returned.
 func (w *writer) saveHeader(ctx context.Context, content header, gone error) error {
@@ -320,17 +287,6 @@ func (w *writer) rebase(ctx context.Context, object *corev1.ConfigMap) error {
 	return nil
 }
 
-// contested is true when an object is not in the expected state, because of another
-// client or a request whose response was lost. A missing namespace is not.
-func contested(err error) bool {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return true
-	}
-	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
-		(status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
-}
-
 // create creates the header of a new run. It returns false if the header exists and
 // was not created by this process.
 func (w *writer) create(ctx context.Context) (bool, error) {
@@ -363,6 +319,10 @@ func (w *writer) sealNew(ctx context.Context) error {
 	}
 	return w.saveHeader(ctx, w.content, nil)
 }
+
+// errMoved means that a run has begun, ended or changed its holder while it was
+// read.
+var errMoved = errors.New("the run in progress was repeatedly changed while it was read")
 
 // resume takes over a header with its results, and marks it as held by this process.
 // A missing header is created.

@@ -4,7 +4,29 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/openshift/update-preflight/collector/verdict"
 )
+
+// Ending is the final part of a record.
+type Ending struct {
+	// Phase is one of the final phases.
+	Phase Phase
+	// Verdict is that of the report; its decision is empty if there is none.
+	Verdict verdict.Verdict
+	// Report is JSON of at most 64 MiB; nil if there is none.
+	Report []byte
+	// Fingerprint is the state of the cluster to which the verdict applies.
+	Fingerprint map[string]string
+}
+
+// pack encodes the report for the record.
+func (e Ending) pack() ([]byte, error) {
+	if !e.Phase.final() {
+		return nil, fmt.Errorf("%q is not a final phase", e.Phase)
+	}
+	return packReport(e.Report, e.Fingerprint)
+}
 
 // packReport compresses a report, after a line with its fingerprint; nil without both.
 func packReport(report []byte, fingerprint map[string]string) ([]byte, error) {
