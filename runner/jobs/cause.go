@@ -31,31 +31,3 @@ type cause struct {
 	// timeout is how long the cause is tolerated; 0 is not at all.
 	timeout time.Duration
 }
-
-// unknown ends a check that is inconclusive.
-func (o Observation) unknown(why cause) Classification {
-	return o.done(finding.Unknown(why.reason, "%s", why.detail).Remedy("%s", why.remedy).Do(why.actions...))
-}
-
-// waiting is the classification while a cause lasts.
-func (why cause) waiting() Classification {
-	return Classification{State: Waiting, Detail: why.detail, Reason: why.reason, cause: why}
-}
-
-// tolerate waits until the timeout of the cause has passed.
-func (o Observation) tolerate(why cause) Classification {
-	classified := why.waiting()
-	if why.timeout == untilDeadline {
-		classified.Idle = o.neverRan()
-		return classified
-	}
-	waited := time.Duration(0)
-	if o.Reason == why.reason {
-		waited = o.Waited
-	}
-	if waited >= why.timeout {
-		return o.unknown(why)
-	}
-	classified.Recheck = why.timeout - waited
-	return classified
-}

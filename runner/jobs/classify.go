@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -110,26 +108,4 @@ func (o Observation) altered(pod Pod) (Classification, bool) {
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
 		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
 	}), true
-}
-
-// expired ends the check at the deadline of the run, with its last state.
-func (o Observation) expired(classified Classification) Classification {
-	why := classified.cause
-	detail := classified.Detail
-	if pod, ok := o.newest(); ok && o.logOf(pod) != nil {
-		if lines := tail(string(o.Log.Text)); lines != "" {
-			detail = sentence(detail+"; last log lines", lines)
-		}
-	}
-	if o.APIErrors != "" {
-		detail += "; requests to the API server fail: " + words.Line(o.APIErrors, maxLine)
-	}
-	if why.reason == "" {
-		why.reason = collector.ReasonTimeout
-	}
-	if why.remedy == "" {
-		why.remedy, why.actions = "Run the preflight again with a longer timeout.", []finding.Action{finding.Retry(finding.OptionTimeout)}
-	}
-	why.detail = "timed out: " + detail
-	return o.unknown(why)
 }

@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -138,4 +139,36 @@ func (o Observation) failed(condition jobCondition) Classification {
 		return o.outcomeLost(lost(sentence("the Job failed, but its pod was gone before its end was observed", condition.message)))
 	}
 	return o.exitedNonZero(pod, end)
+}
+
+// lingers is true for a created Job that is not about to finish: its pod does not
+// run or does not terminate, or the Job is going to retry. The watch may report
+// the pod before it reports the Job.
+func (o Observation) lingers() bool {
+	pod, exists := o.newest()
+	switch {
+	case o.Deleted || o.condition() != nil:
+		return false
+	case !exists || pod.Gone:
+		return true
+	}
+	current := status(o.Check, pod)
+	if current == nil || current.State.Terminated == nil {
+		return true
+	}
+	if code := current.State.Terminated.ExitCode; code != 0 {
+		return !finalExitCode(o.Check.Job.Spec, code)
+	}
+	return otherContainers(o.Check, pod) != containersPassed
+}
+
+// finalExitCode is true for an exit code after which a Job does not retry.
+func finalExitCode(spec batchv1.JobSpec, code int32) bool {
+	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {
+		return true
+	}
+	return spec.PodFailurePolicy != nil && slices.ContainsFunc(spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
+		return rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil &&
+			rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(rule.OnExitCodes.Values, code)
+	})
 }

@@ -13,21 +13,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// ReasonPassed is reported for a check that exited 0 without findings of its own.
-//
-// Cause: the check found nothing that blocks the update.
-//
-// Remedy: none needed.
-const ReasonPassed finding.Reason = "Passed"
-
-// ReasonFailed is reported for a check that exited with another code than 0,
-// without findings of its own.
-//
-// Cause: the message has the last lines of its log.
-//
-// Remedy: fix what the log names, then run the preflight again.
-const ReasonFailed finding.Reason = "Failed"
-
 // ReasonOOMKilled is reported for a check that ran out of memory.
 //
 // Cause: its memory limit is too low, or the node ran out of memory.
@@ -59,14 +44,6 @@ const ReasonBadResult finding.Reason = "BadResult"
 // Remedy: read the events with `oc get events -n NAMESPACE`, then run the
 // preflight again.
 const ReasonKilled finding.Reason = "Killed"
-
-// logOf is the log of the pod if it was read.
-func (o Observation) logOf(pod Pod) *Log {
-	if o.Log != nil && o.Log.Pod == pod.Name {
-		return o.Log
-	}
-	return nil
-}
 
 // finalResult takes over a final result that agrees with the exit code. An
 // inconclusive result of a pod that was disrupted does not decide: the Job

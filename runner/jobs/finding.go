@@ -2,9 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +10,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // done ends a check with a finding about the Job as a whole.
@@ -96,55 +92,4 @@ func timeOf(at *metav1.Time) string {
 		return ""
 	}
 	return at.UTC().Format(time.RFC3339)
-}
-
-// newest is the pod of the last attempt.
-func (o Observation) newest() (Pod, bool) {
-	if len(o.Pods) == 0 {
-		return Pod{}, false
-	}
-	return o.Pods[len(o.Pods)-1], true
-}
-
-// mainContainer is the name of the container that is the check.
-func mainContainer(check launch.Check) string {
-	if containers := check.Job.Spec.Template.Spec.Containers; len(containers) > 0 {
-		return containers[0].Name
-	}
-	return ""
-}
-
-// status is the status of the check's container; nil without one.
-func status(check launch.Check, pod Pod) *corev1.ContainerStatus {
-	for i := range pod.Status.ContainerStatuses {
-		if pod.Status.ContainerStatuses[i].Name == mainContainer(check) {
-			return &pod.Status.ContainerStatuses[i]
-		}
-	}
-	return nil
-}
-
-// terminated is the last termination of the check's container, also if it was
-// restarted since; nil before the first.
-func terminated(check launch.Check, pod Pod) *corev1.ContainerStateTerminated {
-	current := status(check, pod)
-	if current == nil {
-		return nil
-	}
-	if current.State.Terminated != nil {
-		return current.State.Terminated
-	}
-	return current.LastTerminationState.Terminated
-}
-
-func sortedKeys(m map[string]string) []string {
-	return slices.Sorted(maps.Keys(m))
-}
-
-// sentence joins a clause and its detail with a colon.
-func sentence(clause, detail string) string {
-	if detail = strings.TrimSpace(detail); detail == "" {
-		return clause
-	}
-	return fmt.Sprintf("%s: %s", clause, detail)
 }

@@ -31,116 +31,54 @@
 package jobs
 
 import (
-	"time"
+	"context"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// State is the progress of a check.
-type State string
+// defaultParallelism is the bound on unfinished Jobs if Options has none.
+const defaultParallelism = 32
 
-// The states of a check.
-const (
-	// Queued means that the check waits until the parallelism allows its Job.
-	Queued State = "queued"
-	// Waiting means that the Job exists and the container of the check does not
-	// run.
-	Waiting State = "waiting"
-	// Running means that the container runs, or has just terminated.
-	Running State = "running"
-	// Done means that the findings of the check are complete.
-	Done State = "done"
-)
-
-// Status is the progress of one check.
-type Status struct {
-	// Check is the name of the check.
-	Check string
-	State State
-	// Detail is a clause about what the check waits for; may be empty.
-	Detail string
-	// Since is when State and Detail last changed.
-	Since time.Time
-	// Findings are set when State is Done.
-	Findings []finding.Finding
+// Options are the options of [Sources]; the zero value has the defaults.
+type Options struct {
+	// Parallelism bounds the Jobs of the run that are unfinished at one time, by
+	// their own status; 0 is 32. Existing Jobs of the run count. The findings of a
+	// check do not wait for its Job to finish.
+	Parallelism int
+	// Known are the findings of checks that are already complete, by the name of
+	// the check; no Job is created for these.
+	Known map[string][]finding.Finding
+	// Progress is called with every change of a Status, one call at a time; may be
+	// nil.
+	Progress func(Status)
 }
 
-// Observation is the observed state of the Job of one check at one moment.
-type Observation struct {
-	Check launch.Check
-	// Job is nil until a list or watch returned it.
-	Job *batchv1.Job
-	// Deleted is true when the Job existed and no longer does.
-	Deleted bool
-	// Pods are all pods ever observed, by creation time.
-	Pods []Pod
-	// Warnings are the warning events about the Job and its pods, oldest first.
-	Warnings []*corev1.Event
-	// Log is what was read of a container's log; nil before it was read.
-	Log *Log
-	// Reason is that of the previous classification, Waited for how long it has
-	// been the same.
-	Reason finding.Reason
-	Waited time.Duration
-	// Listed is true when the pods were listed after the Job had finished: Pods is
-	// complete.
-	Listed bool
-	// Restarted is true when the Job replaces one whose outcome was lost.
-	Restarted bool
-	// Expired is true when the deadline of the run has passed.
-	Expired bool
-	// APIErrors are the requests to the API server that fail at present; empty if
-	// none.
-	APIErrors string
-}
-
-// Pod is a pod in its last observed state.
-type Pod struct {
-	*corev1.Pod
-	// Gone is true when the pod no longer exists.
-	Gone bool
-}
-
-// Log is the end of a container's log.
-type Log struct {
-	// Pod is the name of the pod.
-	Pod  string
-	Text []byte
-	// Error is why the log could not be read; empty if it was.
-	Error string
-}
-
-// Classification is what an Observation means.
-type Classification struct {
-	// State is Waiting, Running or Done.
-	State State
-	// Detail is a clause about what the check waits for.
-	Detail string
-	// Reason is that of the finding if the state lasts until the deadline; empty
-	// in an ordinary state.
-	Reason finding.Reason
-	// Findings are set when State is Done.
-	Findings []finding.Finding
-	// ReadLog names the pod whose log has to be read first.
-	ReadLog string
-	// ListPods is true when the pods have to be listed first, because the watch
-	// may lag behind.
-	ListPods bool
-	// Recheck is after how long to classify again without a change; 0 is never.
-	Recheck time.Duration
-	// Restart is true when the outcome of the Job is lost: the Job has to be
-	// deleted if it exists, and created once more.
-	Restart bool
-	// Idle is true when no container of the Job has ever run and it waits for
-	// something without a time limit, so that it may yield to queued checks.
-	Idle bool
-
-	// cause is what Reason comes from.
-	cause cause
-	// logTimeout is how long to retry the reading of the log.
-	logTimeout time.Duration
+// Sources returns one source per check of the plan. It starts the watches, which
+// last until ctx is done. All sources have to be collected, with the same ctx,
+// since each is queued in the order of the plan. Existing Jobs whose UID start
+// returns are followed; Start is called for every other check. An error means that the Jobs cannot be watched; no Job was created then.
+//
+// When the deadline of ctx passes, a source returns an Unknown finding with the
+// last state of its check. When ctx is canceled, it returns an error.
+func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan launch.Plan, options Options) ([]collector.Source, error) {
+	if options.Parallelism <= 0 {
+		options.Parallelism = defaultParallelism
+	}
+	tracked, err := track(ctx, client, start, plan, options.Parallelism)
+	if err != nil {
+		return nil, err
+	}
+	shared := &run{client: client, start: start, tracker: tracked, progress: options.Progress}
+	go shared.deleteEvicted(ctx)
+	tracked.enqueueAll(func(check launch.Check) bool { return len(options.Known[check.Name]) > 0 })
+	sources := make([]collector.Source, 0, len(plan.Checks))
+	for i, check := range plan.Checks {
+		one := &source{run: shared, index: i, check: check, known: options.Known[check.Name]}
+		sources = append(sources, collector.Source{Name: check.Name, Kind: finding.SourceJob, Collect: one.Collect})
+	}
+	return sources, nil
 }

@@ -2,10 +2,7 @@ package jobs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -98,14 +95,4 @@ func (o Observation) podRejected(message string) cause {
 		why.timeout = transientTimeout
 	}
 	return why
-}
-
-// warning is the newest warning event about an object.
-func (o Observation) warning(kind, name string) *corev1.Event {
-	for _, event := range slices.Backward(o.Warnings) {
-		if event.InvolvedObject.Kind == kind && event.InvolvedObject.Name == name {
-			return event
-		}
-	}
-	return nil
 }

@@ -2,14 +2,8 @@ package jobs
 
 import (
 	"fmt"
-	"slices"
-
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // ReasonAttemptFailed is reported for a check whose Job was still retrying at the
@@ -43,79 +37,6 @@ const ReasonInitFailed finding.Reason = "InitFailed"
 //
 // Remedy: report it to the owners of the check.
 const ReasonContainerFailed finding.Reason = "ContainerFailed"
-
-// ReasonEvicted is reported for a check whose pod was evicted.
-//
-// Cause: the node was short of memory, disk or process IDs.
-//
-// Remedy: wait until the nodes have resources, then run the preflight again: `oc
-// get nodes`.
-const ReasonEvicted finding.Reason = "Evicted"
-
-// ReasonDisrupted is reported for a check whose pod was terminated by a drain, a
-// preemption or the loss of its node.
-//
-// Cause: the condition DisruptionTarget of the pod, which the message has.
-//
-// Remedy: wait until no node is drained, then run the preflight again: `oc get
-// nodes`.
-const ReasonDisrupted finding.Reason = "Disrupted"
-
-// neverRan is true when a Job has one pod, and no container of it has ever run.
-func (o Observation) neverRan() bool {
-	if len(o.Pods) != 1 || o.Pods[0].Gone {
-		return false
-	}
-	status := o.Pods[0].Status
-	return !slices.ContainsFunc(slices.Concat(status.InitContainerStatuses, status.ContainerStatuses), func(container corev1.ContainerStatus) bool {
-		return container.State.Running != nil || container.State.Terminated != nil || container.LastTerminationState.Terminated != nil
-	})
-}
-
-// lingers is true for a created Job that is not about to finish: its pod does not
-// run or does not terminate, or the Job is going to retry. The watch may report
-// the pod before it reports the Job.
-func (o Observation) lingers() bool {
-	pod, exists := o.newest()
-	switch {
-	case o.Deleted || o.condition() != nil:
-		return false
-	case !exists || pod.Gone:
-		return true
-	}
-	current := status(o.Check, pod)
-	if current == nil || current.State.Terminated == nil {
-		return true
-	}
-	if code := current.State.Terminated.ExitCode; code != 0 {
-		return !finalExitCode(o.Check.Job.Spec, code)
-	}
-	return otherContainers(o.Check, pod) != containersPassed
-}
-
-// finalExitCode is true for an exit code after which a Job does not retry.
-func finalExitCode(spec batchv1.JobSpec, code int32) bool {
-	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {
-		return true
-	}
-	return spec.PodFailurePolicy != nil && slices.ContainsFunc(spec.PodFailurePolicy.Rules, func(rule batchv1.PodFailurePolicyRule) bool {
-		return rule.Action == batchv1.PodFailurePolicyActionFailJob && rule.OnExitCodes != nil &&
-			rule.OnExitCodes.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn && slices.Contains(rule.OnExitCodes.Values, code)
-	})
-}
-
-// notStarted ends a check that was queued at the deadline of the run: for the
-// first time, or again after waiting.
-func (o Observation) notStarted(waiting Classification) Classification {
-	if waiting.Reason != "" {
-		return o.expired(waiting)
-	}
-	return o.unknown(cause{
-		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to end, and was not started",
-		remedy:  "Run the preflight again with a longer timeout or a higher parallelism.",
-		actions: []finding.Action{finding.Retry(finding.OptionTimeout), finding.Retry(finding.OptionParallelism)},
-	})
-}
 
 // activity is what the last attempt was doing when it ended.
 func (o Observation) activity() string {
@@ -185,30 +106,4 @@ func (o Observation) attemptFailure(pod Pod) *cause {
 		}
 	}
 	return nil
-}
-
-// disruption is the cause for a pod that was terminated by the cluster: an
-// eviction, a drain, a preemption, a lost node; nil for others. The Jobs of a run
-// do not count it as an attempt (podFailurePolicy).
-func disruption(pod Pod) *cause {
-	why := &cause{
-		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
-		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
-	}
-	if pod.Status.Reason == "Evicted" {
-		why.reason, why.detail = ReasonEvicted, sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, maxLine))
-		return why
-	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
-			why.reason, why.detail = ReasonDisrupted, sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, maxLine))
-			return why
-		}
-	}
-	return nil
-}
-
-// interrupted is true for a pod that was deleted or disrupted.
-func interrupted(pod Pod) bool {
-	return pod.DeletionTimestamp != nil || disruption(pod) != nil
 }

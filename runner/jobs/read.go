@@ -24,13 +24,6 @@ const (
 	// result of 1 MiB in parts, in the SDK's format.
 	logLines = 2000
 	logBytes = 2 << 20
-	// requiredLogTimeout is how long the reading of a log is retried that decides
-	// the check: a kubelet that restarts is back by then. While the API server is
-	// unreachable, it is retried until the deadline of the run.
-	requiredLogTimeout = 30 * time.Second
-	// optionalLogTimeout bounds the reading of a log that does not decide the
-	// check.
-	optionalLogTimeout = 3 * time.Second
 	// retryInterval is the time between two attempts.
 	retryInterval = time.Second
 )

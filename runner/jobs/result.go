@@ -3,6 +3,8 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -10,6 +12,21 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch"
 )
+
+// ReasonPassed is reported for a check that exited 0 without findings of its own.
+//
+// Cause: the check found nothing that blocks the update.
+//
+// Remedy: none needed.
+const ReasonPassed finding.Reason = "Passed"
+
+// ReasonFailed is reported for a check that exited with another code than 0,
+// without findings of its own.
+//
+// Cause: the message has the last lines of its log.
+//
+// Remedy: fix what the log names, then run the preflight again.
+const ReasonFailed finding.Reason = "Failed"
 
 // ReasonWarned is reported for a warning of a check that has no valid reason of
 // its own.
@@ -175,4 +192,8 @@ func evidence(facts map[string]string) map[string]string {
 		kept[words.Line(key, maxWord)] = words.Lines(facts[key], maxLine)
 	}
 	return kept
+}
+
+func sortedKeys(m map[string]string) []string {
+	return slices.Sorted(maps.Keys(m))
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/words"
@@ -26,4 +27,12 @@ func tail(log string) string {
 		}
 	}
 	return words.Last(strings.Join(kept[max(0, len(kept)-tailLines):], "\n"), maxTail)
+}
+
+// sentence joins a clause and its detail with a colon.
+func sentence(clause, detail string) string {
+	if detail = strings.TrimSpace(detail); detail == "" {
+		return clause
+	}
+	return fmt.Sprintf("%s: %s", clause, detail)
 }

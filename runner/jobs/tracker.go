@@ -17,8 +17,12 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// maxWarnings bounds the events that are kept per Job.
-const maxWarnings = 20
+// The watched resources.
+const (
+	watchJobs   = "Jobs"
+	watchPods   = "pods"
+	watchEvents = "events"
+)
 
 // tracker holds the observed state of the Jobs of a run, from one watch each on
 // Jobs, pods and warning events, and advances the queue when a Job finishes.
@@ -39,29 +43,6 @@ type tracker struct {
 	lists int
 	// failing are the operations that fail at present.
 	failing map[string]error
-}
-
-// trackedJob is the observed state of one Job.
-type trackedJob struct {
-	check launch.Check
-	// uid is that of the Job of the run; empty before it was created or adopted.
-	// unconfirmed is the last state of the Job of that name with another UID: it is
-	// of the run if that UID is confirmed.
-	uid         types.UID
-	unconfirmed objectState
-
-	job      *batchv1.Job
-	deleted  bool
-	pods     []Pod
-	warnings []*corev1.Event
-	// createdAt is the count of lists begun when the Job had just been created; 0
-	// before.
-	createdAt int
-	// queued is true while the check waits in the queue, granted while it may
-	// create its Job, settled when it has its findings.
-	queued, granted, settled bool
-	// changed has a value when something changed since it was last received from.
-	changed chan struct{}
 }
 
 // newTracker returns a tracker without observed objects. uid returns the UID of the
@@ -216,12 +197,6 @@ func (t *tracker) markPodsGone(i int, existing map[types.UID]bool) {
 	}
 }
 
-// objectState is the last state of an object, which no longer exists if gone.
-type objectState struct {
-	object any
-	gone   bool
-}
-
 // observed records the last state of one object.
 func (t *tracker) observed(state objectState) {
 	switch object := state.object.(type) {
@@ -280,59 +255,6 @@ func (t *tracker) advance() {
 	}
 	for _, i := range t.queue.evict() {
 		t.evicted <- t.jobs[i].check // the buffer has room for each check once
-	}
-}
-
-// observedPod records the last state of a pod.
-func (j *trackedJob) observedPod(pod Pod) {
-	if j.settled {
-		return
-	}
-	defer j.notify()
-	for i := range j.pods {
-		if j.pods[i].UID == pod.UID {
-			j.pods[i] = pod
-			return
-		}
-	}
-	j.pods = append(j.pods, pod)
-	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-}
-
-// ownPods are the pods whose controller is the Job of the run.
-func (j *trackedJob) ownPods() []Pod {
-	var own []Pod
-	for _, pod := range j.pods {
-		if controller := metav1.GetControllerOfNoCopy(pod); j.uid != "" && controller != nil && controller.UID == j.uid {
-			own = append(own, pod)
-		}
-	}
-	return own
-}
-
-// ownWarnings are the warnings without those about another Job of the name.
-func (j *trackedJob) ownWarnings() []*corev1.Event {
-	return slices.DeleteFunc(slices.Clone(j.warnings), func(event *corev1.Event) bool {
-		involved := event.InvolvedObject
-		return involved.Kind == "Job" && involved.UID != "" && involved.UID != j.uid
-	})
-}
-
-func (j *trackedJob) observedWarning(event *corev1.Event) {
-	if j.settled {
-		return
-	}
-	j.warnings = slices.DeleteFunc(j.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
-	j.warnings = append(j.warnings, event)
-	j.warnings = j.warnings[max(0, len(j.warnings)-maxWarnings):]
-	j.notify()
-}
-
-// notify signals a change of the Job to its source.
-func (j *trackedJob) notify() {
-	select {
-	case j.changed <- struct{}{}:
-	default:
 	}
 }
 

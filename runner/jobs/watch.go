@@ -21,13 +21,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// The watched resources.
-const (
-	watchJobs   = "Jobs"
-	watchPods   = "pods"
-	watchEvents = "events"
-)
-
 // track starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.

@@ -1,0 +1,53 @@
+package jobs
+
+import (
+	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// Classification is what an Observation means.
+type Classification struct {
+	// State is Waiting, Running or Done.
+	State State
+	// Detail is a clause about what the check waits for.
+	Detail string
+	// Reason is that of the finding if the state lasts until the deadline; empty
+	// in an ordinary state.
+	Reason finding.Reason
+	// Findings are set when State is Done.
+	Findings []finding.Finding
+	// ReadLog names the pod whose log has to be read first.
+	ReadLog string
+	// ListPods is true when the pods have to be listed first, because the watch
+	// may lag behind.
+	ListPods bool
+	// Recheck is after how long to classify again without a change; 0 is never.
+	Recheck time.Duration
+	// Restart is true when the outcome of the Job is lost: the Job has to be
+	// deleted if it exists, and created once more.
+	Restart bool
+	// Idle is true when no container of the Job has ever run and it waits for
+	// something without a time limit, so that it may yield to queued checks.
+	Idle bool
+
+	// cause is what Reason comes from.
+	cause cause
+	// logTimeout is how long to retry the reading of the log.
+	logTimeout time.Duration
+}
+
+// waiting is the classification while a cause lasts.
+func (why cause) waiting() Classification {
+	return Classification{State: Waiting, Detail: why.detail, Reason: why.reason, cause: why}
+}
+
+const (
+	// requiredLogTimeout is how long the reading of a log is retried that decides
+	// the check: a kubelet that restarts is back by then. While the API server is
+	// unreachable, it is retried until the deadline of the run.
+	requiredLogTimeout = 30 * time.Second
+	// optionalLogTimeout bounds the reading of a log that does not decide the
+	// check.
+	optionalLogTimeout = 3 * time.Second
+)

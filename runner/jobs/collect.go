@@ -1,0 +1,207 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// Collect creates the Job when the queue grants it, and waits for the findings.
+func (s *source) Collect(ctx context.Context) ([]finding.Finding, error) {
+	if len(s.known) > 0 {
+		return s.complete(slices.Clone(s.known)), nil
+	}
+	for {
+		classified, err := s.runOnce(ctx)
+		if err != nil {
+			return s.interrupted(ctx, err)
+		}
+		if classified.State == Done {
+			return s.complete(classified.Findings), nil
+		}
+	}
+}
+
+// interrupted handles the end of ctx: the deadline has findings, a cancellation
+// has none.
+func (s *source) interrupted(ctx context.Context, cause error) ([]finding.Finding, error) {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("interrupted: %w", cause)
+	}
+	return s.complete(s.expire(ctx)), nil
+}
+
+// runOnce has one Job run. It ends in state Done, or with a deleted Job that has
+// to be created again. An error means that ctx is done.
+func (s *source) runOnce(ctx context.Context) (Classification, error) {
+	classified, err := s.create(ctx)
+	if err != nil || classified.State == Done {
+		return classified, err
+	}
+	classified, err = s.await(ctx)
+	if err != nil || classified.State == Done {
+		return classified, err
+	}
+	s.report(classified)
+	s.restarted = s.restarted || classified.Restart
+	return classified, s.deleteJob(ctx)
+}
+
+// create creates the Job when the queue grants it, unless the Job exists. A
+// rejection by the API server is state Done.
+func (s *source) create(ctx context.Context) (Classification, error) {
+	tracker := s.run.tracker
+	if s.granted = !tracker.enqueue(s.index); s.granted {
+		return Classification{State: Waiting}, nil
+	}
+	s.report(Classification{State: Queued, Detail: s.waiting.Detail})
+	for {
+		granted, changed := tracker.granted(s.index)
+		if granted {
+			break
+		}
+		if err := awaitChange(ctx, changed, 0); err != nil {
+			return Classification{}, err
+		}
+	}
+	s.granted = true
+	s.report(Classification{State: Waiting, Detail: "creating the Job"})
+	err := s.run.start.Start(ctx, s.check)
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+		return Classification{}, err
+	case err != nil:
+		return Classification{State: Done, Findings: []finding.Finding{launch.Explain(s.check, err)}}, nil
+	}
+	tracker.created(s.index, s.run.start.UID(s.check))
+	return Classification{State: Waiting}, nil
+}
+
+// await classifies after every change, until state Done or until the Job has to
+// be created again.
+func (s *source) await(ctx context.Context) (Classification, error) {
+	var reason finding.Reason
+	since := time.Now()
+	for {
+		o, changed := s.observe()
+		o.Reason, o.Waited = reason, time.Since(since)
+		classified := Classify(o)
+		if classified.State == Done || classified.Restart {
+			return classified, nil
+		}
+		if fetched := s.fetch(ctx, classified); fetched {
+			if err := ctx.Err(); err != nil {
+				return classified, err
+			}
+			continue
+		}
+		if classified.Reason != reason {
+			reason, since = classified.Reason, time.Now()
+		}
+		s.report(classified)
+		recheck, yield := s.yields(classified, time.Since(since))
+		if yield {
+			return classified, nil
+		}
+		if err := awaitChange(ctx, changed, recheck); err != nil {
+			return classified, err
+		}
+	}
+}
+
+// fetch requests what the classification needs; false if it needs nothing.
+func (s *source) fetch(ctx context.Context, classified Classification) bool {
+	switch {
+	case classified.ReadLog != "":
+		s.log = s.readLog(ctx, classified.ReadLog, classified.logTimeout)
+	case classified.ListPods:
+		s.listPods(ctx)
+	default:
+		return false
+	}
+	return true
+}
+
+// yields is true for a check that was idle for a while when others wait for its
+// capacity; it is queued again after them. Otherwise the duration is when to
+// classify again.
+func (s *source) yields(classified Classification, waited time.Duration) (time.Duration, bool) {
+	if !classified.Idle || s.pinned {
+		return classified.Recheck, false
+	}
+	if left := transientTimeout - waited; left > 0 {
+		return left, false
+	}
+	return transientTimeout, s.run.tracker.contended(s.index)
+}
+
+// deleteJob deletes the Job if it exists and waits until it is gone. A Job that
+// cannot be deleted is kept and followed further.
+func (s *source) deleteJob(ctx context.Context) error {
+	s.granted = false
+	o, changed := s.observe()
+	if !o.Deleted {
+		err := s.run.start.End(ctx, s.check)
+		s.run.tracker.record("deleting a Job to create it again", err)
+		if err != nil {
+			s.pinned, s.restarted = true, true
+			return ctx.Err()
+		}
+	}
+	for !o.Deleted {
+		if err := awaitChange(ctx, changed, 0); err != nil {
+			return err
+		}
+		o, changed = s.observe()
+	}
+	s.run.tracker.reset(s.index)
+	s.log, s.listed = nil, false
+	return nil
+}
+
+// awaitChange returns after a change, or after recheck if that is positive. An
+// error means that ctx is done.
+func awaitChange(ctx context.Context, changed <-chan struct{}, recheck time.Duration) error {
+	var due <-chan time.Time
+	if recheck > 0 {
+		timer := time.NewTimer(recheck)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-due:
+	}
+	return nil
+}
+
+// expire returns the findings at the deadline, with the last log lines of a
+// running check.
+func (s *source) expire(ctx context.Context) []finding.Finding {
+	o, _ := s.observe()
+	if !s.granted {
+		return o.notStarted(s.waiting).Findings
+	}
+	if pod, ok := o.newest(); ok && o.Log == nil && Classify(o).State == Running {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), optionalLogTimeout)
+		defer cancel()
+		o.Log = s.readLog(ctx, pod.Name, optionalLogTimeout)
+	}
+	o.Expired = true
+	return Classify(o).Findings
+}
+
+// complete settles the check with its findings, and adds when it waited.
+func (s *source) complete(findings []finding.Finding) []finding.Finding {
+	s.run.tracker.settle(s.index)
+	findings = s.waits.addTo(findings, time.Now())
+	s.report(Classification{State: Done, Findings: findings})
+	return findings
+}

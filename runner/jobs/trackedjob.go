@@ -1,0 +1,97 @@
+package jobs
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// maxWarnings bounds the events that are kept per Job.
+const maxWarnings = 20
+
+// trackedJob is the observed state of one Job.
+type trackedJob struct {
+	check launch.Check
+	// uid is that of the Job of the run; empty before it was created or adopted.
+	// unconfirmed is the last state of the Job of that name with another UID: it is
+	// of the run if that UID is confirmed.
+	uid         types.UID
+	unconfirmed objectState
+
+	job      *batchv1.Job
+	deleted  bool
+	pods     []Pod
+	warnings []*corev1.Event
+	// createdAt is the count of lists begun when the Job had just been created; 0
+	// before.
+	createdAt int
+	// queued is true while the check waits in the queue, granted while it may
+	// create its Job, settled when it has its findings.
+	queued, granted, settled bool
+	// changed has a value when something changed since it was last received from.
+	changed chan struct{}
+}
+
+// observedPod records the last state of a pod.
+func (j *trackedJob) observedPod(pod Pod) {
+	if j.settled {
+		return
+	}
+	defer j.notify()
+	for i := range j.pods {
+		if j.pods[i].UID == pod.UID {
+			j.pods[i] = pod
+			return
+		}
+	}
+	j.pods = append(j.pods, pod)
+	slices.SortStableFunc(j.pods, func(a, b Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+}
+
+func (j *trackedJob) observedWarning(event *corev1.Event) {
+	if j.settled {
+		return
+	}
+	j.warnings = slices.DeleteFunc(j.warnings, func(known *corev1.Event) bool { return known.UID == event.UID })
+	j.warnings = append(j.warnings, event)
+	j.warnings = j.warnings[max(0, len(j.warnings)-maxWarnings):]
+	j.notify()
+}
+
+// ownPods are the pods whose controller is the Job of the run.
+func (j *trackedJob) ownPods() []Pod {
+	var own []Pod
+	for _, pod := range j.pods {
+		if controller := metav1.GetControllerOfNoCopy(pod); j.uid != "" && controller != nil && controller.UID == j.uid {
+			own = append(own, pod)
+		}
+	}
+	return own
+}
+
+// ownWarnings are the warnings without those about another Job of the name.
+func (j *trackedJob) ownWarnings() []*corev1.Event {
+	return slices.DeleteFunc(slices.Clone(j.warnings), func(event *corev1.Event) bool {
+		involved := event.InvolvedObject
+		return involved.Kind == "Job" && involved.UID != "" && involved.UID != j.uid
+	})
+}
+
+// notify signals a change of the Job to its source.
+func (j *trackedJob) notify() {
+	select {
+	case j.changed <- struct{}{}:
+	default:
+	}
+}
+
+// objectState is the last state of an object, which no longer exists if gone.
+type objectState struct {
+	object any
+	gone   bool
+}
