@@ -2,11 +2,13 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -179,6 +181,21 @@ func (d document) locate(err error) error {
 		return "line " + strconv.Itoa(line+d.line-1)
 	})
 	return errors.New(oneLine(text))
+}
+
+// located is a value with its place in the release, by which it is sorted.
+type located[T any] struct {
+	file  string
+	place place
+	// lines are those of the fields, if the value is an object.
+	lines Lines
+	value T
+}
+
+func sortLocated[T any](items []located[T]) {
+	slices.SortStableFunc(items, func(a, b located[T]) int {
+		return cmp.Or(strings.Compare(a.file, b.file), a.place.number-b.place.number)
+	})
 }
 
 // child returns the value of the key in a mapping, nil when there is none. An

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/ocimanifest"
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
@@ -73,6 +74,24 @@ func unreadable(err error, what string) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		failure.Reason, failure.Remediation = collector.ReasonTimeout, "Run the preflight again with a longer timeout."
 		failure.Actions = []finding.Action{finding.Retry(finding.OptionTimeout)}
+	}
+	return failure
+}
+
+// unusable returns the error for a manifest that must not be used.
+func unusable(err error) error {
+	rejected, ok := errors.AsType[*ocimanifest.Error](err)
+	if !ok {
+		return err
+	}
+	failure := reject(rejected.Reason, "%s", rejected.Message)
+	switch rejected.Reason { //nolint:exhaustive // the other reasons have the common remedy
+	case ocimanifest.ReasonSchemaVersion1:
+		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."
+	case ocimanifest.ReasonArchitectureMissing:
+		failure.Message += ", the architecture of the control plane"
+		failure.Remediation = "Choose the release for this architecture, or the multi-architecture release; on a mirror, mirror it with all architectures."
+		failure.Actions = []finding.Action{finding.Run("oc adm release mirror --keep-manifest-list")}
 	}
 	return failure
 }

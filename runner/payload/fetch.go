@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -18,6 +19,29 @@ import (
 	"github.com/openshift/update-preflight/runner/repository"
 	"github.com/openshift/update-preflight/signature"
 )
+
+// maxTime is the timeout of the cluster-version operator for the same
+// (pkg/cvo/updatepayload.go).
+const maxTime = 4 * time.Minute
+
+// Options configure how a release is read. The zero value reads it from the
+// repository in the pull spec, without credentials, for an unknown cluster.
+type Options struct {
+	// Access resolves and reaches the cluster's registries.
+	Access *registry.Access
+	// Cache stores content between runs; nil for none.
+	Cache Cache
+	// Cluster decides which manifests apply.
+	Cluster Cluster
+}
+
+// Cache stores content by digest ("sha256:<hex>").
+type Cache interface {
+	// Get returns the content with the digest, if it has no more than most bytes.
+	Get(digest string, most int64) ([]byte, bool)
+	// Put stores the content. An error means that it is not stored.
+	Put(digest string, content []byte) error
+}
 
 // maxLayer bounds the layer with the manifests, in bytes.
 const maxLayer = 64 << 20
@@ -55,42 +79,11 @@ func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 	return &fetcher{image: image, what: "the release image", choice: lastLayer, cache: options.Cache, architecture: options.Cluster.Architecture}, nil
 }
 
-// layers returns the chosen layers, from the cache if they are complete
-// there, else from the first place that has them. Content that does not match its
-// digest is final: nodes would not try another place either.
-func (f *fetcher) layers(ctx context.Context, access *registry.Access) ([][]byte, error) {
-	content, err := f.visit(ctx)
-	if !errors.Is(err, errNotCached) {
-		return content, err
-	}
-	_, err = access.Try(ctx, f.image.String(), func(ctx context.Context, visit registry.Visit) error {
-		f.place, err = repository.Open(ctx, visit.Reference.Context(), visit.Auth, metered{read: &f.read, next: visit.Transport})
-		if err == nil {
-			content, err = f.visit(ctx)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, unreadable(err, fmt.Sprintf("%s %q", f.what, f.image.String()))
-	}
-	return content, nil
-}
-
-// visit reads the image and its chosen layers at one place.
-func (f *fetcher) visit(ctx context.Context) ([][]byte, error) {
-	descriptors, err := f.descriptors(ctx)
-	if err != nil {
-		return nil, err
-	}
-	contents := make([][]byte, 0, len(descriptors))
-	for _, descriptor := range descriptors {
-		content, err := f.blob(ctx, descriptor)
-		if err != nil {
-			return nil, err
-		}
-		contents = append(contents, content)
-	}
-	return contents, nil
+// lastLayer is the layer that holds the manifests of a release: "oc adm release new"
+// appends it.
+func lastLayer(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
+	layer := manifest.Layers[len(manifest.Layers)-1]
+	return []ocispec.Descriptor{layer}, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
 }
 
 // cached reads content from the cache.

@@ -4,12 +4,52 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/ocimanifest"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/runner/repository"
 )
+
+// layers returns the chosen layers, from the cache if they are complete
+// there, else from the first place that has them. Content that does not match its
+// digest is final: nodes would not try another place either.
+func (f *fetcher) layers(ctx context.Context, access *registry.Access) ([][]byte, error) {
+	content, err := f.visit(ctx)
+	if !errors.Is(err, errNotCached) {
+		return content, err
+	}
+	_, err = access.Try(ctx, f.image.String(), func(ctx context.Context, visit registry.Visit) error {
+		f.place, err = repository.Open(ctx, visit.Reference.Context(), visit.Auth, metered{read: &f.read, next: visit.Transport})
+		if err == nil {
+			content, err = f.visit(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, unreadable(err, fmt.Sprintf("%s %q", f.what, f.image.String()))
+	}
+	return content, nil
+}
+
+// visit reads the image and its chosen layers at one place.
+func (f *fetcher) visit(ctx context.Context) ([][]byte, error) {
+	descriptors, err := f.descriptors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contents := make([][]byte, 0, len(descriptors))
+	for _, descriptor := range descriptors {
+		content, err := f.blob(ctx, descriptor)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, content)
+	}
+	return contents, nil
+}
 
 // descriptors returns the chosen layers of the image. In an index, every architecture
 // has the same manifests (openshift/oc pkg/cli/image/append).
@@ -26,13 +66,6 @@ func (f *fetcher) descriptors(ctx context.Context) ([]ocispec.Descriptor, error)
 		return nil, unusable(err)
 	}
 	return f.choice(manifest)
-}
-
-// lastLayer is the layer that holds the manifests of a release: "oc adm release new"
-// appends it.
-func lastLayer(manifest ocimanifest.Manifest) ([]ocispec.Descriptor, error) {
-	layer := manifest.Layers[len(manifest.Layers)-1]
-	return []ocispec.Descriptor{layer}, unusable(ocimanifest.CheckDescriptor(layer, "the last layer", maxLayer))
 }
 
 // child reads the image of one architecture in an index.
@@ -59,22 +92,4 @@ func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error)
 		return ocispec.Descriptor{}, err
 	}
 	return images[0], nil
-}
-
-// unusable returns the error for a manifest that must not be used.
-func unusable(err error) error {
-	rejected, ok := errors.AsType[*ocimanifest.Error](err)
-	if !ok {
-		return err
-	}
-	failure := reject(rejected.Reason, "%s", rejected.Message)
-	switch rejected.Reason { //nolint:exhaustive // the other reasons have the common remedy
-	case ocimanifest.ReasonSchemaVersion1:
-		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."
-	case ocimanifest.ReasonArchitectureMissing:
-		failure.Message += ", the architecture of the control plane"
-		failure.Remediation = "Choose the release for this architecture, or the multi-architecture release; on a mirror, mirror it with all architectures."
-		failure.Actions = []finding.Action{finding.Run("oc adm release mirror --keep-manifest-list")}
-	}
-	return failure
 }

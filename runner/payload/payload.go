@@ -35,101 +35,10 @@ package payload
 
 import (
 	"context"
-	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/openshift/update-preflight/collector/finding"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature"
 )
-
-// Annotation marks a Job as a preflight, and other objects as its supporting
-// objects, when its value is "true" (openshift/enhancements#363).
-const Annotation = "openshift.io/preflight-check"
-
-// maxTime is the timeout of the cluster-version operator for the same
-// (pkg/cvo/updatepayload.go).
-const maxTime = 4 * time.Minute
-
-// Release is the content of a release: its metadata, images and preflights.
-type Release struct {
-	// Release identifies it: its version is the same in both files that state it, its
-	// image is the verified pull spec.
-	update.Release
-	// Previous are the versions from which the release can be reached, by its metadata.
-	Previous []string
-	// Metadata is free text by key, for example "url".
-	Metadata map[string]string
-	// Images maps the name of a component to its pull spec, always by digest.
-	Images map[string]string
-	// AdminGates are the descriptions of the admin gates of the release, by key: a
-	// cluster that runs it must acknowledge them before it leaves a minor version.
-	AdminGates map[string]string
-	// Definitions are the CustomResourceDefinitions that the cluster-version operator
-	// would apply to the cluster or delete from it, or for which that is unknown,
-	// sorted by file; for each name the last one.
-	Definitions []Definition
-	// Jobs and Supporting are sorted by file, then by place in the file.
-	Jobs       []Job
-	Supporting []Supporting
-	// Problems are warnings and failures, sorted by file and place. Each names
-	// its file; those that fail or are inconclusive block the update to Version.
-	Problems []finding.Finding
-	// ManifestLayerBytes is the compressed size of the layer that holds the
-	// manifests; BytesRead is the total size of all responses of registries,
-	// 0 when the cache had all content.
-	ManifestLayerBytes int64
-	BytesRead          int64
-}
-
-// Job is one preflight Job, as its author wrote it.
-type Job struct {
-	// File is the sanitized name of the manifest, Component the part of it that identifies
-	// the component that ships it.
-	File      string
-	Component string
-	// Lines are the lines of the Job's fields in the file.
-	Lines Lines
-	Job   *batchv1.Job
-}
-
-// Supporting is an annotated object that Jobs need: a ServiceAccount, Role,
-// ClusterRole, RoleBinding, ClusterRoleBinding or ConfigMap.
-type Supporting struct {
-	File      string
-	Component string
-	Lines     Lines
-	Object    Object
-}
-
-// Object is a typed Kubernetes object.
-type Object interface {
-	runtime.Object
-	metav1.Object
-}
-
-// Options configure how a release is read. The zero value reads it from the
-// repository in the pull spec, without credentials, for an unknown cluster.
-type Options struct {
-	// Access resolves and reaches the cluster's registries.
-	Access *registry.Access
-	// Cache stores content between runs; nil for none.
-	Cache Cache
-	// Cluster decides which manifests apply.
-	Cluster Cluster
-}
-
-// Cache stores content by digest ("sha256:<hex>").
-type Cache interface {
-	// Get returns the content with the digest, if it has no more than most bytes.
-	Get(digest string, most int64) ([]byte, bool)
-	// Put stores the content. An error means that it is not stored.
-	Put(digest string, content []byte) error
-}
 
 // Extract reads the release that proof is for. The error is always an
 // *Error, and then there is no result. Violations of single manifests are

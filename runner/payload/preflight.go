@@ -6,7 +6,6 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,22 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-const (
-	// deleteAnnotation makes the cluster-version operator delete the object
-	// (lib/resourcedelete/helper.go).
-	deleteAnnotation = "release.openshift.io/delete"
-	validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
-	toAuthors        = "Report it to the authors of the component: "
-)
-
-// newScheme has only the kinds that may be annotated.
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(batchv1.SchemeGroupVersion, &batchv1.Job{})
-	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.ServiceAccount{}, &corev1.ConfigMap{})
-	scheme.AddKnownTypes(rbacv1.SchemeGroupVersion, &rbacv1.Role{}, &rbacv1.ClusterRole{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{})
-	return scheme
-}
+const validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
 
 // preflight checks a document that has the annotation in the given line of the
 // file. It returns the object to keep, if any, and its violation, if any.

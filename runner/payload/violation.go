@@ -15,6 +15,8 @@ import (
 // for names of risks.
 const maxName = 200
 
+const toAuthors = "Report it to the authors of the component: "
+
 // violation is a broken rule or an unmet filter of a manifest, without its place.
 type violation struct {
 	outcome              preflight.Outcome

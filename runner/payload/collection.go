@@ -1,0 +1,130 @@
+package payload
+
+import (
+	"bytes"
+	"path"
+	"slices"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// add reads one file. Only YAML and JSON files are manifests, by the same
+// extensions as for the cluster-version operator (pkg/payload/payload.go).
+func (m *manifests) add(file string, content []byte) error {
+	switch file {
+	case referencesFile:
+		m.references = content
+		return nil
+	case metadataFile:
+		m.metadata = content
+		return nil
+	}
+	if !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file)) {
+		return nil
+	}
+	documents, err := split(content)
+	if err != nil {
+		m.report(file, place{}, broken(content, err))
+	}
+	for _, each := range documents {
+		if !m.addDocument(file, content, each) {
+			break
+		}
+	}
+	return m.bounded()
+}
+
+// addDocument reads one document, and reports whether the next one can be read.
+func (m *manifests) addDocument(file string, content []byte, doc document) bool {
+	root, err := doc.tree()
+	if err != nil {
+		m.report(file, doc.place, broken(content, err))
+		return false
+	}
+	if root == nil {
+		return true
+	}
+	m.gates.add(file, doc.place, root)
+	if m.cluster != nil {
+		m.crds.add(*m.cluster, file, doc, root)
+	}
+	line := mention(root)
+	if line == 0 {
+		m.report(file, doc.place, incomplete(root))
+		return true
+	}
+	m.annotated += len(doc.raw)
+	m.kept += bytesPerNode*count(root) + bytesPerItem*items(root)
+	object, violation := m.preflight(doc, root, doc.line+line-1)
+	m.report(file, doc.place, violation)
+	if object != nil {
+		m.found = append(m.found, located[Object]{file: file, place: doc.place, lines: linesOf(root, doc.line), value: object})
+	}
+	return true
+}
+
+// broken reports a file that cannot be parsed. Its kind is unknown, so it fails
+// only if it mentions the annotation.
+func broken(content []byte, err error) *violation {
+	if !bytes.Contains(content, []byte(Annotation)) {
+		return warn(ReasonBrokenManifest, "the file cannot be parsed: "+oneLine(err.Error()),
+			"Report it to the authors of the component: the cluster-version operator would reject the release.")
+	}
+	return fail(ReasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+oneLine(err.Error()),
+		"Report it to the authors of the component: the check in this file cannot be run.")
+}
+
+// incomplete warns about documents without the annotation that the
+// cluster-version operator would reject (openshift/library-go pkg/manifest).
+func incomplete(root *yaml.Node) *violation {
+	if text(root, "kind") != "" && text(child(root, "metadata"), "name") != "" {
+		return nil
+	}
+	return warn(ReasonBrokenManifest, "the document is not an object with kind and metadata.name",
+		"Report it to the authors of the component: the cluster-version operator would reject the release.")
+}
+
+// release returns the release of the collected content.
+func (m *manifests) release() (*Release, error) {
+	if m.references == nil || m.metadata == nil {
+		failure := reject(ReasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", manifestDirectory, referencesFile, manifestDirectory, metadataFile)
+		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
+		return nil, failure
+	}
+	release, err := m.describe()
+	if err != nil {
+		return nil, err
+	}
+	return release, m.gather(release)
+}
+
+// gather adds the collected objects, without duplicates, and the problems to the release.
+func (m *manifests) gather(release *Release) error {
+	sortLocated(m.found)
+	first := map[string]string{}
+	for _, each := range m.found {
+		key := identity(each.value)
+		if other, ok := first[key]; ok {
+			m.report(each.file, each.place, fail(ReasonDuplicateManifest, key+" is also in "+oneLine(other), "Report it to the authors of the component: only one of the two can be right."))
+			continue
+		}
+		first[key] = each.file
+		release.keep(each)
+	}
+	gates, violation := m.gates.merged()
+	m.report(m.gates.over, place{}, violation)
+	release.AdminGates = gates
+	crds, violation := m.crds.merged()
+	m.report(m.crds.over, place{}, violation)
+	release.Definitions = crds
+	sortLocated(m.problems)
+	for _, each := range m.problems {
+		if each.value.Blocks && release.Version != "" {
+			each.value.BlockedTargets = []string{release.Version}
+		}
+		release.Problems = append(release.Problems, each.value)
+	}
+	return m.bounded()
+}
