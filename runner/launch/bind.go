@@ -36,6 +36,24 @@ const (
 	variableDeadline = "PREFLIGHT_DEADLINE"
 )
 
+// Bind returns the plan of one run: the names, labels and deadlines of its objects
+// depend on the run. Supporting objects that no check needs are omitted.
+func (d Draft) Bind(run Run) Plan {
+	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}
+	for _, check := range d.Checks {
+		plan.Checks = append(plan.Checks, binder{run: run, catalog: d.catalogOf(check), path: d.path}.check(check))
+	}
+	for _, catalog := range []catalog{d.catalog, d.siteCatalog} {
+		b := binder{run: run, catalog: catalog, path: d.path}
+		for _, ref := range catalog.references() {
+			plan.Supporting = append(plan.Supporting, b.supporting(catalog.manifests[ref]))
+		}
+	}
+	plan.prune()
+	slices.SortFunc(plan.Supporting, func(a, b payload.Object) int { return compareReferences(referenceTo(a), referenceTo(b)) })
+	return plan
+}
+
 // binder creates the objects of one run.
 type binder struct {
 	run     Run
@@ -54,6 +72,17 @@ func (b binder) check(drafted Check) Check {
 		bound.needs = append(bound.needs, reference{need.kind, need.namespace, b.run.suffixed(need.name)})
 	}
 	return bound
+}
+
+// rename replaces the references of a pod to objects of the release by those to
+// their copies. Other names are kept: these objects must exist in the cluster.
+func (b binder) rename(namespace string, spec *corev1.PodSpec) {
+	spec.ServiceAccountName, spec.DeprecatedServiceAccount = accountName(*spec), ""
+	eachReference(spec, func(kind string, name *string) {
+		if b.catalog.manifests[reference{kind, namespace, *name}] != nil {
+			*name = b.run.suffixed(*name)
+		}
+	})
 }
 
 // job is the author's Job with the fields of the run, without those that only the

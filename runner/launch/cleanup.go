@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -144,11 +142,6 @@ type sweep struct {
 	seen, foreign map[preflight.Object]bool
 	unseen        map[string]bool
 	left          []preflight.Object
-}
-
-// ofRun selects the objects with the label of a run.
-func ofRun(runID string) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()}
 }
 
 // belongs is true for an object of the run: its name has the suffix of the run. That
@@ -323,12 +316,6 @@ func (s *sweep) removal() Removal {
 	}
 }
 
-// foreground keeps an object until its dependents are gone.
-func foreground() metav1.DeleteOptions {
-	policy := metav1.DeletePropagationForeground
-	return metav1.DeleteOptions{PropagationPolicy: &policy}
-}
-
 // remains are the objects of one kind that still exist.
 type remains struct {
 	kind    kind
@@ -407,8 +394,4 @@ func (r remains) names() []preflight.Object {
 		names = append(names, r.kind.object(object))
 	}
 	return names
-}
-
-func compareObjects(a, b preflight.Object) int {
-	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

@@ -3,7 +3,6 @@ package launch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -208,16 +207,6 @@ func Ungrantable(findings []finding.Finding) error {
 		return nil
 	}
 	return &EscalationError{Denied: texts}
-}
-
-// firstLines is the beginning of a message with a line per rule.
-func firstLines(text string) string {
-	const most = 5
-	lines := strings.Split(text, "\n")
-	if more := len(lines) - most; more > 0 {
-		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(lines, " ")
 }
 
 // missingKind is the resource of a NotFound error; empty for others.

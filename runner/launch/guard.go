@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -35,12 +34,6 @@ const ReasonReadOnly finding.Reason = "ReadOnly"
 // Remedy: fix what the message names, and grant the ServiceAccounts of the checks
 // no more than read access.
 const ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
-
-const (
-	admissionVersion = "admissionregistration.k8s.io/v1"
-	policyKind       = "ValidatingAdmissionPolicy"
-	bindingKind      = "ValidatingAdmissionPolicyBinding"
-)
 
 // Guard makes the API server deny every write of the run's pods, regardless of the
 // permissions of their ServiceAccounts, except reviews of permissions and tokens,
@@ -74,9 +67,6 @@ func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
 }
 
 const (
-	// guardName names the findings about the admission policy that denies writes of
-	// the run's pods.
-	guardName = "ReadOnlyGuard"
 	// guardTime bounds the wait for the guard, probeInterval is the time between two
 	// probes.
 	guardTime     = 10 * time.Second
@@ -103,13 +93,6 @@ func (l *Launcher) awaitGuard(ctx context.Context, plan Plan) error {
 	return nil
 }
 
-// guardProbe is the name of the Job that the guard denies to every user. The Job is
-// never created: the probe is a dry run.
-func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
-
-// probeDenied is the message with which the guard denies its probe.
-const probeDenied = "the guard of this preflight is in effect"
-
 func notGuarded(err error) finding.Finding {
 	f := finding.Warn(ReasonNoReadOnlyGuard, "only their own permissions prevent writes of the checks: %s", err.Error()).
 		Named(guardName).
@@ -119,58 +102,4 @@ func notGuarded(err error) finding.Finding {
 		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", policyKind)
 	}
 	return f
-}
-
-func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
-	return typeMeta(admissionVersion, kind), run.meta("", "preflight-read-only-"+run.Suffix())
-}
-
-func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
-	policy.TypeMeta, policy.ObjectMeta = guardMeta(run, policyKind)
-	const podName = "authentication.kubernetes.io/pod-name"
-	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.name == '%s'", guardProbe(run))
-	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
-		// A guard that cannot be evaluated must not block the requests of the cluster.
-		FailurePolicy: new(admissionregistrationv1.Ignore),
-		MatchConstraints: &admissionregistrationv1.MatchResources{
-			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-					Operations: []admissionregistrationv1.OperationType{
-						admissionregistrationv1.Create, admissionregistrationv1.Update,
-						admissionregistrationv1.Delete, admissionregistrationv1.Connect,
-					},
-					Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}},
-				},
-			}},
-		},
-		MatchConditions: []admissionregistrationv1.MatchCondition{
-			{
-				Name: "from-a-pod-of-this-run-or-its-probe",
-				Expression: fmt.Sprintf("%s || has(request.userInfo.extra) && '%s' in request.userInfo.extra && "+
-					"request.userInfo.extra['%s'].exists(name, name.matches('-%s-[a-z0-9]+$'))", isProbe, podName, podName, run.Suffix()),
-			},
-			{
-				Name:       "not-a-review",
-				Expression: "!(request.resource.group in ['authorization.k8s.io', 'authentication.k8s.io'])",
-			},
-		},
-		Validations: []admissionregistrationv1.Validation{{
-			Expression: "false",
-			MessageExpression: fmt.Sprintf("%s ? '%s' : ", isProbe, probeDenied) +
-				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + request.namespace + '/' + request.name",
-			Reason: new(metav1.StatusReasonForbidden),
-		}},
-	}
-	return policy
-}
-
-func guardBinding(run Run) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
-	binding.TypeMeta, binding.ObjectMeta = guardMeta(run, bindingKind)
-	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName:        binding.Name,
-		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-	}
-	return binding
 }

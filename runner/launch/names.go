@@ -1,34 +1,12 @@
 package launch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode"
 )
 
-const (
-	// maxName bounds the name of a Job so that the names of its pods, which are six
-	// characters longer, fit the 63 of a host name. The Job controller would cut off
-	// the suffix of longer names.
-	maxName = 57
-	// hashDigits is the length of the hash in a shortened name.
-	hashDigits = 5
-	// maxLabelValue is that of k8s.io/apimachinery/pkg/util/validation.
-	maxLabelValue = 63
-)
-
-// suffixed is the author's name with the suffix of the run. A name that is too long
-// is shortened, with a hash of the whole name so that it stays unique.
-func (r Run) suffixed(name string) string {
-	suffix := "-" + r.Suffix()
-	if len(name)+len(suffix) <= maxName {
-		return name + suffix
-	}
-	sum := sha256.Sum256([]byte(name))
-	suffix = "-" + head(hex.EncodeToString(sum[:]), hashDigits) + suffix
-	return strings.TrimRight(head(name, maxName-len(suffix)), "-.") + suffix
-}
+// maxLabelValue is that of k8s.io/apimachinery/pkg/util/validation.
+const maxLabelValue = 63
 
 // labelValue is text without the characters that a label value may not have.
 func labelValue(text string) string {

@@ -99,17 +99,6 @@ func (c catalog) referredBy(job *batchv1.Job) []reference {
 	return slices.DeleteFunc(referencesOf(job), func(ref reference) bool { return c.manifests[ref] == nil })
 }
 
-// rename replaces the references of a pod to objects of the release by those to
-// their copies. Other names are kept: these objects must exist in the cluster.
-func (b binder) rename(namespace string, spec *corev1.PodSpec) {
-	spec.ServiceAccountName, spec.DeprecatedServiceAccount = accountName(*spec), ""
-	eachReference(spec, func(kind string, name *string) {
-		if b.catalog.manifests[reference{kind, namespace, *name}] != nil {
-			*name = b.run.suffixed(*name)
-		}
-	})
-}
-
 func accountName(spec corev1.PodSpec) string {
 	if spec.ServiceAccountName == "" {
 		return spec.DeprecatedServiceAccount

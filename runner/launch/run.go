@@ -30,6 +30,9 @@
 package launch
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,4 +112,25 @@ func (r Run) annotations(file string) map[string]string {
 // meta is that of an object without a manifest in the release.
 func (r Run) meta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: r.labels("preflight"), Annotations: r.annotations("")}
+}
+
+const (
+	// maxName bounds the name of a Job so that the names of its pods, which are six
+	// characters longer, fit the 63 of a host name. The Job controller would cut off
+	// the suffix of longer names.
+	maxName = 57
+	// hashDigits is the length of the hash in a shortened name.
+	hashDigits = 5
+)
+
+// suffixed is the author's name with the suffix of the run. A name that is too long
+// is shortened, with a hash of the whole name so that it stays unique.
+func (r Run) suffixed(name string) string {
+	suffix := "-" + r.Suffix()
+	if len(name)+len(suffix) <= maxName {
+		return name + suffix
+	}
+	sum := sha256.Sum256([]byte(name))
+	suffix = "-" + head(hex.EncodeToString(sum[:]), hashDigits) + suffix
+	return strings.TrimRight(head(name, maxName-len(suffix)), "-.") + suffix
 }

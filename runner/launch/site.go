@@ -48,17 +48,6 @@ func (d Draft) WithSite(site Draft) Draft {
 	return d
 }
 
-// catalogOf has the supporting objects that a check may refer to.
-func (d Draft) catalogOf(check Check) catalog {
-	if check.site {
-		return d.siteCatalog
-	}
-	return d.catalog
-}
-
-// Site reports whether the check is of the site instead of the release.
-func (c Check) Site() bool { return c.site }
-
 // inconclusive is the finding about a check of the site that violates the policy.
 func inconclusive(f finding.Finding) finding.Finding {
 	f.Outcome, f.Actions = preflight.Unknown, nil

@@ -25,6 +25,10 @@ func (r reference) String() string {
 	return fmt.Sprintf("%s %q in namespace %q", r.kind, r.name, r.namespace)
 }
 
+func referenceTo(object payload.Object) reference {
+	return reference{object.GetObjectKind().GroupVersionKind().Kind, object.GetNamespace(), object.GetName()}
+}
+
 // supportingManifest is one supporting manifest of the release.
 type supportingManifest struct {
 	manifest payload.Supporting

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,10 +92,6 @@ func (v *validation) secrets() []reference {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(seen), compareReferences)
-}
-
-func accountOf(check Check) reference {
-	return reference{"ServiceAccount", check.Job.Namespace, cmp.Or(accountName(check.Job.Spec.Template.Spec), defaultAccount)}
 }
 
 // rejection is the first error for an object of a check.

@@ -1,31 +1,121 @@
 package launch
 
-import (
-	"fmt"
-	"strings"
+import "github.com/openshift/update-preflight/collector/finding"
 
-	batchv1 "k8s.io/api/batch/v1"
+// ReasonRefusedManifest is reported for a check whose manifest is not one of a check:
+// a Job with one pod, and supporting objects of known kinds.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedManifest finding.Reason = "RefusedManifest"
 
-	"github.com/openshift/update-preflight/collector/finding"
-)
+// ReasonRefusedImage is reported for a check whose manifest refers to an image that
+// is not a digest of the release.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedImage finding.Reason = "RefusedImage"
 
-// maxViolations bounds how many violations a message lists.
-const maxViolations = 5
+// ReasonRefusedPodSecurity is reported for a check whose manifest requires privileges on
+// the node.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedPodSecurity finding.Reason = "RefusedPodSecurity"
 
-// rejected is the finding for a Job that violates the policy. It fails, since the
-// check does not run.
-func rejected(check Check, job *batchv1.Job, violations []violation) finding.Finding {
-	texts := make([]string, 0, maxViolations)
-	for _, f := range violations[:min(maxViolations, len(violations))] {
-		texts = append(texts, f.String())
+// ReasonRefusedAnnotation is reported for a check whose manifest has an annotation that
+// may change how a node or its network runs the pod.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedAnnotation finding.Reason = "RefusedAnnotation"
+
+// ReasonRefusedScheduling is reported for a check whose manifest bypasses the scheduler,
+// displaces other pods, or influences where they run.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedScheduling finding.Reason = "RefusedScheduling"
+
+// ReasonRefusedDevice is reported for a check whose manifest requests devices of the
+// node.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedDevice finding.Reason = "RefusedDevice"
+
+// ReasonRefusedProbe is reported for a check whose manifest makes the kubelet connect to
+// other hosts.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedProbe finding.Reason = "RefusedProbe"
+
+// ReasonRefusedVolume is reported for a check whose manifest has a volume that it could
+// write to, other than scratch space.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedVolume finding.Reason = "RefusedVolume"
+
+// ReasonRefusedRBAC is reported for a check whose manifest grants more than read
+// access.
+//
+// Cause: a defect of the release.
+//
+// Remedy: report it to the owners of the component. To update without this check,
+// accept the finding.
+const ReasonRefusedRBAC finding.Reason = "RefusedRBAC"
+
+// violation is a violation of the policy for manifests.
+type violation struct {
+	reason     finding.Reason
+	path, text string
+}
+
+func (f violation) String() string {
+	return f.path + ": " + f.text
+}
+
+// field is a field of a manifest with a condition that it may not meet.
+type field struct {
+	name     string
+	violated bool
+	text     string
+}
+
+// violationsOf are the violations of the fields below path.
+func violationsOf(reason finding.Reason, path string, fields []field) []violation {
+	var violations []violation
+	for _, f := range fields {
+		if f.violated {
+			violations = append(violations, violation{reason, path + "." + f.name, f.text})
+		}
 	}
-	if more := len(violations) - maxViolations; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return finding.Fail(violations[0].reason, "Job %q of %s violates the policy for checks: %s", job.Name, check.File, strings.Join(texts, "; ")).
-		Named(check.Name).
-		From(finding.SourceJob).
-		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
-		Do(finding.Accept(check.Name)).
-		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name})
+	return violations
+}
+
+// other is true for a value that is set to another value than only.
+func other[T comparable](value *T, only T) bool {
+	return value != nil && *value != only
+}
+
+func isTrue(value *bool) bool {
+	return value != nil && *value
 }

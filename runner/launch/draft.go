@@ -9,40 +9,10 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
 )
-
-// Check is one Job of a release that conforms to the policy.
-type Check struct {
-	// Name is "<Component>.<JobName>" in CamelCase, unique in its release. The names
-	// of the Job's findings start with the part before the dot.
-	Name string
-	// Component is the name in the release, File that of the manifest.
-	Component, File string
-	// Framed is true when the author promised a result in the SDK's format:
-	// annotation preflight.openshift.io/result: framed of the Job.
-	Framed bool
-	// Serial is true when the check must not run concurrently with other serial
-	// checks of its component: annotation preflight.openshift.io/serial: "true" of the Job.
-	Serial bool
-	// Job is the author's in a Draft, and the one to create in a Plan.
-	Job *batchv1.Job
-
-	// needs are the supporting objects that must exist first.
-	needs []reference
-	// site is true for a check of the site instead of the release.
-	site bool
-}
-
-// Prefix is the part of the check's name before the dot, with which the names of
-// its findings start.
-func (c Check) Prefix() string {
-	prefix, _, _ := strings.Cut(c.Name, ".")
-	return prefix
-}
 
 // Draft is the named checks of a release that conform to the policy for manifests.
 // It is the same for every run.
@@ -59,20 +29,12 @@ type Draft struct {
 	path string
 }
 
-// Plan is the objects that one run creates.
-type Plan struct {
-	Run Run
-	// Checks are in the order of the draft.
-	Checks []Check
-	// Supporting are the temporary copies that the checks need, bindings last.
-	Supporting []payload.Object
-
-	// copies are the copies of the cluster's ServiceAccounts, by the copy.
-	copies map[reference]accountCopy
-	// clusterRoles are the rules of the cluster's roles that the release binds, by name;
-	// unreadRoles is the error of reading them.
-	clusterRoles map[string][]rbacv1.PolicyRule
-	unreadRoles  error
+// catalogOf has the supporting objects that a check may refer to.
+func (d Draft) catalogOf(check Check) catalog {
+	if check.site {
+		return d.siteCatalog
+	}
+	return d.catalog
 }
 
 // NewDraft returns the checks of a release for a cluster at the version from. It is
@@ -124,24 +86,6 @@ func (d Draft) Identity(check Check) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text)), true
-}
-
-// Bind returns the plan of one run: the names, labels and deadlines of its objects
-// depend on the run. Supporting objects that no check needs are omitted.
-func (d Draft) Bind(run Run) Plan {
-	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}
-	for _, check := range d.Checks {
-		plan.Checks = append(plan.Checks, binder{run: run, catalog: d.catalogOf(check), path: d.path}.check(check))
-	}
-	for _, catalog := range []catalog{d.catalog, d.siteCatalog} {
-		b := binder{run: run, catalog: catalog, path: d.path}
-		for _, ref := range catalog.references() {
-			plan.Supporting = append(plan.Supporting, b.supporting(catalog.manifests[ref]))
-		}
-	}
-	plan.prune()
-	slices.SortFunc(plan.Supporting, func(a, b payload.Object) int { return compareReferences(referenceTo(a), referenceTo(b)) })
-	return plan
 }
 
 // builder drafts checks.
@@ -202,30 +146,23 @@ func (b builder) uniqueName(manifest payload.Job) string {
 	return name
 }
 
-// Without returns the plan without checks of these names, and what only they need.
-func (p Plan) Without(names []string) Plan {
-	p.Checks = slices.DeleteFunc(slices.Clone(p.Checks), func(check Check) bool { return slices.Contains(names, check.Name) })
-	p.prune()
-	return p
-}
+// maxViolations bounds how many violations a message lists.
+const maxViolations = 5
 
-// prune removes the supporting objects that no check needs.
-func (p *Plan) prune() {
-	needed := map[reference]bool{}
-	for _, check := range p.Checks {
-		for _, ref := range check.needs {
-			needed[ref] = true
-		}
+// rejected is the finding for a Job that violates the policy. It fails, since the
+// check does not run.
+func rejected(check Check, job *batchv1.Job, violations []violation) finding.Finding {
+	texts := make([]string, 0, maxViolations)
+	for _, f := range violations[:min(maxViolations, len(violations))] {
+		texts = append(texts, f.String())
 	}
-	var kept []payload.Object
-	for _, object := range p.Supporting {
-		if object != nil && needed[referenceTo(object)] {
-			kept = append(kept, object)
-		}
+	if more := len(violations) - maxViolations; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	p.Supporting = kept
-}
-
-func referenceTo(object payload.Object) reference {
-	return reference{object.GetObjectKind().GroupVersionKind().Kind, object.GetNamespace(), object.GetName()}
+	return finding.Fail(violations[0].reason, "Job %q of %s violates the policy for checks: %s", job.Name, check.File, strings.Join(texts, "; ")).
+		Named(check.Name).
+		From(finding.SourceJob).
+		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
+		Do(finding.Accept(check.Name)).
+		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name})
 }

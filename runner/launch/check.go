@@ -1,0 +1,47 @@
+package launch
+
+import (
+	"cmp"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Check is one Job of a release that conforms to the policy.
+type Check struct {
+	// Name is "<Component>.<JobName>" in CamelCase, unique in its release. The names
+	// of the Job's findings start with the part before the dot.
+	Name string
+	// Component is the name in the release, File that of the manifest.
+	Component, File string
+	// Framed is true when the author promised a result in the SDK's format:
+	// annotation preflight.openshift.io/result: framed of the Job.
+	Framed bool
+	// Serial is true when the check must not run concurrently with other serial
+	// checks of its component: annotation preflight.openshift.io/serial: "true" of the Job.
+	Serial bool
+	// Job is the author's in a Draft, and the one to create in a Plan.
+	Job *batchv1.Job
+
+	// needs are the supporting objects that must exist first.
+	needs []reference
+	// site is true for a check of the site instead of the release.
+	site bool
+}
+
+// Prefix is the part of the check's name before the dot, with which the names of
+// its findings start.
+func (c Check) Prefix() string {
+	prefix, _, _ := strings.Cut(c.Name, ".")
+	return prefix
+}
+
+// Site reports whether the check is of the site instead of the release.
+func (c Check) Site() bool { return c.site }
+
+// defaultAccount is the ServiceAccount of pods that name none.
+const defaultAccount = "default"
+
+func accountOf(check Check) reference {
+	return reference{"ServiceAccount", check.Job.Namespace, cmp.Or(accountName(check.Job.Spec.Template.Spec), defaultAccount)}
+}

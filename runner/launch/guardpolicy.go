@@ -1,0 +1,75 @@
+package launch
+
+import (
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const admissionVersion = "admissionregistration.k8s.io/v1"
+
+// guardName names the findings about the admission policy that denies writes of
+// the run's pods.
+const guardName = "ReadOnlyGuard"
+
+// guardProbe is the name of the Job that the guard denies to every user. The Job is
+// never created: the probe is a dry run.
+func guardProbe(run Run) string { return "preflight-probe-" + run.Suffix() }
+
+// probeDenied is the message with which the guard denies its probe.
+const probeDenied = "the guard of this preflight is in effect"
+
+func guardMeta(run Run, kind string) (metav1.TypeMeta, metav1.ObjectMeta) {
+	return typeMeta(admissionVersion, kind), run.meta("", "preflight-read-only-"+run.Suffix())
+}
+
+func guardPolicy(run Run) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+	policy.TypeMeta, policy.ObjectMeta = guardMeta(run, policyKind)
+	const podName = "authentication.kubernetes.io/pod-name"
+	isProbe := fmt.Sprintf("request.dryRun && request.resource.resource == 'jobs' && request.name == '%s'", guardProbe(run))
+	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		// A guard that cannot be evaluated must not block the requests of the cluster.
+		FailurePolicy: new(admissionregistrationv1.Ignore),
+		MatchConstraints: &admissionregistrationv1.MatchResources{
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{
+						admissionregistrationv1.Create, admissionregistrationv1.Update,
+						admissionregistrationv1.Delete, admissionregistrationv1.Connect,
+					},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}},
+				},
+			}},
+		},
+		MatchConditions: []admissionregistrationv1.MatchCondition{
+			{
+				Name: "from-a-pod-of-this-run-or-its-probe",
+				Expression: fmt.Sprintf("%s || has(request.userInfo.extra) && '%s' in request.userInfo.extra && "+
+					"request.userInfo.extra['%s'].exists(name, name.matches('-%s-[a-z0-9]+$'))", isProbe, podName, podName, run.Suffix()),
+			},
+			{
+				Name:       "not-a-review",
+				Expression: "!(request.resource.group in ['authorization.k8s.io', 'authentication.k8s.io'])",
+			},
+		},
+		Validations: []admissionregistrationv1.Validation{{
+			Expression: "false",
+			MessageExpression: fmt.Sprintf("%s ? '%s' : ", isProbe, probeDenied) +
+				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + request.namespace + '/' + request.name",
+			Reason: new(metav1.StatusReasonForbidden),
+		}},
+	}
+	return policy
+}
+
+func guardBinding(run Run) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+	binding.TypeMeta, binding.ObjectMeta = guardMeta(run, bindingKind)
+	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName:        binding.Name,
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+	}
+	return binding
+}

@@ -1,0 +1,49 @@
+package launch
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/openshift/update-preflight/runner/payload"
+)
+
+// Plan is the objects that one run creates.
+type Plan struct {
+	Run Run
+	// Checks are in the order of the draft.
+	Checks []Check
+	// Supporting are the temporary copies that the checks need, bindings last.
+	Supporting []payload.Object
+
+	// copies are the copies of the cluster's ServiceAccounts, by the copy.
+	copies map[reference]accountCopy
+	// clusterRoles are the rules of the cluster's roles that the release binds, by name;
+	// unreadRoles is the error of reading them.
+	clusterRoles map[string][]rbacv1.PolicyRule
+	unreadRoles  error
+}
+
+// Without returns the plan without checks of these names, and what only they need.
+func (p Plan) Without(names []string) Plan {
+	p.Checks = slices.DeleteFunc(slices.Clone(p.Checks), func(check Check) bool { return slices.Contains(names, check.Name) })
+	p.prune()
+	return p
+}
+
+// prune removes the supporting objects that no check needs.
+func (p *Plan) prune() {
+	needed := map[reference]bool{}
+	for _, check := range p.Checks {
+		for _, ref := range check.needs {
+			needed[ref] = true
+		}
+	}
+	var kept []payload.Object
+	for _, object := range p.Supporting {
+		if object != nil && needed[referenceTo(object)] {
+			kept = append(kept, object)
+		}
+	}
+	p.Supporting = kept
+}
