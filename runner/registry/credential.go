@@ -62,20 +62,6 @@ func (c credential) authenticator(ctx context.Context) (authn.Authenticator, err
 	return authn.FromConfig(c.entry), nil
 }
 
-// credentialsFor are the credentials to try at a repository, the best first.
-func (a *Access) credentialsFor(repository string) []credential {
-	var found []credential
-	for _, each := range a.credentials {
-		if best, ok := each.find(repository); ok {
-			found = append(found, best)
-		}
-	}
-	if len(found) == 0 {
-		return []credential{{}}
-	}
-	return found
-}
-
 // find selects the longest key that covers the repository: its full name, then
 // each namespace, then the host (containers/image pkg/docker/config,
 // authKeysForKey). A credential helper is keyed by host.

@@ -21,96 +21,11 @@ package registry
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-
-	"github.com/openshift/update-preflight/collector/finding"
 )
-
-// Local is the configuration of this machine.
-type Local struct {
-	// AuthFiles are paths of credentials files of the user, in the format of
-	// containers-auth.json(5) or of Docker's config.json, in order of precedence.
-	// Missing files are ignored.
-	AuthFiles []string
-	// Transport sends all requests to registries; nil means the network, with its
-	// proxies and CAs.
-	Transport http.RoundTripper
-}
-
-// Access resolves pull specs to repositories, credentials and transports. Its
-// methods may be called concurrently.
-type Access struct {
-	rules       rules
-	credentials []store
-	network     network
-	warnings    []finding.Finding
-
-	mutex sync.Mutex
-	bases map[base]*http.Transport
-}
-
-// Own is the access without a cluster: no mirrors, and only the user's credentials.
-func Own(local Local) *Access {
-	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
-	a.addLocal(local)
-	return a
-}
-
-// addLocal appends the user's credentials.
-func (a *Access) addLocal(local Local) {
-	for _, path := range local.AuthFiles {
-		own, err := readAuthFile(path)
-		if err != nil {
-			a.warn(ReasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
-			continue
-		}
-		a.credentials = append(a.credentials, own)
-	}
-}
-
-// Warnings report configuration that could not be read or is contradictory, so
-// that nodes may pull images differently. They do not block.
-func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
-
-func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {
-	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation).Do(actions...)))
-}
-
-// Close closes idle connections.
-func (a *Access) Close() {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	for _, transport := range a.bases {
-		transport.CloseIdleConnections()
-	}
-}
-
-// Place is a repository that an image may be pulled from.
-type Place struct {
-	// Repository is its name, for example "mirror.example.com:5000/ocp/release".
-	Repository string
-	// Mirror is false for the repository named by the pull spec.
-	Mirror bool
-	// Closed is why the cluster does not contact the place; empty when it does.
-	Closed string
-
-	insecure bool
-}
-
-// String names the place in messages.
-func (p Place) String() string {
-	if p.Mirror {
-		return fmt.Sprintf("mirror %q", p.Repository)
-	}
-	return fmt.Sprintf("source %q", p.Repository)
-}
 
 // Places are the repositories of an image in the order in which the cluster would
 // pull, including closed ones. The error is an *Error.
@@ -193,38 +108,3 @@ func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, p
 	}
 	return Visit{}, attempts, nil
 }
-
-func (p Place) reference(identifier string) (name.Reference, error) {
-	separator := ":"
-	if strings.Contains(identifier, ":") {
-		separator = "@"
-	}
-	var options []name.Option
-	if p.insecure {
-		options = append(options, name.Insecure)
-	}
-	return name.ParseReference(p.Repository+separator+identifier, options...)
-}
-
-func parse(pullSpec string) (name.Reference, error) {
-	reference, err := name.ParseReference(pullSpec)
-	if err != nil {
-		return nil, &Error{
-			Reason: ReasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", oneLine(pullSpec)), Err: err,
-			Remediation: "Name the image as REPOSITORY@sha256:DIGEST.",
-		}
-	}
-	return reference, nil
-}
-
-// repositoryOf is the name of the repository in configuration, where Docker Hub is
-// called docker.io.
-func repositoryOf(reference name.Reference) string {
-	repository := reference.Context().Name()
-	if rest, ok := strings.CutPrefix(repository, name.DefaultRegistry+"/"); ok {
-		return dockerHub + "/" + rest
-	}
-	return repository
-}
-
-const dockerHub = "docker.io"

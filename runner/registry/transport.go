@@ -2,12 +2,10 @@ package registry
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -25,25 +23,6 @@ const (
 	// reuse its connection, in bytes.
 	maxDrain = 64 << 10
 )
-
-// network is how registries are reached.
-type network struct {
-	// override sends all requests instead, if set.
-	override http.RoundTripper
-	// proxy is the cluster's, nil when it has none.
-	proxy func(*url.URL) (*url.URL, error)
-	// bundle is the cluster's bundle of CAs, in PEM, and certificates are those
-	// for one host:port each.
-	bundle       []byte
-	certificates map[string][]byte
-}
-
-// base identifies connections: to a host, with or without verification of its
-// certificate.
-type base struct {
-	host   string
-	unsafe bool
-}
 
 // transport sends requests to a registry. A redirect and the token server follow
 // the rules of their own host.
@@ -102,31 +81,6 @@ func (a *Access) base(kind base) *http.Transport {
 		}
 	}
 	return a.bases[kind]
-}
-
-// proxyFor selects the environment's proxy, then the cluster's.
-func (n network) proxyFor(request *http.Request) (*url.URL, error) {
-	proxy, err := http.ProxyFromEnvironment(request)
-	if proxy != nil || err != nil || n.proxy == nil {
-		return proxy, err
-	}
-	return n.proxy(request.URL)
-}
-
-// roots are the CAs of this machine, of the cluster and of the host; nil when they
-// are only those of this machine.
-func (n network) roots(host string) *x509.CertPool {
-	own := n.certificates[host]
-	if len(n.bundle) == 0 && len(own) == 0 {
-		return nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool() // the system has none
-	}
-	pool.AppendCertsFromPEM(n.bundle)
-	pool.AppendCertsFromPEM(own)
-	return pool
 }
 
 // retryTransport repeats requests when a server is busy or drops the connection.

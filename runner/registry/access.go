@@ -1,0 +1,82 @@
+package registry
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// Local is the configuration of this machine.
+type Local struct {
+	// AuthFiles are paths of credentials files of the user, in the format of
+	// containers-auth.json(5) or of Docker's config.json, in order of precedence.
+	// Missing files are ignored.
+	AuthFiles []string
+	// Transport sends all requests to registries; nil means the network, with its
+	// proxies and CAs.
+	Transport http.RoundTripper
+}
+
+// Access resolves pull specs to repositories, credentials and transports. Its
+// methods may be called concurrently.
+type Access struct {
+	rules       rules
+	credentials []store
+	network     network
+	warnings    []finding.Finding
+
+	mutex sync.Mutex
+	bases map[base]*http.Transport
+}
+
+// Own is the access without a cluster: no mirrors, and only the user's credentials.
+func Own(local Local) *Access {
+	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
+	a.addLocal(local)
+	return a
+}
+
+// addLocal appends the user's credentials.
+func (a *Access) addLocal(local Local) {
+	for _, path := range local.AuthFiles {
+		own, err := readAuthFile(path)
+		if err != nil {
+			a.warn(ReasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
+			continue
+		}
+		a.credentials = append(a.credentials, own)
+	}
+}
+
+// Warnings report configuration that could not be read or is contradictory, so
+// that nodes may pull images differently. They do not block.
+func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
+
+func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {
+	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation).Do(actions...)))
+}
+
+// Close closes idle connections.
+func (a *Access) Close() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, transport := range a.bases {
+		transport.CloseIdleConnections()
+	}
+}
+
+// credentialsFor are the credentials to try at a repository, the best first.
+func (a *Access) credentialsFor(repository string) []credential {
+	var found []credential
+	for _, each := range a.credentials {
+		if best, ok := each.find(repository); ok {
+			found = append(found, best)
+		}
+	}
+	if len(found) == 0 {
+		return []credential{{}}
+	}
+	return found
+}
