@@ -29,6 +29,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -159,6 +160,30 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (string, error) {
 func IsMissing(err error) bool {
 	response, ok := errors.AsType[*transport.Error](err)
 	return ok && response.StatusCode == http.StatusNotFound
+}
+
+// send sends one request. Any status but 200 is an error.
+func (r *Repository) send(ctx context.Context, method, path string) (*http.Response, error) {
+	location := url.URL{Scheme: r.name.Scheme(), Host: r.name.RegistryStr(), Path: "/v2/" + r.name.RepositoryStr() + "/" + path}
+	request, err := http.NewRequestWithContext(ctx, method, location.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", strings.Join([]string{
+		string(types.OCIManifestSchema1), string(types.DockerManifestSchema2), string(types.OCIImageIndex), string(types.DockerManifestList), "*/*",
+	}, ","))
+	response, err := r.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		failed.URL = location.String() // the URL of a redirect may contain a credential
+	}
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	response.Body = limitedBody(response.Body)
+	return nil, errors.Join(transport.CheckError(response, http.StatusOK), response.Body.Close())
 }
 
 func digestOf(content []byte) string {

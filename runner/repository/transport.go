@@ -1,17 +1,11 @@
 package repository
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
-
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 const (
@@ -19,30 +13,6 @@ const (
 	// maxErrorBytes bounds a response that is not content, such as an error.
 	maxErrorBytes = 64 << 10
 )
-
-// send sends one request. Any status but 200 is an error.
-func (r *Repository) send(ctx context.Context, method, path string) (*http.Response, error) {
-	location := url.URL{Scheme: r.name.Scheme(), Host: r.name.RegistryStr(), Path: "/v2/" + r.name.RepositoryStr() + "/" + path}
-	request, err := http.NewRequestWithContext(ctx, method, location.String(), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Accept", strings.Join([]string{
-		string(types.OCIManifestSchema1), string(types.DockerManifestSchema2), string(types.OCIImageIndex), string(types.DockerManifestList), "*/*",
-	}, ","))
-	response, err := r.client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		failed.URL = location.String() // the URL of a redirect may contain a credential
-	}
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode == http.StatusOK {
-		return response, nil
-	}
-	response.Body = limitedBody(response.Body)
-	return nil, errors.Join(transport.CheckError(response, http.StatusOK), response.Body.Close())
-}
 
 // checkRedirect bounds redirects and rejects those into a private network.
 func checkRedirect(next *http.Request, via []*http.Request) error {
