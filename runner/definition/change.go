@@ -21,6 +21,23 @@ import (
 // webhook, which the cluster-version operator then keeps (lib/resourcemerge/apiext.go).
 const injectAnnotation = "service.beta.openshift.io/inject-cabundle"
 
+// webhookOf is how the conversion webhook of a definition is reached; nil without one.
+func webhookOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
+	conversion := crd.Spec.Conversion
+	if conversion == nil || conversion.Strategy != apiextensionsv1.WebhookConverter || conversion.Webhook == nil {
+		return nil
+	}
+	return conversion.Webhook.ClientConfig
+}
+
+// bundleOf is the caBundle of the conversion webhook; nil without one.
+func bundleOf(crd *apiextensionsv1.CustomResourceDefinition) []byte {
+	if webhook := webhookOf(crd); webhook != nil {
+		return webhook.CABundle
+	}
+	return nil
+}
+
 // change is the update of one definition by the cluster-version operator.
 type change struct {
 	// present is the definition of the cluster, target the one that would replace it.

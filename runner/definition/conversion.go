@@ -12,27 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// webhookOf is how the conversion webhook of a definition is reached; nil without one.
-func webhookOf(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
-	conversion := crd.Spec.Conversion
-	if conversion == nil || conversion.Strategy != apiextensionsv1.WebhookConverter || conversion.Webhook == nil {
-		return nil
-	}
-	return conversion.Webhook.ClientConfig
-}
-
-// bundleOf is the caBundle of the conversion webhook; nil without one.
-func bundleOf(crd *apiextensionsv1.CustomResourceDefinition) []byte {
-	if webhook := webhookOf(crd); webhook != nil {
-		return webhook.CABundle
-	}
-	return nil
+// sliceResource are the EndpointSlices.
+func sliceResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 }
 
 // conversion checks that the conversion webhook of the target can be reached. It fails

@@ -40,7 +40,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -56,28 +55,12 @@ import (
 // Name is the name of the check.
 const Name = "CustomResourceDefinitions"
 
-// The names of the findings, by condition.
-const (
-	nameStoredVersions = "CRDStoredVersions"
-	nameUpdate         = "CRDUpdate"
-	nameServedVersions = "CRDServedVersions"
-	nameConversion     = "CRDConversion"
-	nameSchema         = "CRDSchema"
-	nameRemoval        = "CRDRemoval"
-	nameUnread         = "CRDUnread"
-)
-
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
 
 // definitionResource are the CustomResourceDefinitions.
 func definitionResource() schema.GroupVersionResource {
 	return apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-}
-
-// sliceResource are the EndpointSlices.
-func sliceResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 }
 
 // reads are the requests of the check, apart from those of the resources that the
@@ -123,23 +106,6 @@ func Check(client dynamic.Interface, definitions []payload.Definition) check.Che
 			return s.findings(len(definitions)), nil
 		},
 	}
-}
-
-// survey is one run of the check.
-type survey struct {
-	client dynamic.Interface
-	now    time.Time
-	budget *budget
-	found  []finding.Finding
-	unread []unread
-	// objects counts the objects that were validated.
-	objects int
-}
-
-// unread is a definition for which the check was inconclusive.
-type unread struct {
-	name string
-	err  error
 }
 
 // examine compares one definition with the cluster. An error means that this was
@@ -217,13 +183,6 @@ func (s *survey) findings(definitions int) []finding.Finding {
 	return finding.Bounded(finding.Drafts(found...))
 }
 
-// maxCause bounds the text of one cause in a message, and mostNamed what a message
-// names.
-const (
-	maxCause  = 300
-	mostNamed = 10
-)
-
 // unreadable combines the definitions that were inconclusive. The remedy is that of a
 // missing permission if any of them lacks one.
 func unreadable(all []unread) finding.Finding {
@@ -244,21 +203,4 @@ func unreadable(all []unread) finding.Finding {
 			Do(finding.Run("oc adm policy add-cluster-role-to-user cluster-reader USER"))
 	}
 	return f.Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
-}
-
-// describe is the kind and name of a definition, for messages.
-func describe(crd *apiextensionsv1.CustomResourceDefinition) string {
-	return check.Describe(object(crd))
-}
-
-func object(crd *apiextensionsv1.CustomResourceDefinition) finding.Object {
-	return finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name}
-}
-
-// objectName is the namespace and name of an object.
-func objectName(o *unstructured.Unstructured) string {
-	if o.GetNamespace() == "" {
-		return o.GetName()
-	}
-	return o.GetNamespace() + "/" + o.GetName()
 }
