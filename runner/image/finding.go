@@ -25,8 +25,6 @@ const (
 	mostNames = 5
 	// mostGroups bounds the findings of one name.
 	mostGroups = 10
-	// maxText bounds the external text in a message, in bytes.
-	maxText = 512
 )
 
 // group is all images that are unavailable for the same cause at the same places.
@@ -283,6 +281,3 @@ func humanSize(bytes int64) string {
 	}
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/gibi)
 }
-
-// oneLine sanitizes external text for a message.
-func oneLine(text string) string { return words.Line(text, maxText) }

@@ -10,15 +10,10 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-const (
-	// mostNames bounds the nodes or images in a message.
-	mostNames = 5
-	// mostGroups bounds the findings about images.
-	mostGroups = 10
-)
+// mostGroups bounds the findings about images.
+const mostGroups = 10
 
 // The severities of groups, the worst first.
 const (
@@ -149,13 +144,4 @@ func (g *group) retryActions() []finding.Action {
 		return g.actions
 	}
 	return append(slices.Clip(g.actions), retry)
-}
-
-// objects are references to the first nodes.
-func objects(nodes []string) []preflight.Object {
-	var references []preflight.Object
-	for _, node := range nodes[:min(len(nodes), mostNames)] {
-		references = append(references, preflight.Object{APIVersion: "v1", Kind: "Node", Name: node})
-	}
-	return references
 }

@@ -12,42 +12,13 @@ package pull
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/launch"
 )
-
-// Name names the findings about the pulls of images by the nodes.
-const Name = "ImagePull"
-
-// Namespace is the namespace of the Jobs: that of the cluster-version operator, which
-// pulls the release image there in the same way.
-const Namespace = "openshift-cluster-version"
-
-// Starter creates a Job and returns its UID. It is implemented by launch.Launcher.
-type Starter interface {
-	Start(ctx context.Context, check launch.Check) error
-	UID(check launch.Check) types.UID
-}
-
-// Nodes are the nodes of a cluster.
-type Nodes struct {
-	Client kubernetes.Interface
-	// List returns the nodes.
-	List  func(context.Context) ([]corev1.Node, error)
-	Start Starter
-	// Run is the run that the Jobs belong to.
-	Run launch.Run
-	// Parallelism bounds the nodes that pull concurrently.
-	Parallelism int
-}
 
 // Pull starts a Job on each node that pulls the images, which are pull specs by name
 // of component, and waits for the results or the end of ctx. bytes is the compressed
@@ -105,13 +76,6 @@ func skipped(reason finding.Reason, message string, nodes []string) finding.Find
 	return finding.Skipped(reason, "%s: %s", message, words.List(nodes, mostNames)).
 		Named(Name).
 		About(objects(nodes)...)
-}
-
-// hasCondition reports whether a condition of the node is true.
-func hasCondition(node *corev1.Node, condition corev1.NodeConditionType) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(each corev1.NodeCondition) bool {
-		return each.Type == condition && each.Status == corev1.ConditionTrue
-	})
 }
 
 // pullAll returns the attempts of all nodes, in their order.
