@@ -36,72 +36,11 @@ package imagepolicy
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"slices"
-	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	configv1 "github.com/openshift/api/config/v1"
-	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
 )
-
-// Policies are the image policies of a cluster.
-type Policies struct {
-	policies []configv1.ClusterImagePolicy
-}
-
-// FromCluster reads all ClusterImagePolicies, which requires "list" on them. A cluster
-// without this API has none.
-func FromCluster(ctx context.Context, client configv1client.ClusterImagePoliciesGetter) (Policies, error) {
-	list, err := client.ClusterImagePolicies().List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return Policies{}, nil
-	}
-	if err != nil {
-		return Policies{}, fmt.Errorf("list ClusterImagePolicies: %w", err)
-	}
-	slices.SortFunc(list.Items, func(a, b configv1.ClusterImagePolicy) int { return strings.Compare(a.Name, b.Name) })
-	return Policies{policies: list.Items}, nil
-}
-
-// Place is a repository of an image, and how to reach it. Auth and Transport are
-// required.
-type Place struct {
-	Repository name.Repository
-	// Mirror is false for the repository that the pull spec names.
-	Mirror    bool
-	Auth      authn.Authenticator
-	Transport http.RoundTripper
-}
-
-// Puller resolves the repositories from which the nodes pull.
-type Puller interface {
-	// Pull calls visit for one place after the other that the nodes would pull
-	// the image from, until visit returns no error. An error of go-containerregistry
-	// means that the image is not available there.
-	Pull(ctx context.Context, pullSpec string, visit func(context.Context, Place) error) error
-}
-
-// Image is an image to check against the policies.
-type Image struct {
-	// PullSpec is repository@sha256:<hex>, as a manifest of the release has it.
-	PullSpec string
-	// Architectures are those of the nodes that would pull it, as in their status
-	// (amd64); none means all architectures of the image.
-	Architectures []string
-}
-
-// Covers reports whether any policy covers the image.
-func (p Policies) Covers(pullSpec string) bool {
-	_, covering := p.covering(pullSpec)
-	return len(covering) > 0
-}
 
 // Check checks one image against all policies that cover it. The finding has
 // no name yet. An inconclusive check never passes.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto"
 	"encoding/base64"
-	"fmt"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -13,7 +12,6 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/openshift/update-preflight/collector/finding"
-	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // requirement is the requirement of one policy for an image.
@@ -121,21 +119,6 @@ func remap(repository string, rule configv1.PolicyMatchRemapIdentity) string {
 		return repository
 	}
 	return string(rule.SignedPrefix) + rest
-}
-
-// violation is why a signature does not satisfy a requirement.
-type violation struct {
-	reason  finding.Reason
-	message string
-	outcome preflight.Outcome
-}
-
-func violates(reason finding.Reason, format string, args ...any) *violation {
-	return &violation{reason: reason, message: fmt.Sprintf(format, args...), outcome: preflight.Fail}
-}
-
-func undecided(format string, args ...any) *violation {
-	return &violation{reason: ReasonInvalidImagePolicy, message: fmt.Sprintf(format, args...), outcome: preflight.Unknown}
 }
 
 // repositoryOf is the repository of an image by digest, as it is written.

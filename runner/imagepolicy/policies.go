@@ -1,11 +1,41 @@
 package imagepolicy
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	configv1client "github.com/openshift/client-go/config/clientset/versioned/typed/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// Policies are the image policies of a cluster.
+type Policies struct {
+	policies []configv1.ClusterImagePolicy
+}
+
+// FromCluster reads all ClusterImagePolicies, which requires "list" on them. A cluster
+// without this API has none.
+func FromCluster(ctx context.Context, client configv1client.ClusterImagePoliciesGetter) (Policies, error) {
+	list, err := client.ClusterImagePolicies().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return Policies{}, nil
+	}
+	if err != nil {
+		return Policies{}, fmt.Errorf("list ClusterImagePolicies: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b configv1.ClusterImagePolicy) int { return strings.Compare(a.Name, b.Name) })
+	return Policies{policies: list.Items}, nil
+}
+
+// Covers reports whether any policy covers the image.
+func (p Policies) Covers(pullSpec string) bool {
+	_, covering := p.covering(pullSpec)
+	return len(covering) > 0
+}
 
 // covering are the policies with the most specific scope that matches an image,
 // and that scope.

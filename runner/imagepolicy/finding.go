@@ -1,0 +1,54 @@
+package imagepolicy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+)
+
+func unknown(reason finding.Reason, format string, args ...any) finding.Finding {
+	fix := remedies()[reason]
+	return finding.Unknown(reason, "%s", fmt.Sprintf(format, args...)).
+		From(finding.SourceSignature).
+		Remedy("%s", fix.text).Do(fix.actions...)
+}
+
+// remedy is an imperative sentence with its commands.
+type remedy struct {
+	text    string
+	actions []finding.Action
+}
+
+// remedies are the remedies of inconclusive findings.
+func remedies() map[finding.Reason]remedy {
+	return map[finding.Reason]remedy{
+		ReasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
+		ReasonUnsupportedRootOfTrust: {
+			text:    "Verify the image manually before the update, with the root of trust of the policy.",
+			actions: []finding.Action{finding.Run("cosign verify IMAGE")},
+		},
+		ReasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
+		ReasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
+		ReasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
+		ReasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},
+		ReasonTooManySignatures:   {text: "Remove from the repository the signatures that are not by the provider."},
+	}
+}
+
+// worst is the finding with the worst outcome.
+func worst(findings []finding.Finding) finding.Finding {
+	return slices.MinFunc(findings, func(a, b finding.Finding) int { return rank(a.Outcome) - rank(b.Outcome) })
+}
+
+func rank(outcome preflight.Outcome) int {
+	return slices.Index([]preflight.Outcome{preflight.Fail, preflight.Unknown, preflight.Warn, preflight.Pass}, outcome)
+}
+
+// maxText bounds the external text repeated in a message, in bytes.
+const maxText = 512
+
+// oneLine sanitizes external text for a message.
+func oneLine(text string) string { return words.Line(text, maxText) }
