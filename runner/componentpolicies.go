@@ -9,6 +9,10 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// nameComponentsPolicy names the findings about the image policies that cover
+// component images of the release.
+const nameComponentsPolicy = "ComponentImagePolicy"
+
 // componentPolicies is the check of the component images that an image policy
 // covers; none where no image is covered.
 func (m manifests) componentPolicies() []collector.Source {

@@ -13,14 +13,9 @@ import (
 	"github.com/openshift/update-preflight/runner/registry"
 )
 
-const (
-	// nameReleasePolicy names the findings about the image policies that cover the
-	// release image.
-	nameReleasePolicy = "ReleaseImagePolicy"
-	// nameComponentsPolicy names the findings about the image policies that cover
-	// component images of the release.
-	nameComponentsPolicy = "ComponentImagePolicy"
-)
+// nameReleasePolicy names the findings about the image policies that cover the
+// release image.
+const nameReleasePolicy = "ReleaseImagePolicy"
 
 // policyNeeds are the permissions to hold images against the image policies.
 // Where the nodes may not be read, all architectures of an image are inspected.

@@ -63,7 +63,6 @@ type fetcher struct {
 }
 
 // newFetcher rejects the zero value of signature.Release, which proves nothing.
-
 func newFetcher(proof signature.Release, options Options) (*fetcher, error) {
 	if proof.PullSpec() == "" || proof.Digest() == "" {
 		failure := reject(ReasonNotVerified, "the release image was not verified")
