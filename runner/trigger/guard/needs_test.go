@@ -21,12 +21,6 @@ func permitted(t *testing.T, needs access.Needs) dynamic.Interface {
 	return dynamic.NewForConfigOrDie(user.With(t, config, needs))
 }
 
-// everything returns the permissions of all choices together.
-func everything() []access.Request {
-	all := guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny}
-	return slices.Concat(all.Needs().Required, guard.Choice{}.Needs().Required, guard.UninstallNeeds().Required)
-}
-
 func allows(requests []access.Request, request access.Request) bool {
 	return slices.ContainsFunc(requests, func(wider access.Request) bool { return access.Includes(wider, request) })
 }
