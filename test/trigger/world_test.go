@@ -28,7 +28,7 @@ import (
 )
 
 // timeout limits each wait of a test.
-const timeout = 2 * time.Minute
+const timeout = 5 * time.Minute
 
 // world is the cluster with releases that it can offer, and without run records.
 type world struct {

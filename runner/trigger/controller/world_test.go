@@ -48,7 +48,7 @@ import (
 )
 
 // stepTimeout bounds each step of a test.
-const stepTimeout = 3 * time.Minute
+const stepTimeout = 10 * time.Minute
 
 // world is the API server with a ClusterVersion, and without records and UpdatePreflights.
 type world struct {
