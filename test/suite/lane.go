@@ -24,7 +24,7 @@ type Lane struct {
 
 // arguments are those of the Go tool. Vet is part of "make lint".
 func (l Lane) arguments() []string {
-	arguments := []string{"test", "-json", "-vet=off", "-timeout", "45m", "-p", strconv.Itoa(l.Processes)}
+	arguments := []string{"test", "-json", "-vet=off", "-timeout", "75m", "-p", strconv.Itoa(l.Processes)}
 	if l.Race {
 		// Compression has no goroutines, and takes most of the time of the tests of
 		// records where it is instrumented.
