@@ -2,8 +2,8 @@
 // when?
 //
 // [Decide] decides this as a pure function of ClusterVersion, the recorded runs and the
-// time. What [Add] adds to a manager observes the cluster and executes the plan: one run at a time, by the
-// public functions of package runner.
+// time. What [Add] adds to a manager observes the cluster and executes the plan: one run at
+// a time, by the public functions of package runner.
 //
 // The controller has no state but the records of the runs, and the UpdatePreflights of
 // administrators (package v1alpha1), which are requests. A run in progress whose process
