@@ -115,7 +115,7 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 		path <- value
 		interrupt()
 	})
-	node := newKubelet(t, w, 1)
+	node := newKubelet(t, w, preflight.ExitFail)
 	node.held = afterNext
 	node.endPods()
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
