@@ -50,6 +50,9 @@ func aResult(check string) record.Result {
 // quick returns a Store with the shortest Lease duration.
 func quick() *record.Store { return record.New(api, record.LeaseDuration(time.Second)) }
 
+// steady returns a Store with Leases that a busy machine renews in time.
+func steady() *record.Store { return record.New(api, record.LeaseDuration(time.Minute)) }
+
 func begin(t *testing.T, store *record.Store, intent record.Intent) *record.Held {
 	t.Helper()
 	held, err := store.Begin(t.Context(), intent, "tester")
