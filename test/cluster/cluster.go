@@ -30,8 +30,9 @@ import (
 )
 
 const (
-	// startTimeout bounds a start; a busy machine needs most of it.
-	startTimeout = 3 * time.Minute
+	// startTimeout bounds a start, which takes minutes on a busy machine. It ends early
+	// when a component ends.
+	startTimeout = 10 * time.Minute
 	// stopTimeout bounds a clean-up, also after the end of its context.
 	stopTimeout = 30 * time.Second
 )
