@@ -25,7 +25,7 @@ import (
 )
 
 // timeout is the time limit of a test.
-const timeout = 3 * time.Minute
+const timeout = 10 * time.Minute
 
 // The API server accepts every object, restricted pod security admits the pod, and one
 // command uninstalls everything, including the objects of the switches.
@@ -48,7 +48,7 @@ func TestInstallAndUninstall(t *testing.T) {
 			if strings.Contains(applied, "Warning") {
 				t.Errorf("%s: the API server warns:\n%s", tc.reason, applied)
 			}
-			testCluster.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=60s")
+			testCluster.Kubectl(t, "wait", "-n", namespace, "--for=create", "pod", "-l", "app=update-preflight", "--timeout=5m")
 			for _, each := range tc.switches {
 				if err := each.Apply(t.Context(), guard.State{}); err != nil {
 					t.Fatal(err)
@@ -138,7 +138,7 @@ func TestControllerInPod(t *testing.T) {
 	testCluster.Offer(t, map[string]string{zoo.To: image}, zoo.Namespace)
 	before := inventory(t)
 	testCluster.Kubectl(t, "apply", "-k", directory)
-	testCluster.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=2m")
+	testCluster.Kubectl(t, "rollout", "status", "-n", namespace, "deployment/update-preflight", "--timeout=5m")
 	run, err := installation.AwaitRun(ctx, local, zoo.To, record.Ahead)
 	log := testCluster.Kubectl(t, "logs", "-n", namespace, "deployment/update-preflight")
 	if err != nil {
