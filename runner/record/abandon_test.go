@@ -158,10 +158,10 @@ func TestCancel(t *testing.T) {
 		}},
 		"Detached": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
-			if err := begin(t, steady(), intent).Detach(t.Context()); err != nil {
+			if err := begin(t, record.New(api), intent).Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return func() *record.Held { return begin(t, steady(), again(intent)) }
+			return func() *record.Held { return begin(t, record.New(api), again(intent)) }
 		}},
 		"Killed": {reason: "the context of the next holder is canceled", before: func(t *testing.T, intent record.Intent) func() *record.Held {
 			t.Helper()
@@ -173,7 +173,7 @@ func TestCancel(t *testing.T) {
 			t.Helper()
 			killed(t, intent)
 			deleteLease(t, intent)
-			return func() *record.Held { return begin(t, steady(), again(intent)) }
+			return func() *record.Held { return begin(t, record.New(api), again(intent)) }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("want NotRunningError, got %v", err)
 			}
 			wantNoLease(t, intent)
-			next := begin(t, steady(), again(intent))
+			next := begin(t, record.New(api), again(intent))
 			if next.Resumed() {
 				t.Error("a canceled run was resumed")
 			}
@@ -252,7 +252,7 @@ func TestDeletedLease(t *testing.T) {
 		killed(t, intent, aResult("Etcd.Disk"))
 		deleteLease(t, intent)
 		awaitAbandoned(t, record.New(api), intent.ID)
-		next := begin(t, steady(), again(intent))
+		next := begin(t, record.New(api), again(intent))
 		if next.Record().ID != intent.ID || !next.Resumed() {
 			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
@@ -264,7 +264,7 @@ func TestDeletedLease(t *testing.T) {
 		intent := newIntent()
 		killed(t, intent)
 		editLease(t, intent, func(lease *coordinationv1.Lease) { lease.Annotations, lease.Labels = nil, nil })
-		next := begin(t, steady(), again(intent))
+		next := begin(t, record.New(api), again(intent))
 		if next.Record().ID != intent.ID || !next.Resumed() {
 			t.Errorf("want run %s resumed, got %s", intent.ID, next.Record().ID)
 		}
@@ -397,7 +397,7 @@ func TestDisconnectedFollower(t *testing.T) {
 func TestInterruptedWatches(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	_, release := held.Hold(t.Context())
 	defer release()
 	var watches sync.Map
@@ -450,7 +450,7 @@ func TestKilledBetweenLeaseAndRecord(t *testing.T) {
 func TestOtherSelection(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	other := again(intent)
 	other.Selection = "jobs=etcd"
 	var selection *record.SelectionError
@@ -458,14 +458,14 @@ func TestOtherSelection(t *testing.T) {
 		t.Errorf("want a SelectionError, got %v", err)
 	}
 	finish(t, held)
-	held = begin(t, steady(), other)
+	held = begin(t, record.New(api), other)
 	finish(t, held)
 }
 
 func TestOtherDigestWithSamePrefix(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	other := again(intent)
 	other.Target.Image = other.Target.Image[:len(other.Target.Image)-40] + strings.Repeat("0", 40)
 	if _, err := record.New(api).Begin(t.Context(), other, "tester"); err == nil {

@@ -19,7 +19,7 @@ func TestAttachment(t *testing.T) {
 	if err := held.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	again := begin(t, steady(), intent)
+	again := begin(t, record.New(api), intent)
 	if got := again.Record(); !again.Resumed() || !bytes.Equal(got.Attachment, intent.Attachment) {
 		t.Errorf("resumed %t with an attachment of %d bytes, want %d", again.Resumed(), len(got.Attachment), len(intent.Attachment))
 	}

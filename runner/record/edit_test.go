@@ -63,7 +63,7 @@ func TestEditOfHeldRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			held := begin(t, steady(), intent)
+			held := begin(t, record.New(api), intent)
 			_, release := held.Hold(t.Context())
 			defer release()
 			checks := []string{"Etcd.Disk"}
@@ -135,7 +135,7 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			first := begin(t, steady(), intent)
+			first := begin(t, record.New(api), intent)
 			for i := range 100 {
 				first.Put(incompressible(i, 4096))
 			}
@@ -144,7 +144,7 @@ func TestEditOfAbandonedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			tc.damage(t, intent.ID)
-			next := begin(t, steady(), again(intent))
+			next := begin(t, record.New(api), again(intent))
 			if next.Record().ID != intent.ID || !next.Resumed() || next.Record().StartTime.IsZero() {
 				t.Errorf("want run %s resumed, got %+v", intent.ID, next.Record().Intent)
 			}
@@ -219,7 +219,7 @@ func TestEditOfReport(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	if err := begin(t, steady(), intent).Detach(t.Context()); err != nil {
+	if err := begin(t, record.New(api), intent).Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, headName(intent.ID), func(head *corev1.ConfigMap) { head.Data["format"] = "2" })

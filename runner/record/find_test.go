@@ -22,7 +22,7 @@ func TestGetByPrefix(t *testing.T) {
 	// Prefixes that random IDs are unlikely to have.
 	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002", "00ac0000-0000-4000-8000-000000000003"
 	for _, intent := range []record.Intent{first, second, third} {
-		begin(t, steady(), intent) // in progress: ended runs may be pruned
+		begin(t, record.New(api), intent) // in progress: ended runs may be pruned
 	}
 	for name, tc := range map[string]struct {
 		reason, id, want string

@@ -76,7 +76,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 	// The lease, the header and its MAC, a part of results, two of the report, the end,
 	// the lease.
 	const writes = 8
-	finish(t, begin(t, steady(), newIntent())) // the key exists
+	finish(t, begin(t, record.New(api), newIntent())) // the key exists
 	for at := range writes + 1 {
 		for _, after := range []bool{false, true} {
 			if at > 0 && !after {
@@ -224,7 +224,7 @@ func TestRejections(t *testing.T) {
 		t.Errorf("want the error of the API server, got %v", err)
 	}
 	wantNoLease(t, intent)
-	held := begin(t, steady(), again(intent))
+	held := begin(t, record.New(api), again(intent))
 	if diff := cmp.Diff(false, held.Resumed()); diff != "" {
 		t.Error("want no run")
 	}

@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 func TestRecordIsReadable(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	held.Put(aResult("Etcd.Disk"))
 	finish(t, held)
 	listed, err := api.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{
@@ -172,7 +172,7 @@ func TestConcurrentBegin(t *testing.T) {
 func TestDetach(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	first := begin(t, steady(), intent)
+	first := begin(t, record.New(api), intent)
 	_, release := first.Hold(t.Context())
 	first.Put(aResult("Etcd.Disk"))
 	if err := first.Detach(t.Context()); err != nil {
@@ -185,13 +185,13 @@ func TestDetach(t *testing.T) {
 	if err := first.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()}); err == nil {
 		t.Error("a released run was ended")
 	}
-	second := begin(t, steady(), again(intent))
+	second := begin(t, record.New(api), again(intent))
 	if !second.Resumed() || second.Record().ID != intent.ID || !second.Record().StartTime.Equal(first.Record().StartTime) {
 		t.Errorf("want run %s resumed, got %+v", intent.ID, second.Record())
 	}
 	wantResults(t, "results are kept", second.Record().Results, "Etcd.Disk")
 	finish(t, second)
-	third := begin(t, steady(), again(intent))
+	third := begin(t, record.New(api), again(intent))
 	if third.Resumed() {
 		t.Error("an ended run was resumed")
 	}
@@ -202,7 +202,7 @@ func TestDetach(t *testing.T) {
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	version := func() string { return getMap(t, headName(intent.ID)).ResourceVersion }
 	begun := version()
 	if err := held.Flush(t.Context()); err != nil {
@@ -232,7 +232,7 @@ func TestFlush(t *testing.T) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	_, release := held.Hold(t.Context())
 	defer release()
 	received := make(chan record.Record, 100)
@@ -276,7 +276,7 @@ func TestFollow(t *testing.T) {
 func TestFollowStopsWithContext(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := record.New(api).Follow(ctx, intent.ID, func(record.Record) { cancel() })
 	if !errors.Is(err, context.Canceled) {
@@ -305,7 +305,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		many[i] = incompressible(i, 4096)
 	}
 	first := newIntent()
-	held := begin(t, steady(), first)
+	held := begin(t, record.New(api), first)
 	for _, result := range many {
 		held.Put(result)
 	}
@@ -317,10 +317,10 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer parts.Stop()
-	inProgress := begin(t, steady(), newIntent())
+	inProgress := begin(t, record.New(api), newIntent())
 	ended := 0
 	for ; ended < 2*kept || isRecorded(t, first.ID); ended++ { // several runs end within the same second
-		finish(t, begin(t, steady(), newIntent()))
+		finish(t, begin(t, record.New(api), newIntent()))
 	}
 	gone := false
 	for event := range parts.ResultChan() {
@@ -354,7 +354,7 @@ func TestHistoryIsPruned(t *testing.T) {
 	const unfinished = 10
 	var interrupted []string
 	for range unfinished + 1 {
-		run := begin(t, steady(), newIntent())
+		run := begin(t, record.New(api), newIntent())
 		if err := run.Finish(t.Context(), record.Ending{Phase: record.Interrupted}); err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +364,7 @@ func TestHistoryIsPruned(t *testing.T) {
 		t.Errorf("%d interrupted runs displaced a run with a verdict", len(interrupted))
 	}
 	for range kept {
-		finish(t, begin(t, steady(), newIntent()))
+		finish(t, begin(t, record.New(api), newIntent()))
 	}
 	if !isRecorded(t, interrupted[unfinished]) {
 		t.Errorf("%d runs with a verdict displaced the run that was interrupted last", kept)

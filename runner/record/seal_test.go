@@ -88,7 +88,7 @@ func decided() verdict.Verdict {
 func TestVerdictFile(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	running := getMap(t, headName(intent.ID))
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
 		t.Fatal(err)
@@ -137,16 +137,16 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 		}
 		return ""
 	}
-	begin(t, steady(), newIntent()) // a run of another release, with the key
+	begin(t, record.New(api), newIntent()) // a run of another release, with the key
 	reasons := []string{reason()}
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	reasons = append(reasons, reason())
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	reasons = append(reasons, reason())
 	awaitNextSecond(t, intent.ID)
-	held = begin(t, steady(), again(intent))
+	held = begin(t, record.New(api), again(intent))
 	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: verdict.Verdict{Decision: verdict.Ready}, Report: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func awaitNextSecond(t *testing.T, id string) {
 func TestMACsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	held := begin(t, steady(), intent)
+	held := begin(t, record.New(api), intent)
 	for i := range 100 {
 		held.Put(incompressible(i, 4096))
 	}
@@ -319,14 +319,14 @@ func TestForgedRunInProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			intent := newIntent()
-			first := begin(t, steady(), intent)
+			first := begin(t, record.New(api), intent)
 			first.Put(aResult("Etcd.Disk"))
 			if err := first.Detach(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			edit(t, headName(intent.ID), tc.change)
 			wantUnauthentic(t, tc.reason, get(t, intent.ID), record.Unauthentic, "")
-			next := begin(t, steady(), again(intent))
+			next := begin(t, record.New(api), again(intent))
 			if next.Record().ID != intent.ID || len(next.Record().Results) > 0 || next.Record().Verified() == nil {
 				t.Errorf("%s: the next holder has the results %v of run %s", tc.reason, next.Record().Results, next.Record().ID)
 			}
@@ -345,7 +345,7 @@ func TestForgedRunInProgress(t *testing.T) {
 func TestTimesAreBounded(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	finish(t, begin(t, steady(), intent))
+	finish(t, begin(t, record.New(api), intent))
 	edit(t, headName(intent.ID), func(head *corev1.ConfigMap) {
 		lines := strings.Split(head.Data["run.yaml"], "\n")
 		for i, line := range lines {
@@ -521,7 +521,7 @@ func TestConcurrentCreationOfTheKey(t *testing.T) {
 func TestReaderWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	finish(t, begin(t, steady(), intent))
+	finish(t, begin(t, record.New(api), intent))
 	reader := record.New(as(t, access.Needs{Required: record.ReadNeeds().Required}))
 	got, err := reader.Get(t.Context(), intent.ID)
 	if err != nil {
