@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,11 +52,19 @@ func shells(t *testing.T) map[string]interpreter {
 // in the Job of the example.
 func python(t *testing.T) interpreter {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
+	path, err := pythonExecutable()
+	if err != nil {
 		t.Fatalf("the tests of python/preflight.py require python3: %v", err)
 	}
-	return interpreter{args: []string{"python3", "-B"}}
+	return interpreter{args: []string{path, "-B"}}
 }
+
+// pythonExecutable returns the path of the interpreter itself: a python3 in the PATH may
+// be a script that selects a version, which takes longer than most of the tests.
+var pythonExecutable = sync.OnceValues(func() (string, error) {
+	path, err := exec.CommandContext(context.Background(), "python3", "-c", "import sys; print(sys.executable)").Output()
+	return strings.TrimSpace(string(path)), err
+})
 
 // absolute returns the absolute path of a file of this module.
 func absolute(t *testing.T, path string) string {
