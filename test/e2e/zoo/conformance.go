@@ -24,17 +24,14 @@ func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) err
 	case "long":
 		t.Failf("the animal is ill: %s", strings.Repeat("it has spots, ", 800))
 	case "flood":
-		for range 4 << 10 {
+		for range 2 << 10 {
 			fmt.Println(strings.Repeat("splash ", 146))
 		}
+		awaitResponse(ctx, t)
 	case "hog":
 		allocated := allocate(ctx)
 		t.Evidence("allocated", fmt.Sprint(len(allocated)))
-		// The request keeps the check running until the API server responds, so that it
-		// does not end at the moment when it is terminated.
-		if err := request(ctx, http.MethodGet, "", ""); err != nil {
-			t.Logf("ignored: %v", err)
-		}
+		awaitResponse(ctx, t)
 	case "scribble":
 		return os.WriteFile("/scribble", []byte("I was here"), 0o600)
 	case "fickle":
@@ -45,9 +42,7 @@ func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) err
 	case "reader":
 		return request(ctx, http.MethodGet, "", "")
 	case "open":
-		if err := request(ctx, http.MethodGet, "", ""); err != nil {
-			t.Logf("ignored: %v", err)
-		}
+		awaitResponse(ctx, t)
 	case "token":
 		return foreignToken(ctx, t)
 	case "patient":
@@ -60,6 +55,14 @@ func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) err
 		return fmt.Errorf("unknown ending %q", ending)
 	}
 	return nil
+}
+
+// awaitResponse keeps the check running until the API server responds, with an error or
+// without, so that it does not end by itself at the moment when it is terminated.
+func awaitResponse(ctx context.Context, t *preflight.T) {
+	if err := request(ctx, http.MethodGet, "", ""); err != nil {
+		t.Logf("ignored: %v", err)
+	}
 }
 
 // allocate allocates 160 MiB in parts: with a small share of a busy processor, all of it
