@@ -47,12 +47,18 @@ func (l Lane) environment() []string {
 	return []string{"GOGC=400", "GOMAXPROCS=1"}
 }
 
-// withNodes are packages that take minutes, most of which their tests wait for pods and
-// grace periods, those that take longest first.
-func withNodes() []string {
+// longest are the packages that take longest. They have a lane of their own.
+func longest() []string {
 	return []string{
 		module + "/test/e2e",
 		module + "/test/e2e/conformance",
+	}
+}
+
+// withNodes are other packages that take minutes, most of which their tests wait for pods
+// and grace periods, those that take longest first.
+func withNodes() []string {
+	return []string{
 		module + "/test/installation",
 		module + "/test/trigger",
 		module + "/test/deadlock",
@@ -86,19 +92,24 @@ func Unit(all []Package) []Lane {
 }
 
 // Cluster returns the lanes with the tests that start clusters, which take about the same
-// time. Five packages at a time keep two processors busy; more of them take longer, since
+// time. Three packages at a time keep two processors busy; more of them take longer, since
 // the processors then switch between more processes. The tests of faults of a run, which
 // need the processors most, start after those of the controller, which mostly wait.
 func Cluster(all []Package) []Lane {
-	waits := func(p Package) bool { return slices.Contains(withNodes(), p.Path) }
+	in := func(packages []string) func(Package) bool {
+		return func(p Package) bool { return p.Cluster && !p.Concurrent && slices.Contains(packages, p.Path) }
+	}
 	faults := Faults()
 	faults.Processes = 1
 	slices.Reverse(faults.Packages)
-	others := Lane{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && !waits(p) }), Processes: 2}
+	faults.Next = &Lane{Packages: pick(all, in(withNodes())), Processes: 1}
+	others := Lane{Processes: 1, Packages: pick(all, func(p Package) bool {
+		return p.Cluster && !p.Concurrent && !slices.Contains(append(longest(), withNodes()...), p.Path)
+	})}
 	return []Lane{
+		{Packages: pick(all, in(longest())), Processes: 1},
 		faults,
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && !p.Concurrent && waits(p) }), Processes: 2},
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 2, Race: true, Next: &others},
+		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 1, Race: true, Next: &others},
 	}
 }
 
@@ -133,7 +144,7 @@ func pick(all []Package, wanted func(Package) bool) []string {
 			picked = append(picked, p.Path)
 		}
 	}
-	order := append(withNodes(), slowest()...)
+	order := slices.Concat(longest(), withNodes(), slowest())
 	rank := func(path string) int {
 		if i := slices.Index(order, path); i >= 0 {
 			return i

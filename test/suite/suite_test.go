@@ -204,8 +204,9 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 		}
 	}
 	want := [][]string{
+		{module + "test/e2e"},
 		{module + "test/trigger", module + "test/e2e/faults"},
-		{module + "test/e2e", module + "test/deadlock"},
+		{module + "test/deadlock"},
 		{module + "runner", module + "b"},
 		{module + "test/e2e/scale", module + "a"},
 	}
