@@ -53,9 +53,9 @@ func run(ctx context.Context, only string) error {
 	return errors.Join(err, onClusters(ctx, runner, all))
 }
 
-// sharedControlPlanes is the number of packages that use one at a time, except for short
-// moments: one that is not used costs a twenty-fifth of a processor.
-const sharedControlPlanes = 2
+// sharedControlPlanes is the number of lanes with packages that use one: one that is not
+// used costs a twenty-fifth of a processor.
+const sharedControlPlanes = 1
 
 // onClusters runs the tests that need clusters.
 func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) error {
