@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// sharedVariable is the environment variable with the directories of the shared control
-// planes that Main may use.
-const sharedVariable = "PREFLIGHT_TEST_SHARED_CONTROL_PLANES"
+// sharedVariable is the environment variable with the directory of the shared control
+// plane that Main may use.
+const sharedVariable = "PREFLIGHT_TEST_SHARED_CONTROL_PLANE"
 
 // Files in the directory of a shared control plane.
 const (
@@ -32,97 +28,73 @@ type initial struct {
 	Objects map[string][]byte `json:"objects"` // by etcd's key
 }
 
-// Shared are control planes that the tests of several packages use, one package at a
+// Shared is a control plane that the tests of several packages use, one package at a
 // time: a start costs four seconds of a processor.
 type Shared struct {
-	clusters []*Cluster
+	cluster *Cluster
 }
 
-// StartShared starts a number of control planes in directories below dir, which Main
-// uses instead of its own for ControlPlaneOnly, in the processes that have the variable
-// Environment. Without a free one, Main starts its own. They end with this process.
-func StartShared(ctx context.Context, dir string, number int) (*Shared, error) {
-	s := &Shared{clusters: make([]*Cluster, number)}
-	group, startCtx := errgroup.WithContext(ctx)
-	for i := range number {
-		group.Go(func() (err error) {
-			s.clusters[i], err = startShared(startCtx, filepath.Join(dir, strconv.Itoa(i)))
-			return err
-		})
+// StartShared starts a control plane in dir, which Main uses instead of its own for
+// ControlPlaneOnly, in the processes that have the variable Environment. While it is in
+// use, Main starts its own. It ends with this process.
+func StartShared(ctx context.Context, dir string) (*Shared, error) {
+	c, err := Start(ctx, dir, ControlPlaneOnly())
+	if err != nil {
+		return nil, err
 	}
-	if err := group.Wait(); err != nil {
+	s := &Shared{cluster: c}
+	if err := s.saveInitial(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop(ctx))
 	}
 	return s, nil
 }
 
-func startShared(ctx context.Context, dir string) (*Cluster, error) {
-	c, err := Start(ctx, dir, ControlPlaneOnly())
-	if err != nil {
-		return nil, err
-	}
-	state := initial{Etcd: keySpace{URL: "http://" + c.started.etcd}}
+// saveInitial writes the initial objects to the directory of the control plane.
+func (s *Shared) saveInitial(ctx context.Context) error {
+	state := initial{Etcd: keySpace{URL: "http://" + s.cluster.started.etcd}}
+	var err error
 	if state.Objects, err = state.Etcd.read(ctx); err != nil {
-		return c, fmt.Errorf("read the objects of the control plane in %q: %w", dir, err)
+		return fmt.Errorf("read the objects of the control plane in %q: %w", s.cluster.Dir, err)
 	}
 	data, err := json.Marshal(state)
 	if err != nil {
-		return c, err
+		return err
 	}
-	return c, os.WriteFile(filepath.Join(dir, initialFile), data, 0o600)
+	return os.WriteFile(filepath.Join(s.cluster.Dir, initialFile), data, 0o600)
 }
 
 // Environment returns the environment variable, NAME=VALUE, for processes whose tests use
-// the control planes.
-func (s *Shared) Environment() string {
-	var dirs []string
-	for _, c := range s.clusters {
-		dirs = append(dirs, c.Dir)
-	}
-	return sharedVariable + "=" + strings.Join(dirs, string(os.PathListSeparator))
-}
+// the control plane.
+func (s *Shared) Environment() string { return sharedVariable + "=" + s.cluster.Dir }
 
-// Stop stops the control planes. Their logs stay.
-func (s *Shared) Stop(ctx context.Context) error {
-	var errs []error
-	for _, c := range s.clusters {
-		if c != nil {
-			errs = append(errs, c.Stop(ctx))
-		}
-	}
-	return errors.Join(errs...)
-}
+// Stop stops the control plane. Its logs stay.
+func (s *Shared) Stop(ctx context.Context) error { return s.cluster.Stop(ctx) }
 
-// Borrow returns a shared control plane as it was after its start, with the further CRDs
+// Borrow returns the shared control plane as it was after its start, with the further CRDs
 // of the options. Until giveBack is called, or this process ends, no other process uses
-// it. Without a control plane that is free and suitable, c is nil.
+// it. If it is in use or not suitable, or there is none, c is nil.
 func Borrow(ctx context.Context, options ...Option) (c *Cluster, giveBack func() error, err error) {
 	p := &plan{featureSet: defaultFeatureSet}
 	for _, option := range options {
 		option(p)
 	}
-	if !p.sharable() {
-		return nil, nil, nil
-	}
 	// The result of a test does not depend on the variable, so it is not read by os.Getenv,
 	// whose variables are part of what the Go tool caches results for.
-	dirs, _ := syscall.Getenv(sharedVariable)
-	for _, dir := range filepath.SplitList(dirs) {
-		file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a directory of StartShared
-		if err != nil {
-			return nil, nil, err
-		}
-		if lock(file) {
-			err = p.reuse(ctx, dir)
-			if err == nil {
-				return p.cluster, file.Close, nil
-			}
-		}
-		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, nil, fmt.Errorf("use the control plane in %q: %w", dir, err)
-		}
+	dir, _ := syscall.Getenv(sharedVariable)
+	if dir == "" || !p.sharable() {
+		return nil, nil, nil
 	}
-	return nil, nil, nil
+	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a directory of StartShared
+	if err != nil {
+		return nil, nil, err
+	}
+	if !lock(file) {
+		return nil, nil, file.Close()
+	}
+	if err := p.reuse(ctx, dir); err != nil {
+		return nil, nil, fmt.Errorf("use the control plane in %q: %w", dir, errors.Join(err, file.Close()))
+	}
+	return p.cluster, file.Close, nil
 }
 
 // sharable reports whether a shared control plane, with further CRDs, has everything that
@@ -138,7 +110,7 @@ func (p *plan) reuse(ctx context.Context, dir string) error {
 	if p.cluster, err = Open(dir); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, initialFile)) //nolint:gosec // a file of startShared
+	data, err := os.ReadFile(filepath.Join(dir, initialFile)) //nolint:gosec // a file of StartShared
 	if err != nil {
 		return err
 	}

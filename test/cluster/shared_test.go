@@ -17,7 +17,7 @@ import (
 // TestShared holds that a shared control plane has one user at a time, and that a user
 // finds nothing that the one before has created, changed or deleted.
 func TestShared(t *testing.T) {
-	shared, err := cluster.StartShared(t.Context(), t.TempDir(), 1)
+	shared, err := cluster.StartShared(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

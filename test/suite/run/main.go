@@ -53,24 +53,21 @@ func run(ctx context.Context, only string) error {
 	return errors.Join(err, onClusters(ctx, runner, all))
 }
 
-// sharedControlPlanes is the number of lanes with packages that use one: one that is not
-// used costs a twenty-fifth of a processor.
-const sharedControlPlanes = 1
-
-// onClusters runs the tests that need clusters.
+// onClusters runs the tests that need clusters. One lane has the packages that use the
+// shared control plane, one at a time.
 func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) error {
 	dir, err := os.MkdirTemp("", "preflight-shared-")
 	if err != nil {
 		return err
 	}
-	shared, err := cluster.StartShared(ctx, dir, sharedControlPlanes)
+	shared, err := cluster.StartShared(ctx, dir)
 	if err != nil {
 		return err
 	}
 	runner.Environment = []string{shared.Environment()}
 	err = errors.Join(runner.Run(ctx, suite.Cluster(all)...), shared.Stop(ctx))
 	if err != nil {
-		return fmt.Errorf("%w\nthe logs of the shared control planes are in %s", err, dir)
+		return fmt.Errorf("%w\nthe logs of the shared control plane are in %s", err, dir)
 	}
 	return os.RemoveAll(dir)
 }
