@@ -66,6 +66,14 @@ func (s *trialResults) answered(checks []string) []string {
 	return answered
 }
 
+// left is the latest attempt of a trial with a check; ok is false before the first.
+func (s *trialResults) left(check, trial string) (left attempt, ok bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	left, ok = s.tried[check][trial]
+	return left, ok
+}
+
 // final is true when the check ended with a result that its exit
 // code matches. Without a declared frame the exit code is the result.
 func (a attempt) final(check launch.Check, log []byte) bool {

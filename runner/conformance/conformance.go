@@ -13,9 +13,10 @@
 //
 // A node stops a container with SIGTERM first. Only where the cluster has the
 // feature ContainerStopSignals does the check receive SIGKILL first; elsewhere
-// it receives SIGKILL after it ignored SIGTERM. A check that ends by
-// itself before it can be stopped, although it has no API server, is
-// not tested for that. The absence of writes follows from the roles of
+// it receives SIGKILL after it ignored SIGTERM. A check that passes although it
+// was stopped may have completed its work; it is stopped again, later. A check
+// that ends by itself before it can be stopped, although it has no API server,
+// is not tested for that. The absence of writes follows from the roles of
 // the check's account, not from a comparison of the cluster, which others change
 // concurrently.
 package conformance
@@ -86,8 +87,7 @@ func (s *session) round(ctx context.Context, trials []trial, checks []string) er
 	group.SetLimit(parallel)
 	for _, t := range trials {
 		group.Go(func() error {
-			s.Progress("running " + t.describe)
-			if err := s.attempt(limited, t, checks); err != nil {
+			if err := s.tryAll(limited, t, checks); err != nil {
 				return fmt.Errorf("could not run %s: %w", t.describe, err)
 			}
 			return nil

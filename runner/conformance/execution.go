@@ -16,13 +16,40 @@ import (
 	"github.com/openshift/update-preflight/runner/launch"
 )
 
-// minSettle and maxSettle bound how long a check runs before it is stopped, in seconds.
+// minSettle and maxSettle bound how long a check runs before it is first stopped, in seconds.
 // Times of a kubelet have a precision of a second.
 const minSettle, maxSettle = 3, 10
+
+// tryAll makes one attempt with each of the checks, and a second one with those that
+// passed although they were stopped: a check may have completed its work after its
+// deadline, by itself. Then it ends before it is stopped the second time.
+func (s *session) tryAll(ctx context.Context, t trial, checks []string) error {
+	if err := s.attempt(ctx, t, checks); err != nil || !t.stop {
+		return err
+	}
+	passed := s.passedStopped(t.name, checks)
+	if len(passed) == 0 {
+		return nil
+	}
+	t.describe += " later"
+	return s.attempt(ctx, t, passed)
+}
+
+// passedStopped are the checks that passed although the kubelet stopped them.
+func (s *session) passedStopped(trial string, checks []string) []string {
+	var passed []string
+	for _, check := range checks {
+		if left, _ := s.left(check, trial); left.stopped && left.passed() {
+			passed = append(passed, check)
+		}
+	}
+	return passed
+}
 
 // attempt makes one attempt with each of the checks, and records what they
 // left.
 func (s *session) attempt(ctx context.Context, t trial, checks []string) (err error) {
+	s.Progress("running " + t.describe)
 	run := s.newRun()
 	plan := s.launcher.CopyAccounts(ctx, launch.NewDraft(s.From, s.subject.release).Bind(run))
 	plan.Checks = slices.DeleteFunc(plan.Checks, func(check launch.Check) bool { return !slices.Contains(checks, check.Name) })
@@ -61,7 +88,7 @@ func (s *session) collect(ctx context.Context, t trial, plan launch.Plan) (map[s
 	options := jobs.Options{}
 	if t.stop {
 		options.Progress = onceRunning(plan, func(check launch.Check) {
-			stopping.Go(func() error { return s.limit(limited, check) })
+			stopping.Go(func() error { return s.limit(limited, t, check) })
 		})
 	}
 	sources, err := jobs.Sources(limited, s.Kubernetes, s.launcher, plan, options)
@@ -95,8 +122,8 @@ func onceRunning(plan launch.Plan, first func(launch.Check)) func(jobs.Status) {
 
 // limit makes the kubelet stop a check after a while, by the deadline of its pod: unlike a
 // deleted pod, it remains readable. A check must have the time to report that it runs, also
-// on a busy node: at least as long as the node needed to start it.
-func (s *session) limit(ctx context.Context, check launch.Check) error {
+// on a busy node.
+func (s *session) limit(ctx context.Context, t trial, check launch.Check) error {
 	pods, err := s.pods(ctx, check)
 	if err != nil {
 		return err
@@ -107,7 +134,7 @@ func (s *session) limit(ctx context.Context, check launch.Check) error {
 			continue // it has ended
 		}
 		starting := int64(state.Running.StartedAt.Sub(pod.Status.StartTime.Time).Seconds())
-		seconds := starting + min(max(minSettle, starting), maxSettle)
+		seconds := starting + s.settle(t, check, starting)
 		if earlier := pod.Spec.ActiveDeadlineSeconds; earlier != nil {
 			seconds = min(seconds, *earlier) // it cannot be raised
 		}
@@ -118,6 +145,16 @@ func (s *session) limit(ctx context.Context, check launch.Check) error {
 		}
 	}
 	return nil
+}
+
+// settle is how long a check runs before it is stopped, in seconds: as long as the node
+// needed to start it, and in a second attempt more than twice as long as it ran in the
+// first.
+func (s *session) settle(t trial, check launch.Check, starting int64) int64 {
+	if first, ok := s.left(check.Name, t.name); ok {
+		return 2*int64(first.took().Seconds()) + minSettle
+	}
+	return min(max(minSettle, starting), maxSettle)
 }
 
 // cleanup deletes the objects of an attempt, also after an interruption.

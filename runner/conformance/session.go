@@ -20,7 +20,7 @@ type Config struct {
 	Metadata   metadata.Interface
 	// From and To are the versions of the update passed to the checks.
 	From, To string
-	// Timeout bounds one attempt; there are three rounds of them.
+	// Timeout bounds one attempt; up to three are made one after another.
 	Timeout time.Duration
 	// ToolVersion is recorded on created objects.
 	ToolVersion string

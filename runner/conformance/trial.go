@@ -29,7 +29,7 @@ type trial struct {
 	describe string
 	// change applies the restriction; the check is the first container.
 	change func(pod *corev1.PodSpec)
-	// stop stops the pods soon after they run.
+	// stop stops the pods after they have run for a while.
 	stop bool
 	// inspect is called while the objects of the attempt exist; optional.
 	inspect func(ctx context.Context, plan launch.Plan) error

@@ -213,6 +213,10 @@ func expectConformance(t *testing.T) {
 	}{
 		"Pass": {reason: "a check of the SDK", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass"}}, passes: []string{"Result", "Idempotent", "Memory"}},
 		"Long": {reason: "a result of 10 KiB is not truncated", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "long"}}, passes: []string{"ResultBudget"}},
+		"Finisher": {
+			reason:    "a check that completes its work after SIGTERM may pass",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "finisher"}},
+		},
 		"Reader": {
 			reason:    "a check that is inconclusive without read access",
 			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "reader", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)}},
