@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -87,7 +88,32 @@ func (p *plan) installCRD(ctx context.Context, clients clientset.Interface, file
 	if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	return p.see(ctx, "kube-apiserver", crd.Name, crds.Watch, established)
+	if err := p.see(ctx, "kube-apiserver", crd.Name, crds.Watch, established); err != nil {
+		return err
+	}
+	for _, version := range crd.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		list := clients.ApiextensionsV1().RESTClient().Get().AbsPath("apis", crd.Spec.Group, version.Name, crd.Spec.Names.Plural)
+		if err := initialize(ctx, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// initialize makes the API server start the cache of a resource, as the controllers of a
+// cluster do that has run for a while. The first list is answered with 429 and would be
+// repeated after a second, and for a moment with 404.
+func initialize(ctx context.Context, list *rest.Request) error {
+	return retry.OnError(retry.DefaultBackoff, apierrors.IsNotFound, func() error {
+		err := list.MaxRetries(0).Do(ctx).Error()
+		if apierrors.IsTooManyRequests(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func established(event watch.Event) bool {

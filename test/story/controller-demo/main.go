@@ -57,12 +57,7 @@ func run(ctx context.Context, switches []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
-	monitoring, err := t.Monitor(ctx)
-	if err != nil {
-		return err
-	}
-	defer monitoring.Stop()
-	d := demo{Terminal: t, directory: filepath.Join(t.Directory, "install"), monitoring: monitoring.URL, switches: switches}
+	d := demo{Terminal: t, directory: filepath.Join(t.Directory, "install"), switches: switches}
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
@@ -75,10 +70,8 @@ type demo struct {
 
 	// directory is that of the kustomization of the administrator.
 	directory string
-	// monitoring is the URL of the Prometheus of the cluster.
-	monitoring string
-	overlay    installation.Overlay
-	switches   []string
+	overlay   installation.Overlay
+	switches  []string
 }
 
 // prepare makes the registry and the monitoring available to pods, and pushes the image.
@@ -87,7 +80,7 @@ func (d *demo) prepare(ctx context.Context) error {
 	if err := installation.ConnectRegistry(ctx, d.Cluster); err != nil {
 		return err
 	}
-	exposed, err := d.Cluster.Expose(ctx, strings.TrimPrefix(d.monitoring, "http://"))
+	exposed, err := d.Cluster.Expose(ctx, strings.TrimPrefix(d.Monitoring.URL, "http://"))
 	if err != nil {
 		return err
 	}
@@ -220,7 +213,7 @@ func (d *demo) runAgain(ctx context.Context) error {
 		return nil
 	}
 	d.Title("The administrator runs the preflight again before selecting the update")
-	if err := d.Run(ctx, terminal.Ready, "oc-preflight", "run", "--to", story.To, "--prometheus", d.monitoring); err != nil {
+	if err := d.Run(ctx, terminal.Ready, "oc-preflight", "run", "--to", story.To, "--prometheus", d.Monitoring.URL); err != nil {
 		return err
 	}
 	if slices.Contains(d.switches, "cluster-operator") {

@@ -34,35 +34,30 @@ func run(ctx context.Context, keep string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close(ctx)) }()
-	monitoring, err := t.Monitor(ctx)
-	if err != nil {
-		return err
-	}
-	defer monitoring.Stop()
-	if err := show(ctx, t, monitoring.URL); err != nil {
+	if err := show(ctx, t); err != nil {
 		return err
 	}
 	if keep != "" {
-		wait(ctx, t, monitoring.URL)
+		wait(ctx, t)
 	}
 	return nil
 }
 
 // wait returns at an interrupt. Prometheus ends with this process, but the cluster does not.
-func wait(ctx context.Context, t *terminal.Terminal, monitoring string) {
+func wait(ctx context.Context, t *terminal.Terminal) {
 	fmt.Printf(`
 The cluster and its Prometheus are running. In another terminal:
   export KUBECONFIG=%[1]s
   bin/oc-preflight run --to-latest --prometheus %[2]s
 Ctrl-C stops Prometheus. To stop the cluster then:
   go run ./test/cluster/local-cluster down --dir %[3]s
-`, t.Cluster.Kubeconfig, monitoring, t.Cluster.Dir)
+`, t.Cluster.Kubeconfig, t.Monitoring.URL, t.Cluster.Dir)
 	<-ctx.Done()
 }
 
 // show runs the commands of the story.
-func show(ctx context.Context, t *terminal.Terminal, monitoring string) error {
-	preflight := []string{"oc-preflight", "run", "--to-latest", "--prometheus", monitoring}
+func show(ctx context.Context, t *terminal.Terminal) error {
+	preflight := []string{"oc-preflight", "run", "--to-latest", "--prometheus", t.Monitoring.URL}
 	t.Title("Is it safe to update to the newest available release?")
 	page := filepath.Join(t.Root, "bin", "report.html")
 	if err := t.Run(ctx, terminal.Blocked, append(preflight, "--report", "html="+page)...); err != nil {
@@ -77,7 +72,7 @@ func show(ctx context.Context, t *terminal.Terminal, monitoring string) error {
 		return err
 	}
 	t.Title("Which updates lead to " + story.Later + ", and how long do they take?")
-	plan := []string{"oc-preflight", "plan", "--to", story.Later, "--graph", story.GraphFile(t.Directory), "--prometheus", monitoring}
+	plan := []string{"oc-preflight", "plan", "--to", story.Later, "--graph", story.GraphFile(t.Directory), "--prometheus", t.Monitoring.URL}
 	if err := t.Run(ctx, terminal.Ready, plan...); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/update-preflight/test/cluster"
@@ -39,17 +40,18 @@ const (
 type Terminal struct {
 	// Root is the root of the repository, and Directory has the files of the story.
 	Root, Directory string
-	// Cluster has the objects of the story.
-	Cluster *cluster.Cluster
+	// Cluster has the objects of the story, and Monitoring is its monitoring.
+	Cluster    *cluster.Cluster
+	Monitoring *prometheus.Prometheus
 
 	out       io.Writer
 	start     time.Time
 	temporary bool
 }
 
-// Open starts a cluster and prepares the story on it. If keep is not empty, Close does not
-// stop the cluster, whose files are in this directory. The working directory must be the root
-// of the repository.
+// Open starts a cluster and its monitoring, and prepares the story on it. If keep is not
+// empty, Close does not stop the cluster, whose files are in this directory. The working
+// directory must be the root of the repository.
 func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -62,8 +64,8 @@ func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
 	} else if t.Directory, err = os.MkdirTemp("", "preflight-demo-"); err != nil {
 		return nil, err
 	}
-	t.Step("starting a Kubernetes cluster with the resources of OpenShift")
-	if t.Cluster, err = cluster.Start(ctx, filepath.Join(t.Directory, "cluster"), options...); err != nil {
+	t.Step("starting a Kubernetes cluster with the resources of OpenShift, and a Prometheus as its monitoring")
+	if err := t.startCluster(ctx, options); err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	if _, err := story.Prepare(ctx, t.Cluster, root, t.Directory, t.Step); err != nil {
@@ -72,8 +74,29 @@ func Open(ctx context.Context, out io.Writer, keep string) (*Terminal, error) {
 	return t, nil
 }
 
-// Close stops the cluster and removes its files, unless it is to be kept.
+// startCluster starts the cluster and its monitoring.
+func (t *Terminal) startCluster(ctx context.Context, options []cluster.Option) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		t.Cluster, err = cluster.Start(ctx, filepath.Join(t.Directory, "cluster"), options...)
+		return err
+	})
+	group.Go(func() error {
+		files, err := os.MkdirTemp(t.Directory, "prometheus-")
+		if err != nil {
+			return err
+		}
+		t.Monitoring, err = prometheus.Start(ctx, files)
+		return err
+	})
+	return group.Wait()
+}
+
+// Close stops the monitoring and, unless it is to be kept, the cluster, and removes its files.
 func (t *Terminal) Close(ctx context.Context) error {
+	if t.Monitoring != nil {
+		t.Monitoring.Stop()
+	}
 	if !t.temporary {
 		return nil
 	}
@@ -82,16 +105,6 @@ func (t *Terminal) Close(ctx context.Context) error {
 		stopped = t.Cluster.Stop(ctx)
 	}
 	return errors.Join(stopped, os.RemoveAll(t.Directory))
-}
-
-// Monitor starts a Prometheus as the monitoring of the cluster.
-func (t *Terminal) Monitor(ctx context.Context) (*prometheus.Prometheus, error) {
-	t.Step("starting a Prometheus as the cluster's monitoring")
-	files, err := os.MkdirTemp(t.Directory, "prometheus-")
-	if err != nil {
-		return nil, err
-	}
-	return prometheus.Start(ctx, files)
 }
 
 // Step shows what happens next.
