@@ -2,22 +2,13 @@ package command
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/gate"
-	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/image"
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 const (
@@ -25,8 +16,6 @@ const (
 	completionTime = 2 * time.Second
 	// maxCompletions bounds the values of one completion.
 	maxCompletions = 500
-	// recentRuns bounds the records that are read for one completion.
-	recentRuns = 3
 )
 
 // values are the values of an argument or a flag in a cluster. args are the arguments
@@ -92,175 +81,11 @@ func (c *client) first(each ...values) cobra.CompletionFunc {
 	}
 }
 
-func clusterVersion(ctx context.Context, reached *cluster.Cluster) (*configv1.ClusterVersion, error) {
-	return reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
-}
-
-// updateVersions are those of the available and the conditional updates.
-func updateVersions(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	version, err := clusterVersion(ctx, reached)
-	if err != nil {
-		return nil, err
-	}
-	var found []cobra.Completion
-	for _, each := range version.Status.AvailableUpdates {
-		found = append(found, cobra.CompletionWithDesc(each.Version, "available"))
-	}
-	for _, each := range version.Status.ConditionalUpdates {
-		if !slices.Contains(found, cobra.CompletionWithDesc(each.Release.Version, "available")) {
-			found = append(found, cobra.CompletionWithDesc(each.Release.Version, "conditional"))
-		}
-	}
-	return found, nil
-}
-
-// channels are those that the current release is in.
-func channels(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	version, err := clusterVersion(ctx, reached)
-	if err != nil {
-		return nil, err
-	}
-	return version.Status.Desired.Channels, nil
-}
-
-// risks are the names of the risks of the conditional updates.
-func risks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	version, err := clusterVersion(ctx, reached)
-	if err != nil {
-		return nil, err
-	}
-	var found []cobra.Completion
-	for _, update := range version.Status.ConditionalUpdates {
-		for _, risk := range update.Risks {
-			if !slices.Contains(found, risk.Name) {
-				found = append(found, risk.Name)
-			}
-		}
-	}
-	return found, nil
-}
-
-// gates are the admin gates.
-func gates(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	return gate.Names(ctx, reached.Kubernetes.CoreV1())
-}
-
-// runs are the IDs of the recorded runs, the newest first.
-func runs(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	all, err := record.New(reached.Kubernetes).List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []cobra.Completion
-	for _, each := range all {
-		state := string(each.Phase)
-		if each.Decision != "" && each.Verified() == nil {
-			state = each.Decision
-		}
-		found = append(found, cobra.CompletionWithDesc(each.ID, "to "+each.Target.Version+", "+state))
-	}
-	return found, nil
-}
-
-// checksOfRun are the checks of the run in the first argument.
-func checksOfRun(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
-	run, err := record.New(reached.Kubernetes).Get(ctx, runID(args[0]))
-	return run.Checks, err
-}
-
-// recent are what of returns for the newest records, without duplicates.
-func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record) []string) ([]cobra.Completion, error) {
-	records := record.New(reached.Kubernetes)
-	all, err := records.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []cobra.Completion
-	for _, each := range all[:min(len(all), recentRuns)] {
-		run, err := records.Get(ctx, each.ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range of(run) {
-			if !slices.Contains(found, name) {
-				found = append(found, name)
-			}
-		}
-	}
-	slices.Sort(found)
-	return found, nil
-}
-
-// knownChecks are the checks of the newest runs, and their components: those of a release
-// that was not run are unknown without reading it.
-func knownChecks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
-	return recent(ctx, reached, func(run record.Record) []string {
-		names := slices.Clone(run.Checks)
-		for _, check := range run.Checks {
-			component, _, _ := strings.Cut(check, ".")
-			names = append(names, component)
-		}
-		return names
-	})
-}
-
-// acceptable are the risks of the updates, and the open findings of the checks of the
-// newest runs.
-func acceptable(ctx context.Context, reached *cluster.Cluster, args []string) ([]cobra.Completion, error) {
-	found, err := risks(ctx, reached, args)
-	if err != nil {
-		return nil, err
-	}
-	open, err := recent(ctx, reached, func(run record.Record) []string {
-		var decided report.Report
-		for _, result := range run.Results {
-			decided.Findings = append(decided.Findings, result.Findings...)
-		}
-		return decided.Acceptable()
-	})
-	return append(found, open...), err
-}
-
-// addCompletions adds the completions to all verbs: of arguments by verb, of flags by the
-// name of the flag.
-func (c *client) addCompletions(root *cobra.Command) {
-	arguments := map[string]cobra.CompletionFunc{
-		"attach": c.first(runs), "status": c.first(runs), "cancel": c.first(runs), "cleanup": c.first(runs),
-		"logs": c.first(runs, checksOfRun), "diff": c.first(runs, runs),
-		"ack": c.first(gates), "accept": c.completeList(risks),
-	}
-	flags := map[string]cobra.CompletionFunc{
-		"to": c.complete(updateVersions), "hop": c.complete(updateVersions), "channel": c.complete(channels),
-		"only": c.completeList(knownChecks), "skip": c.completeList(knownChecks), "accept": c.completeList(acceptable),
-		"color":        fixed(colorAuto, colorAlways, colorNever),
-		"on-interrupt": fixed(ask, string(runner.CleanUp), string(runner.Detach)),
-		"images":       fixed(imageModes()...),
-	}
-	for _, verb := range root.Commands() {
-		if complete, ok := arguments[verb.Name()]; ok {
-			verb.ValidArgsFunction = complete
-		}
-		verb.Flags().VisitAll(func(flag *pflag.Flag) {
-			if complete, ok := flags[flag.Name]; ok {
-				_ = verb.RegisterFlagCompletionFunc(flag.Name, complete) // fails only for a flag that does not exist
-			}
-		})
-	}
-}
-
 // fixed are values that need no cluster.
 func fixed(all ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return matching(all, prefix), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-func imageModes() []string {
-	var names []string
-	for _, mode := range image.Modes() {
-		names = append(names, string(mode))
-	}
-	return names
 }
 
 // completeFormats completes a flag of the command with formats, and an end that a file
