@@ -56,12 +56,14 @@ func longest() []string {
 }
 
 // withNodes are other packages that take minutes, most of which their tests wait for pods
-// and grace periods, those that take longest first.
+// and grace periods, those that take longest first. The last has simulated nodes; like the
+// others it does not use the shared control plane.
 func withNodes() []string {
 	return []string{
 		module + "/test/installation",
 		module + "/test/trigger",
 		module + "/test/deadlock",
+		module + "/test/e2e/scale",
 	}
 }
 
@@ -78,7 +80,6 @@ func slowest() []string {
 		module + "/runner/record",
 		module + "/test/cluster",
 		module + "/runner/launch",
-		module + "/test/e2e/scale",
 		module + "/collector/health",
 	}
 }

@@ -191,7 +191,7 @@ func TestListClassifiesPackages(t *testing.T) {
 func TestSlowPackagesStartFirst(t *testing.T) {
 	all := []suite.Package{
 		{Path: module + "a", Cluster: true},
-		{Path: module + "test/e2e/scale", Cluster: true},
+		{Path: module + "test/narrative", Cluster: true},
 		{Path: module + "test/deadlock", Cluster: true},
 		{Path: module + "test/e2e", Cluster: true},
 		{Path: module + "b", Cluster: true, Concurrent: true},
@@ -208,7 +208,7 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 		{module + "test/trigger", module + "test/e2e/faults"},
 		{module + "test/deadlock"},
 		{module + "runner", module + "b"},
-		{module + "test/e2e/scale", module + "a"},
+		{module + "test/narrative", module + "a"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
