@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/launch"
 )
@@ -41,6 +42,29 @@ func TestStopped(t *testing.T) {
 			}
 			if got := conformance.Stopped(check, pod); got != tc.want {
 				t.Errorf("%s: stopped by the kubelet: %t, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+// A check that passed when it was stopped violates the requirement unless it passes by itself.
+func TestSecondStop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		end     *corev1.ContainerStateTerminated
+		stopped bool
+		outcome preflight.Outcome
+		want    bool
+	}{
+		"Completes":    {reason: "its work was complete in the first attempt, too", end: &corev1.ContainerStateTerminated{}, outcome: preflight.Pass, want: true},
+		"GivesUp":      {reason: "by itself it does not pass, so the pass was caused by the stop", end: &corev1.ContainerStateTerminated{}, outcome: preflight.Unknown},
+		"PassesAgain":  {reason: "it passes whenever it is stopped", end: &corev1.ContainerStateTerminated{}, stopped: true, outcome: preflight.Pass},
+		"UnknownLater": {reason: "it passed at one of two stops", end: &corev1.ContainerStateTerminated{}, stopped: true, outcome: preflight.Unknown},
+		"Running":      {reason: "the second attempt is inconclusive", outcome: preflight.Unknown, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := conformance.Replaces(tc.end, tc.stopped, tc.outcome); got != tc.want {
+				t.Errorf("%s: the second attempt counts: %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}

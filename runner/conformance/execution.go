@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -22,7 +23,8 @@ const minSettle, maxSettle = 3, 10
 
 // tryAll makes one attempt with each of the checks, and a second one with those that
 // passed although they were stopped: a check may have completed its work after its
-// deadline, by itself. Then it ends before it is stopped the second time.
+// deadline, by itself. Then it passes before it is stopped the second time. Otherwise the
+// first attempt counts.
 func (s *session) tryAll(ctx context.Context, t trial, checks []string) error {
 	if err := s.attempt(ctx, t, checks); err != nil || !t.stop {
 		return err
@@ -32,19 +34,32 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string) error {
 		return nil
 	}
 	t.describe += " later"
-	return s.attempt(ctx, t, passed)
+	if err := s.attempt(ctx, t, slices.Collect(maps.Keys(passed))); err != nil {
+		return err
+	}
+	for check, first := range passed {
+		if second, _ := s.left(check, t.name); !second.replaces() {
+			s.write(check, t.name, first)
+		}
+	}
+	return nil
 }
 
-// passedStopped are the checks that passed although the kubelet stopped them.
-func (s *session) passedStopped(trial string, checks []string) []string {
-	var passed []string
+// passedStopped are the attempts that passed although the kubelet stopped them, by check.
+func (s *session) passedStopped(trial string, checks []string) map[string]attempt {
+	passed := map[string]attempt{}
 	for _, check := range checks {
 		if left, _ := s.left(check, trial); left.stopped && left.passed() {
-			passed = append(passed, check)
+			passed[check] = left
 		}
 	}
 	return passed
 }
+
+// replaces reports whether a second attempt counts instead of a first one, in which the
+// check passed although it was stopped: the check passes by itself, or it is unknown how it
+// ends.
+func (a attempt) replaces() bool { return a.end == nil || !a.stopped && a.passed() }
 
 // attempt makes one attempt with each of the checks, and records what they
 // left.
