@@ -23,13 +23,17 @@ type Lane struct {
 	Next *Lane
 }
 
-// arguments are those of the Go tool. Vet is part of "make lint".
-func (l Lane) arguments() []string {
+// arguments are those of the Go tool, with the program that measures the tests, if not
+// empty. Vet is part of "make lint".
+func (l Lane) arguments(measure string) []string {
 	arguments := []string{"test", "-json", "-vet=off", "-timeout", "75m", "-p", strconv.Itoa(l.Processes), "-parallel", strconv.Itoa(runtime.NumCPU())}
 	if l.Race {
 		// Compression has no goroutines, and takes most of the time of the tests of
 		// records where it is instrumented.
 		arguments = append(arguments, "-race", "-gcflags=compress/...=-dwarf=false -race=false")
+	}
+	if measure != "" {
+		arguments = append(arguments, "-exec", measure)
 	}
 	return append(append(arguments, l.Flags...), l.Packages...)
 }

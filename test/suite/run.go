@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,10 +26,29 @@ type Runner struct {
 	Root string
 	// Environment are further variables of the tests, NAME=VALUE.
 	Environment []string
+	// Measure, if not empty, is the program that runs the tests of each package and prints
+	// their processor time: that of folder measure.
+	Measure string
 
 	out    io.Writer
 	mutex  sync.Mutex
 	failed []string
+	used   Usage
+}
+
+// Usage is processor time, user and system, of processes and their descendants.
+type Usage struct {
+	// Tests is that of the tests of all packages.
+	Tests time.Duration
+	// Build is that of the Go tool, its compilers and linkers.
+	Build time.Duration
+}
+
+// Used returns what the lanes that have ended used.
+func (r *Runner) Used() Usage {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.used
 }
 
 // NewRunner returns a runner of the tests of the workspace in root that reports
@@ -64,7 +84,7 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 	if len(lane.Packages) == 0 {
 		return nil
 	}
-	command := exec.CommandContext(ctx, "go", lane.arguments()...) //nolint:gosec // our own arguments
+	command := exec.CommandContext(ctx, "go", lane.arguments(r.Measure)...) //nolint:gosec // our own arguments
 	command.Dir, command.Env = r.Root, slices.Concat(os.Environ(), lane.environment(), r.Environment)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = stopTimeout
@@ -77,13 +97,14 @@ func (r *Runner) run(ctx context.Context, lane Lane) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
-	known, malformed := r.follow(stdout, lane.Verbose)
+	followed := r.follow(stdout, lane.Verbose)
 	err = command.Wait()
+	r.account(command.ProcessState, followed.tests)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && known && malformed == nil {
+	if errors.As(err, &exit) && followed.failed && followed.err == nil {
 		return nil // the packages that have failed are reported
 	}
-	if err = errors.Join(err, malformed); err != nil {
+	if err = errors.Join(err, followed.err); err != nil {
 		return fmt.Errorf("go test: %w\n%s", err, stderr.Bytes())
 	}
 	return nil
@@ -100,52 +121,101 @@ type event struct {
 	Elapsed     float64 `json:"Elapsed"` // in seconds
 }
 
-// follow reports the packages of a lane, and returns whether one has failed.
-func (r *Runner) follow(stdout io.Reader, verbose bool) (failed bool, err error) {
-	output := map[string]*strings.Builder{}
-	write := func(key, text string) {
-		if output[key] == nil {
-			output[key] = &strings.Builder{}
-		}
-		fmt.Fprint(output[key], text)
-	}
-	text := func(key string) string {
-		if output[key] == nil {
-			return ""
-		}
-		return output[key].String()
-	}
+// followed is what the events of a lane come to.
+type followed struct {
+	failed bool          // a package has failed
+	tests  time.Duration // the processor time of the tests
+	err    error
+}
+
+// follow reports the packages of a lane.
+func (r *Runner) follow(stdout io.Reader, verbose bool) followed {
+	var result followed
+	output := outputs{}
 	for decoder := json.NewDecoder(stdout); ; {
 		var e event
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
-			return failed, nil
+			return result
 		} else if err != nil {
 			_, drained := io.Copy(io.Discard, stdout) // or the Go tool blocks
-			return failed, errors.Join(err, drained)
+			result.err = errors.Join(err, drained)
+			return result
 		}
 		switch {
 		case e.Action == "build-output":
-			write(e.ImportPath, e.Output)
+			output.write(e.ImportPath, e.Output)
 		case e.Action == "output":
-			write(e.Package, e.Output)
+			output.write(e.Package, e.Output)
 		case e.Test != "": // a test; its package follows
 		case e.Action == "fail":
-			failed = true
-			r.report(e, text(e.FailedBuild)+text(e.Package))
+			result.failed = true
+			result.tests += r.report(e, output.text(e.Package), output.text(e.FailedBuild)+output.text(e.Package))
 		case e.Action == "pass" && verbose:
-			r.report(e, text(e.Package))
+			result.tests += r.report(e, output.text(e.Package), output.text(e.Package))
 		case e.Action == "pass":
-			r.report(e, "")
+			result.tests += r.report(e, output.text(e.Package), "")
 		}
 	}
 }
 
-// report reports the end of a package.
-func (r *Runner) report(e event, output string) {
+// outputs is what builds and tests have printed, by package.
+type outputs map[string]*strings.Builder
+
+func (o outputs) write(key, text string) {
+	if o[key] == nil {
+		o[key] = &strings.Builder{}
+	}
+	fmt.Fprint(o[key], text)
+}
+
+func (o outputs) text(key string) string {
+	if o[key] == nil {
+		return ""
+	}
+	return o[key].String()
+}
+
+// report reports the end of a package, and returns the processor time of its tests as it
+// is in their output.
+func (r *Runner) report(e event, output, shown string) time.Duration {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if e.Action == "fail" {
 		r.failed = append(r.failed, e.Package)
 	}
-	fmt.Fprintf(r.out, "%s%-4s  %-70s %6.1fs\n", output, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed)
+	used, known := processorTime(output)
+	processor := "not measured"
+	switch {
+	case cached.MatchString(output):
+		used, processor = 0, "cached"
+	case known:
+		processor = fmt.Sprintf("%.1f CPU s", used.Seconds())
+	}
+	fmt.Fprintf(r.out, "%s%-4s  %-60s %7.1f s %14s\n", shown, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed, processor)
+	return used
+}
+
+// account adds what a lane used.
+func (r *Runner) account(ended *os.ProcessState, tests time.Duration) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.used.Tests += tests
+	r.used.Build += ended.UserTime() + ended.SystemTime() - tests
+}
+
+// Lines of the output of a package: the last one of the Go tool, where it did not run the
+// tests again, and that of the program measure.
+var (
+	cached   = regexp.MustCompile(`(?m)^ok  \t\S+\t\(cached\)`)
+	measured = regexp.MustCompile(`(?m)^processor time: ([0-9.]+ s) `)
+)
+
+// processorTime returns the processor time that is in the output of a package, if any.
+func processorTime(output string) (used time.Duration, known bool) {
+	found := measured.FindAllStringSubmatch(output, -1)
+	if len(found) == 0 {
+		return 0, false
+	}
+	used, err := time.ParseDuration(strings.ReplaceAll(found[len(found)-1][1], " ", ""))
+	return used, err == nil
 }

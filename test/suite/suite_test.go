@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,7 +52,7 @@ func TestRunReportsEachPackage(t *testing.T) {
 		"Pass": {
 			reason: "a package that passes is one line",
 			lanes:  []suite.Lane{{Packages: []string{"./good"}, Processes: 1}},
-			shown:  []string{`(?m)^pass  example\.com/tested/good +\d\.\ds$`}, hidden: "detail",
+			shown:  []string{`(?m)^pass  example\.com/tested/good +\d\.\d s   not measured$`}, hidden: "detail",
 		},
 		"Verbose": {
 			reason: "a verbose lane shows the output of passing tests",
@@ -101,6 +103,50 @@ func TestRunReportsEachPackage(t *testing.T) {
 				t.Errorf("%s: %q is in\n%s", tc.reason, tc.hidden, shown.String())
 			}
 		})
+	}
+}
+
+// TestRunMeasuresProcessorTime has a test whose child outlives its parent, as the
+// processes of a cluster do.
+func TestRunMeasuresProcessorTime(t *testing.T) {
+	measure := filepath.Join(t.TempDir(), "measure")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", measure, "./measure").CombinedOutput(); err != nil { //nolint:gosec // our own program
+		t.Fatalf("%v\n%s", err, output)
+	}
+	dir := repository(t)
+	const busy = `package good
+
+import (
+	"os/exec"
+	"testing"
+)
+
+func TestBusy(t *testing.T) {
+	loop := "(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo done > ended) >/dev/null 2>&1 & "
+	if err := exec.Command("sh", "-c", loop).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("sh", "-c", "until [ -e ended ]; do :; done").Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "good", "good_test.go"), []byte(busy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var shown bytes.Buffer
+	runner := suite.NewRunner(dir, &shown)
+	runner.Measure = measure
+	for _, want := range []string{`(?m)^pass  example\.com/tested/good .* [0-9.]+ CPU s$`, `(?m)^pass  example\.com/tested/good .* cached$`} {
+		if err := runner.Run(t.Context(), suite.Lane{Packages: []string{"./good"}, Processes: 1}); err != nil {
+			t.Fatalf("%v\n%s", err, shown.String())
+		}
+		if !regexp.MustCompile(want).MatchString(shown.String()) {
+			t.Errorf("%q is not in\n%s", want, shown.String())
+		}
+	}
+	if used := runner.Used(); used.Tests <= 0 || used.Build <= 0 {
+		t.Errorf("used %+v, want more than nothing", used)
 	}
 }
 

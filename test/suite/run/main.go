@@ -9,7 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -22,17 +25,21 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	start := time.Now()
-	err := run(ctx, *only)
+	runner := suite.NewRunner(".", os.Stdout)
+	err := run(ctx, runner, *only)
 	stop()
-	fmt.Printf("took %s\n", time.Since(start).Round(time.Second))
+	printUsage(runner.Used(), time.Since(start))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only string) error {
-	runner := suite.NewRunner(".", os.Stdout)
+func run(ctx context.Context, runner *suite.Runner, only string) error {
+	var err error
+	if runner.Measure, err = buildMeasure(ctx); err != nil {
+		return err
+	}
 	switch only {
 	case "", "unit":
 	case "faults":
@@ -70,4 +77,36 @@ func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) 
 		return fmt.Errorf("%w\nthe logs of the shared control plane are in %s", err, dir)
 	}
 	return os.RemoveAll(dir)
+}
+
+// measure is the program that measures the tests.
+const measure = "./test/suite/measure"
+
+// buildMeasure builds the program that measures the tests, always at the same path, since
+// the Go tool caches the results of tests by it. It needs Linux.
+func buildMeasure(ctx context.Context) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", nil
+	}
+	path, err := filepath.Abs(filepath.Join("bin", "measure"))
+	if err != nil {
+		return "", err
+	}
+	output, err := exec.CommandContext(ctx, "go", "build", "-o", path, measure).CombinedOutput() //nolint:gosec // our own program
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", measure, err, output)
+	}
+	return path, nil
+}
+
+// printUsage prints the processor time by kind and its sum. What is neither a test's nor
+// the Go tool's is that of the shared control plane and of this program's own calls.
+func printUsage(used suite.Usage, took time.Duration) {
+	var all syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &all); err != nil {
+		fmt.Fprintln(os.Stderr, "read the processor time:", err)
+	}
+	total := time.Duration(all.Utime.Nano() + all.Stime.Nano())
+	fmt.Printf("took %s; CPU s: tests %.0f, builds %.0f, shared control plane and listing %.0f, together %.0f\n",
+		took.Round(time.Second), used.Tests.Seconds(), used.Build.Seconds(), (total - used.Tests - used.Build).Seconds(), total.Seconds())
 }
