@@ -11,6 +11,8 @@ SWITCHES    := cluster-operator,admission-deny
 REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
 GET         :=
+# Not empty: only tests of packages that depend on what has changed since yesterday.
+CHANGED     :=
 
 # The same flags for every build, so that the product, the cluster and the tests
 # share what is compiled. Programs have no debug information and no symbol table, without
@@ -86,12 +88,20 @@ bench: tools ## measure time to verdict against kubectl, up to 5 000 checks; the
 ## What has to pass
 
 .PHONY: test
-test: tools ## run every test, those without a cluster first
+test: tools ## run the tests of every promise, those without a cluster first
 	@go run ./test/suite/run
 
 .PHONY: test-unit
 test-unit: ## run the tests that need no cluster
 	@go run ./test/suite/run -only unit
+
+.PHONY: test-race
+test-race: tools ## run the tests with clusters under the race detector (CHANGED=yes: of packages that a change since yesterday concerns)
+	@go run ./test/suite/run -only race $(if $(CHANGED),-changed)
+
+.PHONY: test-release
+test-release: tools ## run the oracles and the tests of what is released (CHANGED=yes: as above)
+	@go run ./test/suite/run -only release $(if $(CHANGED),-changed)
 
 .PHONY: test-faults
 test-faults: tools ## run the tests of faults alone, and print what a run survives
@@ -124,5 +134,5 @@ tag: ## make the modules require each other with VERSION=vX.Y.Z, and print how t
 	@go run ./test/modules/release $(VERSION)
 
 .PHONY: release
-release: ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without the tag of a version, those of a snapshot
+release: test-release ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without the tag of a version, those of a snapshot
 	@GOFLAGS= $(GORELEASER) release --clean --skip=publish $(if $(shell git tag --points-at HEAD --list 'v*'),,--snapshot)

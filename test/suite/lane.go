@@ -88,11 +88,33 @@ func slowest() []string {
 	}
 }
 
-// Unit returns the lanes with the tests that need no cluster.
+// releases are the oracles and the tests of what is released. They run before a release, and
+// where what they depend on has changed. The value reports whether that is all of the product.
+func releases() map[string]bool {
+	return map[string]bool{
+		module + "/test/deadlock":     false,
+		module + "/test/foresee":      false,
+		module + "/test/e2e/scale":    true,
+		module + "/test/distribution": true,
+		module + "/test/modules":      true,
+		module + "/test/recipes":      true,
+		module + "/test/newcomer":     true,
+	}
+}
+
+// ofRelease reports whether the tests of a package are among releases.
+func ofRelease(p Package) bool {
+	_, ok := releases()[p.Path]
+	return ok
+}
+
+// Unit returns the lanes with the tests that need no cluster. They run under the race
+// detector where the package uses goroutines.
 func Unit(all []Package) []Lane {
+	unit := func(p Package) bool { return !p.Cluster && !ofRelease(p) }
 	return []Lane{
-		{Packages: pick(all, func(p Package) bool { return !p.Cluster && p.Concurrent }), Processes: 2, Race: true},
-		{Packages: pick(all, func(p Package) bool { return !p.Cluster && !p.Concurrent }), Processes: 2},
+		{Packages: pick(all, func(p Package) bool { return unit(p) && p.Concurrent }), Processes: 2, Race: true},
+		{Packages: pick(all, func(p Package) bool { return unit(p) && !p.Concurrent }), Processes: 2},
 	}
 }
 
@@ -102,20 +124,30 @@ func Unit(all []Package) []Lane {
 // need the processors most, start after those of the controller, which mostly wait.
 func Cluster(all []Package) []Lane {
 	in := func(packages []string) func(Package) bool {
-		return func(p Package) bool { return p.Cluster && !p.Concurrent && slices.Contains(packages, p.Path) }
+		return func(p Package) bool { return p.Cluster && !ofRelease(p) && slices.Contains(packages, p.Path) }
 	}
 	faults := Faults()
 	faults.Processes = 1
 	slices.Reverse(faults.Packages)
 	faults.Next = &Lane{Packages: pick(all, in(withNodes())), Processes: 1}
-	others := Lane{Processes: 1, Packages: pick(all, func(p Package) bool {
-		return p.Cluster && !p.Concurrent && !slices.Contains(append(longest(), withNodes()...), p.Path)
-	})}
 	return []Lane{
 		{Packages: pick(all, in(longest())), Processes: 1},
 		faults,
-		{Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent }), Processes: 1, Race: true, Next: &others},
+		{Processes: 1, Packages: pick(all, func(p Package) bool {
+			return p.Cluster && !ofRelease(p) && !slices.Contains(append(longest(), withNodes()...), p.Path)
+		})},
 	}
+}
+
+// Race returns the lane with the tests that start clusters of packages that use goroutines,
+// under the race detector.
+func Race(all []Package) []Lane {
+	return []Lane{{Race: true, Processes: 2, Packages: pick(all, func(p Package) bool { return p.Cluster && p.Concurrent && !ofRelease(p) })}}
+}
+
+// Release returns the lane with the oracles and the tests of what is released.
+func Release(all []Package) []Lane {
+	return []Lane{{Processes: 2, Packages: pick(all, ofRelease)}}
 }
 
 // Faults returns the lane with the tests of faults of a run and of the controller, which

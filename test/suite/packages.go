@@ -26,6 +26,14 @@ type Package struct {
 	// Concurrent reports whether its own code uses goroutines, so that its tests
 	// run under the race detector.
 	Concurrent bool
+	// folders are those of the packages that its tests are built from, in this workspace:
+	// relative to its root, with slashes.
+	folders map[string]bool
+}
+
+// DependsOn reports whether the tests are built from one of these folders.
+func (p Package) DependsOn(folders []string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return p.folders[folder] })
 }
 
 // listed is a package in the output of "go list -json -test". The package for
@@ -67,8 +75,13 @@ func parse(output io.Reader) ([]Package, error) {
 		}
 		tested := packages[found.ForTest]
 		if tested == nil {
-			tested = &Package{Path: found.ForTest}
+			tested = &Package{Path: found.ForTest, folders: map[string]bool{folderOf(found.ForTest): true}}
 			packages[found.ForTest] = tested
+		}
+		for _, dependency := range found.Deps {
+			if path, _, _ := strings.Cut(dependency, " "); path == module || strings.HasPrefix(path, module+"/") {
+				tested.folders[folderOf(path)] = true
+			}
 		}
 		tested.Cluster = tested.Cluster || tested.Path == clusterPackage || slices.Contains(found.Deps, clusterPackage)
 	}
@@ -81,6 +94,15 @@ func parse(output io.Reader) ([]Package, error) {
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
+}
+
+// folderOf returns the folder of a package, relative to the root of the workspace. The
+// modules of the workspace are in the folders that their paths name.
+func folderOf(path string) string {
+	if folder, ok := strings.CutPrefix(path, module+"/"); ok {
+		return folder
+	}
+	return "."
 }
 
 // clusterPackage starts clusters.

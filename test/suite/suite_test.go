@@ -3,6 +3,7 @@ package suite_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -170,7 +172,7 @@ func TestEveryPackageIsInOneLane(t *testing.T) {
 	for _, p := range all {
 		listed = append(listed, p.Path)
 	}
-	for _, first := range append(suite.Unit(all), suite.Cluster(all)...) {
+	for _, first := range slices.Concat(suite.Unit(all), suite.Cluster(all), suite.Release(all)) {
 		for lane := &first; lane != nil; lane = lane.Next {
 			if !slices.Contains(lane.Flags, "TestFaults") { // which is listed with its build tag only
 				run = append(run, lane.Packages...)
@@ -252,11 +254,91 @@ func TestSlowPackagesStartFirst(t *testing.T) {
 	want := [][]string{
 		{module + "test/e2e"},
 		{module + "test/trigger", module + "test/e2e/faults"},
-		{module + "test/deadlock"},
-		{module + "runner", module + "b"},
-		{module + "test/narrative", module + "a"},
+		nil,
+		{module + "runner", module + "test/narrative", module + "a", module + "b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
+	}
+}
+
+// TestChangesTouchPackages has a repository with two commits, one of them old.
+func TestChangesTouchPackages(t *testing.T) {
+	all, err := suite.List(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason           string
+		changed          string // a file; none if empty
+		touched, ignored []string
+	}{
+		"Nothing":     {reason: "nothing has changed", ignored: []string{"collector/verdict", "test/deadlock", "test/modules"}},
+		"Package":     {reason: "those that import it have changed, too", changed: "collector/finding/finding.go", touched: []string{"collector/finding", "collector/verdict", "test/modules"}, ignored: []string{"signature", "preflight-sdk"}},
+		"Test data":   {reason: "it belongs to the package above", changed: "collector/report/testdata/some/file", touched: []string{"collector/report"}, ignored: []string{"collector/verdict"}},
+		"Test":        {reason: "no product is released with it", changed: "test/deadlock/deadlock_test.go", touched: []string{"test/deadlock"}, ignored: []string{"test/modules"}},
+		"Module":      {reason: "a file of no package", changed: "go.mod", touched: []string{"collector/verdict", "signature", "test/deadlock", "test/modules"}},
+		"Text":        {reason: "no test reads it but those of documents", changed: "README.md", ignored: []string{"collector/verdict", "test/modules"}},
+		"Uncommitted": {reason: "a new file", changed: "signature/new.go", touched: []string{"signature", "runner"}, ignored: []string{"preflight-sdk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			commitIn(t, dir, "2020-01-01T00:00:00Z")
+			if tc.changed != "" {
+				file := filepath.Join(dir, tc.changed)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				if name != "Uncommitted" {
+					git(t, dir, nil, "add", "-A")
+				}
+			}
+			changes, err := suite.ChangesSinceYesterday(t.Context(), dir)
+			if err != nil || changes.Since == "" {
+				t.Fatalf("%+v, %v", changes, err)
+			}
+			touched := changes.Touch(all)
+			has := func(path string) bool {
+				return slices.ContainsFunc(touched, func(p suite.Package) bool { return p.Path == module+path })
+			}
+			for _, path := range tc.touched {
+				if !has(path) {
+					t.Errorf("%s: %s is not among the packages to test", tc.reason, path)
+				}
+			}
+			for _, path := range tc.ignored {
+				if has(path) {
+					t.Errorf("%s: %s is among the packages to test", tc.reason, path)
+				}
+			}
+		})
+	}
+}
+
+func TestAllIsChangedWithoutAnOldCommit(t *testing.T) {
+	dir := t.TempDir()
+	commitIn(t, dir, time.Now().Format(time.RFC3339))
+	changes, err := suite.ChangesSinceYesterday(t.Context(), dir)
+	if err != nil || changes.Since != "" {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	if all := []suite.Package{{Path: module + "a"}}; len(changes.Touch(all)) != 1 {
+		t.Error("a package is left out")
+	}
+}
+
+// commitIn makes a repository with one commit of this date.
+func commitIn(t *testing.T, dir, date string) {
+	t.Helper()
+	git(t, dir, nil, "init", "-q")
+	git(t, dir, []string{"GIT_COMMITTER_DATE=" + date}, "-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "first")
+}
+
+func git(t *testing.T, dir string, environment []string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", args...) //nolint:gosec // our own arguments
+	command.Dir, command.Env = dir, append(os.Environ(), environment...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, output)
 	}
 }

@@ -1,6 +1,5 @@
-// Run runs the tests of the repository: with -only unit those that need no
-// cluster, with -only faults those of faults, with -only attacks the attacks, otherwise
-// all. It runs in the root of the repository.
+// Run runs the tests of the repository. With -only it runs some of them, with -changed only
+// those that depend on what has changed lately. It runs in the root of the repository.
 package main
 
 import (
@@ -13,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,12 +21,14 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster), \"faults\" or \"attacks\"")
+	only := flag.String("only", "", "run only these tests: \"unit\" (those that need no cluster), \"race\" (those of clusters under the race detector), "+
+		"\"release\" (oracles and what is released), \"faults\" or \"attacks\"; without it those of every promise")
+	changed := flag.Bool("changed", false, "run only the tests of packages that depend on what has changed since the newest commit that is more than a day old")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	start := time.Now()
 	runner := suite.NewRunner(".", os.Stdout)
-	err := run(ctx, runner, *only)
+	err := run(ctx, runner, *only, *changed)
 	stop()
 	printUsage(runner.Used(), time.Since(start))
 	if err != nil {
@@ -35,34 +37,63 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, runner *suite.Runner, only string) error {
+func run(ctx context.Context, runner *suite.Runner, only string, changed bool) error {
 	var err error
 	if runner.Measure, err = buildMeasure(ctx); err != nil {
 		return err
 	}
+	all, err := packages(ctx, changed)
+	if err != nil {
+		return err
+	}
 	switch only {
-	case "", "unit":
+	case "":
+		err = runner.Run(ctx, suite.Unit(all)...)
+		if ctx.Err() != nil {
+			return err
+		}
+		return errors.Join(err, onClusters(ctx, runner, suite.Cluster(all)))
+	case "unit":
+		return runner.Run(ctx, suite.Unit(all)...)
+	case "race":
+		return onClusters(ctx, runner, suite.Race(all))
+	case "release":
+		return onClusters(ctx, runner, suite.Release(all))
 	case "faults":
 		return runner.Run(ctx, suite.Faults())
 	case "attacks":
 		return runner.Run(ctx, suite.Attacks())
 	default:
-		return fmt.Errorf("-only %q: want unit, faults or attacks", only)
+		return fmt.Errorf("-only %q: want unit, race, release, faults or attacks", only)
 	}
-	all, err := suite.List(ctx, ".")
-	if err != nil {
-		return err
-	}
-	err = runner.Run(ctx, suite.Unit(all)...)
-	if only == "unit" || ctx.Err() != nil {
-		return err
-	}
-	return errors.Join(err, onClusters(ctx, runner, all))
 }
 
-// onClusters runs the tests that need clusters. One lane has the packages that use the
-// shared control plane, one at a time.
-func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) error {
+// packages returns all packages with tests, or those that depend on what has changed.
+func packages(ctx context.Context, changed bool) ([]suite.Package, error) {
+	all, err := suite.List(ctx, ".")
+	if err != nil || !changed {
+		return all, err
+	}
+	changes, err := suite.ChangesSinceYesterday(ctx, ".")
+	if err != nil {
+		return nil, err
+	}
+	touched := changes.Touch(all)
+	if changes.Since == "" {
+		fmt.Println("no commit is more than a day old: all packages count as changed")
+		return touched, nil
+	}
+	fmt.Printf("%d of %d packages depend on what has changed since %s\n", len(touched), len(all), changes.Since)
+	return touched, nil
+}
+
+// onClusters runs lanes on clusters. One of them has the packages that use the shared
+// control plane, one at a time. None is started for lanes without packages.
+func onClusters(ctx context.Context, runner *suite.Runner, lanes []suite.Lane) error {
+	if !slices.ContainsFunc(lanes, func(l suite.Lane) bool { return len(l.Packages) > 0 }) {
+		fmt.Println("no tests to run")
+		return nil
+	}
 	dir, err := os.MkdirTemp("", "preflight-shared-")
 	if err != nil {
 		return err
@@ -72,7 +103,7 @@ func onClusters(ctx context.Context, runner *suite.Runner, all []suite.Package) 
 		return err
 	}
 	runner.Environment = []string{shared.Environment()}
-	err = errors.Join(runner.Run(ctx, suite.Cluster(all)...), shared.Stop(ctx))
+	err = errors.Join(runner.Run(ctx, lanes...), shared.Stop(ctx))
 	if err != nil {
 		return fmt.Errorf("%w\nthe logs of the shared control plane are in %s", err, dir)
 	}
