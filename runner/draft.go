@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -109,11 +110,41 @@ func selects(selector string, check launch.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 
+// narrowed states what the options leave out of the judgement.
+func (o Options) narrowed() []string {
+	var all []string
+	add := func(format string, names []string) {
+		for _, name := range names {
+			all = append(all, words.Line(fmt.Sprintf(format, name), maxNarrowed))
+		}
+	}
+	if o.NoJobs {
+		add("%s", []string{"all checks of the release"})
+	}
+	add("checks other than %s", o.Only)
+	add("check %s", o.Skip)
+	add("alert %s", o.IgnoredAlerts)
+	add("alerts in namespace %s", o.IgnoredNamespaces)
+	if stated := o.Fixed.String(); stated != "" {
+		add("clients of removed APIs until %s", []string{stated})
+	}
+	all = slices.Compact(slices.Sorted(slices.Values(all)))
+	if len(all) > record.MaxNarrowed {
+		rest := len(all) - record.MaxNarrowed + 1
+		all = append(all[:record.MaxNarrowed-1], fmt.Sprintf("%d others", rest))
+	}
+	return all
+}
+
+// maxNarrowed bounds each text of narrowed, in bytes.
+const maxNarrowed = 256
+
 // intent is the record before the first Job exists.
 func (p plan) intent(id string) record.Intent {
 	intent := record.Intent{
 		ID: id, From: p.about.Version, Target: p.target, ToolVersion: p.options.ToolVersion, Selection: p.selection(),
 		Attachment: p.attachment(), Requester: p.options.Requester, Generation: p.version.Generation, Provisional: p.hop != nil,
+		Narrowed: p.options.narrowed(),
 	}
 	for _, check := range p.draft.Checks {
 		intent.Checks = append(intent.Checks, check.Name)

@@ -86,7 +86,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 		return e.sources, nil
 	}
 	if e.reused.id != "" {
-		return append(e.sources, e.reusedSources()...), nil
+		return e.reuse(ctx)
 	}
 	planned := e.launcher.CopyAccounts(ctx, e.planned)
 	if e.record.Resumed() {
@@ -157,11 +157,17 @@ func (e execution) verifyGuard(ctx context.Context, findings []finding.Finding) 
 	e.progress.Reported([]finding.Finding{changed})
 }
 
-// reusedSources are the results of an earlier run, as sources of this run.
-func (e execution) reusedSources() []collector.Source {
-	var sources []collector.Source
-	for _, check := range e.planned.Checks {
+// reuse returns the results of an earlier run, as sources of this run. The objects of each
+// check are validated as for a run of it: what a Job needs, such as its namespace, may be
+// gone since. A check that could not be run now has no result.
+func (e execution) reuse(ctx context.Context) ([]collector.Source, error) {
+	rejected, valid := e.launcher.Validate(ctx, e.planned)
+	if err := launch.Ungrantable(rejected); err != nil {
+		return nil, err
+	}
+	sources := append(e.sources, refused(rejected)...)
+	for _, check := range valid.Checks {
 		sources = append(sources, collector.Known(check.Name, finding.SourceJob, e.results[check.Name]...))
 	}
-	return sources
+	return sources, nil
 }

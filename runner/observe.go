@@ -54,8 +54,21 @@ func observe(ctx context.Context, c *cluster.Cluster, r request) (observed, erro
 	return observed{view: seen, requested: r.target, target: resolved}, nil
 }
 
-// newView reads what every judgement is based on.
+// newView reads what every judgement is based on, when CVO has processed the last change of
+// ClusterVersion.
 func newView(ctx context.Context, c *cluster.Cluster, options Options, needs access.Needs) (view, error) {
+	v, err := presentView(ctx, c, options, needs)
+	if err != nil {
+		return view{}, err
+	}
+	if v, err = v.awaitStatus(ctx); err != nil {
+		return view{}, err
+	}
+	return v.described(v.about.Kubernetes)
+}
+
+// presentView is newView without waiting for CVO.
+func presentView(ctx context.Context, c *cluster.Cluster, options Options, needs access.Needs) (view, error) {
 	if err := options.validate(); err != nil {
 		return view{}, err
 	}
@@ -77,15 +90,17 @@ func newView(ctx context.Context, c *cluster.Cluster, options Options, needs acc
 	if v.version, err = readClusterVersion(ctx, v.snapshot); err != nil {
 		return view{}, err
 	}
-	if v, err = v.awaitStatus(ctx); err != nil {
-		return view{}, err
-	}
+	return v.described(kubernetes.GitVersion)
+}
+
+// described has what follows from ClusterVersion and the version of Kubernetes.
+func (v view) described(kubernetes string) (view, error) {
 	current, err := currentRelease(v.version)
 	if err != nil {
 		return view{}, err
 	}
-	v.about = report.Cluster{ID: string(v.version.Spec.ClusterID), Version: current.Version, Image: current.Image, Kubernetes: kubernetes.GitVersion}
-	v.accepted = slices.Concat(options.Accepted, acceptance.Named(acceptance.Origin, acceptedRisks(v.version)...), options.Accept)
+	v.about = report.Cluster{ID: string(v.version.Spec.ClusterID), Version: current.Version, Image: current.Image, Kubernetes: kubernetes}
+	v.accepted = slices.Concat(v.options.Accepted, acceptance.Named(acceptance.Origin, acceptedRisks(v.version)...), v.options.Accept)
 	return v, nil
 }
 

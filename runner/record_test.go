@@ -10,8 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/openshift/update-preflight/collector/report"
@@ -322,6 +324,35 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	w.apply(t)
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked || decided.Run.ChecksFrom != first.Run.ID {
 		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", decided.Verdict.Decision, decided.Run.ChecksFrom, first.Run.ID)
+	}
+}
+
+// A result does not hold where its check could not be run now.
+func TestResultNeedsWhatItsJobNeeds(t *testing.T) {
+	w := withJobs(t)
+	newKubelet(t, w, 0).endPods()
+	if first := w.run(t); first.Verdict.Decision != verdict.Ready {
+		t.Fatalf("%s, want Ready", first.Verdict.Decision)
+	}
+	quotas := w.cluster.Kubernetes.CoreV1().ResourceQuotas("default")
+	full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "full"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}}}
+	if _, err := quotas.Create(t.Context(), full, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := quotas.Delete(context.WithoutCancel(t.Context()), "full", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		found, err := quotas.Get(ctx, "full", metav1.GetOptions{})
+		return err == nil && len(found.Status.Hard) > 0, err
+	})
+	if err != nil {
+		t.Fatalf("the quota has no effect: %v", err)
+	}
+	if f := find(t, w.run(t), check); f.Outcome != preflight.Unknown {
+		t.Errorf("the reused result is %+v, want Unknown: its Job cannot be created", f)
 	}
 }
 

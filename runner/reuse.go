@@ -46,7 +46,7 @@ func reusable(ctx context.Context, p plan, records *record.Store) (reuse, bool) 
 		p.progress.step("the checks of run %s are run again: its read-only guard was changed", last.ID)
 		return reuse{}, false
 	}
-	if causes := standing.Ended(ctx, last, stored, standing.Present{Cluster: p.snapshot, Now: p.cluster.Now()}); len(causes) > 0 {
+	if causes := standing.Changed(ctx, last, stored, standing.Present{Cluster: p.snapshot, Now: p.cluster.Now()}); len(causes) > 0 {
 		p.progress.step("the results of run %s of %s no longer hold: %s", last.ID, stored.Run.CompletionTime, causes[0])
 		return reuse{}, false
 	}

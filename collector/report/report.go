@@ -89,6 +89,9 @@ type Standing struct {
 	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock where
 	// it is known.
 	Time string `json:"time"`
+	// Judged is when gates, risks and health were judged, RFC 3339 in UTC: everything else
+	// was judged at the end of the run. Empty where all of it was.
+	Judged string `json:"judged,omitempty"`
 	// Holder is the process that holds a run in progress; empty when none does.
 	Holder string `json:"holder,omitempty"`
 	// Ended lists why the verdict no longer holds; empty while it does.

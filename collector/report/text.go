@@ -171,14 +171,27 @@ func (r Report) writeValidity(p *page.Page) {
 		p.Row("Outdated", strings.Join(limited(r.Standing.Ended, 10), "\n"))
 		return
 	}
+	if when := r.judged(); when != "" {
+		p.Row("Judged", when)
+	}
 	switch {
 	case r.Verdict.ValidUntil == "":
 	case p.Style().Brief() && r.Verdict.Decision != verdict.Ready: // a new run follows
 	case p.Style().Brief():
 		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
 	default:
-		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a node, a kubelet, an operator, the cluster's version or a CustomResourceDefinition changes before")
+		p.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
+			"gates, risks and health are judged again whenever it is shown")
 	}
+}
+
+// judged is what was judged when, for a report that is shown again.
+func (r Report) judged() string {
+	switch {
+	case r.Standing == nil || r.Run.Phase == PhaseRunning || r.Standing.Judged == "":
+		return "" // everything was judged at the end of the run, which is shown
+	}
+	return "gates, risks and health at " + r.Standing.Judged + "; the release and its checks at " + r.Run.CompletionTime
 }
 
 // writeProgress writes how far a run in progress is. Its signature and CVO's answer

@@ -50,6 +50,9 @@ type Verdict struct {
 	Undecided []string `json:"undecided"`
 	// Accepted names what was bypassed by acceptance.
 	Accepted []string `json:"accepted"`
+	// Bypassed names what only force bypassed, also checks that did not report: without
+	// force the decision would be another one.
+	Bypassed []string `json:"bypassed,omitempty"`
 	// ValidUntil is the RFC 3339 time until when the decision holds, unless the
 	// cluster changes before (package fingerprint); empty when the run was not
 	// completed.
@@ -104,6 +107,10 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	verdict.Blocking = sortedSet(verdict.Blocking)
 	verdict.Undecided = sortedSet(verdict.Undecided)
 	verdict.Accepted = sortedSet(verdict.Accepted)
+	if policy.Force && !expected.met(policy) {
+		verdict.Bypassed = append(verdict.Bypassed, expected.Missing...)
+	}
+	verdict.Bypassed = sortedSet(verdict.Bypassed)
 	verdict.Decision = verdict.decide()
 	if verdict.Decision == verdict.clear() && !policy.Force && !expected.met(policy) {
 		verdict.Decision = Undecided
@@ -135,8 +142,12 @@ func (v *Verdict) count(f finding.Finding) {
 	case finding.EffectUndecided:
 		v.Undecided = append(v.Undecided, f.Name)
 	case finding.EffectBypassed:
-		if f.Bypass.By == finding.ByAcceptedRisk {
+		switch f.Bypass.By {
+		case finding.ByAcceptedRisk:
 			v.Accepted = append(v.Accepted, f.Name)
+		case finding.ByForce:
+			v.Bypassed = append(v.Bypassed, f.Name)
+		case finding.ByAdminAck:
 		}
 	case finding.EffectNone:
 	}

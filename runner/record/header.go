@@ -61,24 +61,26 @@ func partName(id string, number int) string { return fmt.Sprintf("%s-%d", header
 
 // summary is the part of a header in plain text.
 type summary struct {
-	ID             string `json:"id"`
-	Phase          Phase  `json:"phase"`
-	Decision       string `json:"decision,omitempty"`
-	StartTime      string `json:"startTime,omitempty"`
-	CompletionTime string `json:"completionTime,omitempty"`
-	From           string `json:"from"`
-	To             string `json:"to"`
-	Image          string `json:"image"`
-	Digest         string `json:"digest"`
-	ToolVersion    string `json:"toolVersion,omitempty"`
-	Selection      string `json:"selection,omitempty"`
-	Requester      string `json:"requester,omitempty"`
-	Generation     int64  `json:"generation,omitempty"`
-	Provisional    bool   `json:"provisional,omitempty"`
-	Expected       int    `json:"expected"`
-	Reported       int    `json:"reported"`
-	ResultParts    int    `json:"resultParts,omitempty"`
-	ReportParts    int    `json:"reportParts,omitempty"`
+	ID             string   `json:"id"`
+	Phase          Phase    `json:"phase"`
+	Decision       string   `json:"decision,omitempty"`
+	StartTime      string   `json:"startTime,omitempty"`
+	CompletionTime string   `json:"completionTime,omitempty"`
+	From           string   `json:"from"`
+	To             string   `json:"to"`
+	Image          string   `json:"image"`
+	Digest         string   `json:"digest"`
+	ToolVersion    string   `json:"toolVersion,omitempty"`
+	Selection      string   `json:"selection,omitempty"`
+	Requester      string   `json:"requester,omitempty"`
+	Generation     int64    `json:"generation,omitempty"`
+	Provisional    bool     `json:"provisional,omitempty"`
+	Narrowed       []string `json:"narrowed,omitempty"`
+	Ended          string   `json:"ended,omitempty"`
+	Expected       int      `json:"expected"`
+	Reported       int      `json:"reported"`
+	ResultParts    int      `json:"resultParts,omitempty"`
+	ReportParts    int      `json:"reportParts,omitempty"`
 }
 
 // newHeader is the header of a new run.
@@ -100,7 +102,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	text, err := yaml.Marshal(summary{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: formatTime(r.StartTime), CompletionTime: formatTime(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
-		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional,
+		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended,
 		Expected: len(r.Checks), Reported: h.reported, ResultParts: h.resultParts, ReportParts: h.reportParts,
 	})
 	if err != nil {
@@ -119,7 +121,7 @@ func (h header) configMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 		Data:       map[string]string{keyFormat: format, keySummary: string(text), keyVerdict: decided},
 		BinaryData: map[string][]byte{},
 	}
-	for key, value := range map[string]string{labelDecision: r.Decision, labelRequester: string(r.Requester)} {
+	for key, value := range map[string]string{labelDecision: statedDecision(r, h.verdict), labelRequester: string(r.Requester)} {
 		if value != "" {
 			object.Labels[key] = value
 		}
@@ -203,9 +205,9 @@ func (s summary) record(of *corev1.ConfigMap) (Record, error) {
 	return Record{
 		Intent: Intent{
 			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
-			Requester: Requester(s.Requester).known(), Generation: s.Generation, Provisional: s.Provisional,
+			Requester: Requester(s.Requester).known(), Generation: s.Generation, Provisional: s.Provisional, Narrowed: s.Narrowed,
 		},
-		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision,
+		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision, Ended: s.Ended,
 	}, nil
 }
 

@@ -178,33 +178,23 @@ func (s *Store) find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 // digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// prune deletes ended runs that are not kept, with their parts; not the run with that
-// ID, which has just ended. Runs that cannot be deleted are left to the next run.
-func (s *Store) prune(ctx context.Context, ended string) {
-	headers, err := s.listHeaders(ctx, fmt.Sprintf("%s,%s!=%s", Label, labelPhase, Running))
-	if err != nil {
-		return
-	}
+// prune deletes ended runs that are not kept, with their parts: those of the headers that
+// exceed the limits beside the run that has just ended in that phase. Runs that cannot be
+// deleted are left to the next run.
+func (s *Store) prune(ctx context.Context, headers []corev1.ConfigMap, ended Phase) {
 	for _, old := range surplus(headers, ended) {
-		if err := s.maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil {
+		if err := s.maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
 			return
 		}
 	}
 }
 
 // surplus are the ended runs that are not kept: the oldest of those with a verdict, and
-// the oldest of the others. The run that has just ended is the newest: the times of
-// others may be in the same second.
-func surplus(headers []corev1.ConfigMap, ended string) []corev1.ConfigMap {
+// the oldest of the others.
+func surplus(headers []corev1.ConfigMap, ended Phase) []corev1.ConfigMap {
 	sortNewest(headers)
-	newest := func(header corev1.ConfigMap) int {
-		if header.Labels[Label] == ended {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(headers, func(a, b corev1.ConfigMap) int { return newest(a) - newest(b) })
 	left := map[bool]int{true: keptVerdicts, false: keptUnfinished}
+	left[ended == Complete]--
 	var old []corev1.ConfigMap
 	for _, header := range headers {
 		verdict := header.Labels[labelPhase] == string(Complete)

@@ -49,8 +49,9 @@
 //
 // MACs do not protect against users who may read or create Secrets in the namespace and
 // write ConfigMaps there, such as every user who may run preflights; nor against the
-// deletion of records, by which an older verdict counts again while it is valid; nor
-// against the return to an earlier content of the same header.
+// return to an earlier content of the same header. The deletion of a record does not make
+// an older verdict count again: the end of a run ends the earlier verdicts on its target
+// (ended, below), before its own is written.
 //
 // # verdict.json
 //
@@ -58,6 +59,7 @@
 // this package; its fields are stable, and fields are only added:
 //
 //	run               the ID of the run
+//	from              the version of the cluster
 //	digest, version   the target; version may be empty
 //	phase             Running, Complete, Interrupted or Canceled
 //	decision          Ready, Blocked, Undecided or, for a later update of a path instead
@@ -66,6 +68,12 @@
 //	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
 //	blocking, undecided, accepted
 //	                  names of findings, sorted, at most 64 each
+//	forced            true if force was given; otherwise absent. The decision is Blocked then,
+//	                  and blocking has the names that force bypassed
+//	narrowed          what the request left out, such as ignored alerts, at most 64;
+//	                  absent if nothing
+//	ended             why the verdict ended before its time, such as a newer run of the
+//	                  target; validUntil is that time. Otherwise absent
 //	blockingOmitted, undecidedOmitted, acceptedOmitted
 //	                  how many names each list omits
 //	selection         the options by which runs of the same release differ
@@ -162,6 +170,10 @@ type Intent struct {
 	// Provisional is true for a later update of a path, which does not start from the
 	// present release: its verdict is none on the update of this cluster to the target.
 	Provisional bool
+	// Narrowed states what the request leaves out of the judgement, such as ignored
+	// alerts, for readers of the verdict: at most MaxNarrowed texts, none for a complete
+	// preflight.
+	Narrowed []string
 	// Checks are the names of the checks that have a Job. At most 256 KiB compressed,
 	// which is about ten thousand names.
 	Checks []string
@@ -186,6 +198,8 @@ type Record struct {
 	Authentication Authentication
 	// Decision is that of the verdict; empty if there is none.
 	Decision string
+	// Ended is why the verdict ended before its time; empty if it did not.
+	Ended string
 	// Results are the recorded results, one per check, sorted by check.
 	Results []Result
 	// Report is the report as JSON, Fingerprint the state of the cluster to which its
@@ -215,7 +229,9 @@ func (r Record) Verified() error {
 
 const (
 	// minPrefix is the minimum length of a prefix of an ID.
-	minPrefix    = 4
+	minPrefix = 4
+	// MaxNarrowed bounds the number of texts in Intent.Narrowed.
+	MaxNarrowed  = 64
 	maxSelection = 64 << 10
 	// maxAttachment is what the other data of a header leaves of 1 MiB.
 	maxAttachment = 64 << 10
@@ -232,6 +248,8 @@ func (i Intent) validate(holder string) error {
 		return fmt.Errorf("the selection is longer than %d bytes", maxSelection)
 	case len(i.Attachment) > maxAttachment:
 		return fmt.Errorf("the attachment has more than %d bytes", maxAttachment)
+	case len(i.Narrowed) > MaxNarrowed:
+		return fmt.Errorf("what the request left out has more than %d texts", MaxNarrowed)
 	case i.Requester != i.Requester.known():
 		return fmt.Errorf("unknown requester %.64q", i.Requester)
 	case holder == "" || len(holder) > maxHolder:

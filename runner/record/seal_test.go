@@ -107,11 +107,11 @@ func TestVerdictFile(t *testing.T) {
 	}
 }
 
-// The cluster-version operator reads the records through a separate module, with its own
-// implementation of the format and the algorithm.
-func TestVerdictOfTheTrigger(t *testing.T) {
-	t.Parallel()
-	intent := newIntent()
+// trigger is the gate of the cluster-version operator, which reads the records through a
+// separate module, with its own implementation of the format and the algorithm. It returns
+// the reason of a refusal or of a warning, empty if there is none.
+func trigger(t *testing.T, intent record.Intent) func() string {
+	t.Helper()
 	gate := cvo.Gate[string]{
 		Version: func(version string) string { return version },
 		Refuse:  func(problem cvo.Problem) error { return errors.New(problem.Reason) },
@@ -124,35 +124,132 @@ func TestVerdictOfTheTrigger(t *testing.T) {
 			if err != nil {
 				return cvo.Records{}, err
 			}
-			records := cvo.Records{Image: intent.Target.Image, Key: secret.Data["key"]}
+			records := cvo.Records{Image: intent.Target.Image, From: intent.From, Key: secret.Data["key"]}
 			for _, header := range headers.Items {
 				records.Data = append(records.Data, header.Data)
 			}
 			return records, nil
 		},
 	}
-	reason := func() string {
+	return func() string {
 		if err := gate.Run(t.Context(), intent.Target.Version); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
+}
+
+// end ends a held run with this verdict.
+func end(t *testing.T, held *record.Held, decided verdict.Verdict) {
+	t.Helper()
+	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided, Report: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerdictOfTheTrigger(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	reason := trigger(t, intent)
 	begin(t, record.New(api), newIntent()) // a run of another release, with the key
 	reasons := []string{reason()}
 	held := begin(t, record.New(api), intent)
 	reasons = append(reasons, reason())
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: decided(), Report: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	end(t, held, decided())
 	reasons = append(reasons, reason())
 	awaitNextSecond(t, intent.ID)
-	held = begin(t, record.New(api), again(intent))
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: verdict.Verdict{Decision: verdict.Ready}, Report: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	end(t, begin(t, record.New(api), again(intent)), ready())
 	reasons = append(reasons, reason())
 	if diff := cmp.Diff([]string{"PreflightMissing", "PreflightInProgress", "PreflightBlocked", ""}, reasons); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A verdict that a newer one has replaced does not count again where the newer record was
+// deleted.
+func TestDeletedVerdictLeavesNoOlderOne(t *testing.T) {
+	t.Parallel()
+	for name, newer := range map[string]verdict.Verdict{"Blocked": decided(), "Ready": ready()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := newIntent()
+			end(t, begin(t, record.New(api), first), ready())
+			second := again(first)
+			end(t, begin(t, record.New(api), second), newer)
+			if err := api.CoreV1().ConfigMaps(record.Namespace).Delete(t.Context(), headName(second.ID), metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			older := get(t, first.ID)
+			if want := "run " + second.ID + " of the same target is newer"; older.Ended != want || older.Decision != "Ready" || older.Verified() != nil {
+				t.Errorf("the older record is %+v, want that it ended since %s", older, want)
+			}
+			if reason := trigger(t, first)(); reason != "PreflightStale" {
+				t.Errorf("the gate answers %q, want that the older verdict does not count", reason)
+			}
+		})
+	}
+}
+
+// An update that is judged from another release, and other releases, keep their verdicts.
+func TestOtherVerdictsStay(t *testing.T) {
+	t.Parallel()
+	first, later := newIntent(), newIntent()
+	later.Target, later.Provisional = first.Target, true
+	end(t, begin(t, record.New(api), first), ready())
+	end(t, begin(t, record.New(api), later), verdict.Verdict{Decision: verdict.NothingKnown, Provisional: true})
+	end(t, begin(t, record.New(api), newIntent()), decided())
+	if got := get(t, first.ID); got.Ended != "" {
+		t.Errorf("the verdict ended: %s", got.Ended)
+	}
+	if reason := trigger(t, first)(); reason != "" {
+		t.Errorf("the gate answers %q, want none", reason)
+	}
+}
+
+// What was forced is not Ready for others, also for readers that do not know the field.
+func TestForcedVerdict(t *testing.T) {
+	t.Parallel()
+	intent := newIntent()
+	end(t, begin(t, record.New(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, Bypassed: []string{"KubeletSkew"}})
+	header := getMap(t, headName(intent.ID))
+	var stated struct {
+		Decision string
+		Forced   bool
+		Blocking []string
+	}
+	if err := json.Unmarshal([]byte(header.Data["verdict.json"]), &stated); err != nil {
+		t.Fatal(err)
+	}
+	if stated.Decision != "Blocked" || !stated.Forced || !slices.Equal(stated.Blocking, []string{"KubeletSkew"}) || header.Labels["preflight.openshift.io/decision"] != "Blocked" {
+		t.Errorf("stated %+v with labels %v, want Blocked by what was forced", stated, header.Labels)
+	}
+	if reason := trigger(t, intent)(); reason != "PreflightForced" {
+		t.Errorf("the gate answers %q, want the warning PreflightForced", reason)
+	}
+}
+
+// The controller states in the record that a verdict has ended.
+func TestOutdate(t *testing.T) {
+	t.Parallel()
+	store, intent := record.New(api), newIntent()
+	end(t, begin(t, store, intent), ready())
+	completed := get(t, intent.ID).CompletionTime
+	for _, cause := range []string{"Node a has changed\n" + strings.Repeat("x", 2000), "Node b has changed"} {
+		if err := store.Outdate(t.Context(), intent.ID, cause, completed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := get(t, intent.ID)
+	if !strings.HasPrefix(got.Ended, "Node a has changed x") || len(got.Ended) > 600 {
+		t.Errorf("it ended since %q, want the first cause, bounded", got.Ended)
+	}
+	if reason := trigger(t, intent)(); reason != "PreflightStale" {
+		t.Errorf("the gate answers %q, want PreflightStale", reason)
+	}
+	edit(t, headName(intent.ID), func(object *corev1.ConfigMap) { object.Data["verdict.json"] += " " })
+	var unauthentic *record.UnauthenticError
+	if err := store.Outdate(t.Context(), intent.ID, "again", completed); !errors.As(err, &unauthentic) {
+		t.Errorf("an edited record: %v, want an UnauthenticError", err)
 	}
 }
 

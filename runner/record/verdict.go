@@ -20,6 +20,7 @@ const (
 // never changed.
 type verdictFile struct {
 	Run              string   `json:"run"`
+	From             string   `json:"from"`
 	Digest           string   `json:"digest"`
 	Version          string   `json:"version"`
 	Phase            Phase    `json:"phase"`
@@ -34,22 +35,39 @@ type verdictFile struct {
 	AcceptedOmitted  int      `json:"acceptedOmitted"`
 	Selection        string   `json:"selection"`
 	Provisional      bool     `json:"provisional,omitempty"`
+	Forced           bool     `json:"forced,omitempty"`
+	Narrowed         []string `json:"narrowed,omitempty"`
+	Ended            string   `json:"ended,omitempty"`
 }
 
 // verdictJSON encodes the verdict of a record.
 func verdictJSON(r Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
-		Run: r.ID, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Decision: r.Decision, Selection: r.Selection, Provisional: r.Provisional,
-		CompletionTime: formatTime(r.CompletionTime), ValidUntil: validUntil(r, decided),
+		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,
+		Decision: statedDecision(r, decided), Forced: decided.Forced, Narrowed: r.Narrowed, CompletionTime: formatTime(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
 	}
-	file.Blocking, file.BlockingOmitted = bounded(decided.Blocking)
+	file.Blocking, file.BlockingOmitted = bounded(append(slices.Clip(decided.Blocking), decided.Bypassed...))
 	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)
 	file.Accepted, file.AcceptedOmitted = bounded(decided.Accepted)
-	text, err := json.MarshalIndent(file, "", "  ")
+	return file.encode()
+}
+
+func (f verdictFile) encode() (string, error) {
+	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("could not encode the verdict: %w", err)
 	}
 	return string(text) + "\n", nil
+}
+
+// statedDecision is the decision for readers of the record. What was forced is Blocked for
+// them: force is the decision of the administrator who ran the preflight, and a reader that
+// does not know the field "forced" must not start the update.
+func statedDecision(r Record, decided verdict.Verdict) string {
+	if decided.Forced && r.Decision != "" {
+		return string(verdict.Blocked)
+	}
+	return r.Decision
 }
 
 // bounded returns the first names in order, and how many it omits.

@@ -202,6 +202,17 @@ type Present struct {
 // Ended returns why the verdict of a recorded run is no longer valid; empty while it
 // is.
 func Ended(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
+	causes := Changed(ctx, recorded, stored, present)
+	if recorded.Ended != "" && !slices.Contains(causes, recorded.Ended) {
+		causes = append([]string{recorded.Ended}, causes...)
+	}
+	return causes
+}
+
+// Changed returns why the results of the checks of a recorded run no longer hold, also
+// where a newer verdict counts: they are too old, or the cluster has changed. Empty while
+// they hold.
+func Changed(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
 	var causes []string
 	if cause := Expired(stored, present.Now); cause != "" {
 		causes = append(causes, cause)

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
@@ -48,6 +49,7 @@ const (
 type world struct {
 	t       *testing.T
 	client  kubernetes.Interface
+	state   openshift.State
 	records *record.Store
 }
 
@@ -56,8 +58,9 @@ func newWorld(t *testing.T) world {
 	config := rest.CopyConfig(local.Config)
 	config.QPS = -1
 	client := kubernetes.NewForConfigOrDie(config)
-	if err := openshift.Apply(t.Context(), config, openshift.State{Version: "4.18.3", Image: "registry/release@" + digest('0')}); err != nil {
-		t.Fatal(err)
+	state := openshift.State{Version: "4.18.3", Image: "registry/release@" + digest('0'), Available: map[string]string{}, Gates: map[string]string{}}
+	for _, target := range "0123456789" {
+		state.Available["4.19."+string(target)] = "registry/release@" + digest(target)
 	}
 	recorded := metav1.ListOptions{LabelSelector: "preflight.openshift.io/record"}
 	if err := client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
@@ -66,7 +69,17 @@ func newWorld(t *testing.T) world {
 	if err := client.CoordinationV1().Leases(record.Namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, recorded); err != nil {
 		t.Fatal(err)
 	}
-	return world{t: t, client: client, records: record.New(client, record.LeaseDuration(time.Second))}
+	w := world{t: t, client: client, state: state, records: record.New(client, record.LeaseDuration(time.Second))}
+	w.present()
+	return w
+}
+
+// present writes the state to the cluster.
+func (w world) present() {
+	w.t.Helper()
+	if err := openshift.Apply(w.t.Context(), local.Config, w.state); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func digest(digit rune) string { return "sha256:" + strings.Repeat(string(digit), 64) }
@@ -76,7 +89,7 @@ func (w world) begin(release rune, checks ...string) *record.Held {
 	w.t.Helper()
 	held, err := w.records.Begin(w.t.Context(), record.Intent{
 		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(release), Image: "registry/release@" + digest(release)},
-		ToolVersion: "test", Checks: checks,
+		ToolVersion: "test", Selection: runner.Options{}.Selection(), Checks: checks,
 	}, "laptop_1")
 	if err != nil {
 		w.t.Fatal(err)
@@ -101,6 +114,7 @@ func (w world) detachedRun(release rune, checks []string, results ...record.Resu
 func (w world) completedRun(release rune, decided report.Report, state map[string]string) string {
 	w.t.Helper()
 	held := w.begin(release)
+	decided.Target.Version, decided.Target.Image = held.Record().Target.Version, held.Record().Target.Image
 	decided.Run.ID, decided.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
 	text, err := json.Marshal(decided)
 	if err != nil {

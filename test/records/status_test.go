@@ -6,13 +6,16 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	client "github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/fingerprint"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/verdict"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -97,7 +100,7 @@ func TestAllPassedIsNotReady(t *testing.T) {
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
 	id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
-	w.contains(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.0.\n", "Verdict: Ready, ")
+	w.contains(w.call(ready, "status", id[:4]).stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -118,6 +121,84 @@ func TestStatusOfAVerdict(t *testing.T) {
 
 	unknown := w.completedRun('3', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), nil)
 	w.contains(w.call(undecided, "status", unknown).stdout, "its state was not recorded")
+}
+
+// A recorded verdict is about the past: what the built-in checks read is judged now, and the
+// results of the release's checks stay those of the run.
+func TestStatusJudgesTheClusterNow(t *testing.T) {
+	operator := func(conditions ...configv1.ClusterOperatorStatusCondition) configv1.ClusterOperator {
+		return configv1.ClusterOperator{
+			ObjectMeta: metav1.ObjectMeta{Name: "etcd"},
+			Status:     configv1.ClusterOperatorStatus{Conditions: conditions},
+		}
+	}
+	condition := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus) configv1.ClusterOperatorStatusCondition {
+		return configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: "Broken", Message: "it is broken", LastTransitionTime: metav1.Now()}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(w *world)
+		code   int
+		want   string
+	}{
+		"Nothing": {reason: "the run is Ready, and nothing has changed", change: func(*world) {}, code: ready, want: "READY  4.18.3 -> 4.19.1: "},
+		"Gate": {reason: "a gate was added", code: blocked, want: "FAIL  AdminAck-ack-4.18-new", change: func(w *world) {
+			w.state.Gates["ack-4.18-new"] = "Read the notes."
+		}},
+		"Upgradeable": {reason: "an operator does not allow the update", code: blocked, want: "FAIL  ClusterOperatorUpgradeable-etcd", change: func(w *world) {
+			w.state.Operators = []configv1.ClusterOperator{operator(
+				condition(configv1.OperatorAvailable, configv1.ConditionTrue), condition(configv1.OperatorDegraded, configv1.ConditionFalse),
+				condition(configv1.OperatorUpgradeable, configv1.ConditionFalse),
+			)}
+		}},
+		"Available": {reason: "an operator is not available", code: blocked, want: "ClusterOperator", change: func(w *world) {
+			w.state.Operators = []configv1.ClusterOperator{operator(condition(configv1.OperatorAvailable, configv1.ConditionFalse), condition(configv1.OperatorDegraded, configv1.ConditionTrue))}
+		}},
+		"Withdrawn": {reason: "the update is not offered any more", code: undecided, want: "UNKNOWN  ClusterVersionRecommendedUpdate", change: func(w *world) {
+			delete(w.state.Available, "4.19.1")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			// The operator exists at the time of the run: a new one ends the verdict.
+			w.state.Operators = []configv1.ClusterOperator{operator(condition(configv1.OperatorAvailable, configv1.ConditionTrue), condition(configv1.OperatorDegraded, configv1.ConditionFalse))}
+			w.present()
+			id := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+			tc.change(&w)
+			w.present()
+			for _, args := range [][]string{{"status", "--to", "4.19.1"}, {"status", id}, {"attach", id}} {
+				got := w.call(tc.code, args...)
+				w.contains(got.stdout, tc.want, "Judged     gates, risks and health at ")
+			}
+		})
+	}
+}
+
+// A forced run is Ready for who forced it, and not afterwards.
+func TestStatusOfAForcedRun(t *testing.T) {
+	w := newWorld(t)
+	forced := newReport()
+	forced.Expected = verdict.Expectation{Checks: 1, Reported: 1}
+	forced.Verdict, forced.Findings = verdict.Fold([]finding.Finding{newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")}, forced.Expected, verdict.Policy{Force: true})
+	w.contains(w.call(blocked, "status", w.completedRun('1', forced, w.fingerprint())).stdout, "FAIL  Etcd.Quorum (NoQuorum)", "FORCED")
+}
+
+// What is asked about is the target: a verdict on another one is no answer.
+func TestStatusOfATarget(t *testing.T) {
+	w := newWorld(t)
+	w.contains(w.call(failed, "status", "--to", "4.19.1").stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
+	w.completedRun('2', newReport(newFinding("Etcd.Quorum", preflight.Fail, "NoQuorum")), w.fingerprint())
+	ended := time.Now().Unix() // records have a granularity of a second
+	w.until(func() bool { return time.Now().Unix() > ended })
+	newest := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
+	w.call(ready, "status", "--to", "4.19.1")
+	w.call(ready, "status", "--to-image", "registry/release@"+digest('1'))
+	w.call(ready, "status", newest)
+	w.call(blocked, "status", "--to", "4.19.2")
+	w.contains(w.call(undecided, "status").stdout, "UNKNOWN  Target (SeveralTargets)", "4.19.2 is Blocked", "$ oc preflight status --to 4.19.1")
+	for _, args := range [][]string{{"--to", "4.19.1", newest}, {"--to", "4.19.1", "--to-image", "x"}} {
+		w.call(badInput, append([]string{"status"}, args...)...)
+	}
 }
 
 // A newer verdict on the same target makes an older one outdated, even if that has not

@@ -120,7 +120,7 @@ func TestStatusOfAnEndedRunIsNotWatched(t *testing.T) {
 	w := newWorld(t)
 	run := w.completedRun('1', newReport(newFinding("Etcd.Quorum", preflight.Pass, "Passed")), w.fingerprint())
 	got := w.call(ready, "status", "preflight/"+run, "--watch", "-o", "short")
-	if got.stdout != "Verdict: Ready, 4.18.3 -> 4.19.0, run "+run[:8]+"\n" {
+	if got.stdout != "Verdict: Ready, 4.18.3 -> 4.19.1, run "+run[:8]+"\n" {
 		t.Errorf("got %q, want the verdict once", got.stdout)
 	}
 }

@@ -57,7 +57,7 @@ func attach(c *cobra.Command, client *client, flags runFlags, run string) error 
 		return err
 	}
 	if found.Phase != record.Running {
-		return status(c, client, []string{found.ID}, watchFlags{}, out)
+		return status(c, client, []string{found.ID}, statusFlags{prometheus: flags.prometheus}, out)
 	}
 	options, err := flags.options(c.Context(), client, store.Cluster)
 	if err != nil {

@@ -1,15 +1,20 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 )
 
@@ -42,28 +47,108 @@ func (c *client) runStore(ctx context.Context, needs access.Needs) (runStore, er
 	return runStore{Cluster: reached, records: record.New(reached.Kubernetes)}, nil
 }
 
-// current is the run in progress, or the newest one. The rest are other runs in
-// progress.
-func (s runStore) current(ctx context.Context) (run record.Record, rest []record.Record, err error) {
+// wantedRun is which run to show: that of an argument, the newest one of a target, or
+// without both the one in progress or the newest one.
+type wantedRun struct {
+	args   []string
+	target runner.Target
+}
+
+// foundRun is the run to show.
+type foundRun struct {
+	record.Record
+
+	// alsoRunning are other runs in progress.
+	alsoRunning []record.Record
+	// others are the newest verdicts of other targets with another decision.
+	others []record.Record
+}
+
+// wanted reads the run to show.
+func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error) {
+	if len(wanted.args) > 0 {
+		run, err := s.records.Get(ctx, runID(wanted.args[0]))
+		return foundRun{Record: run}, err
+	}
 	all, err := s.records.List(ctx)
 	if err != nil {
-		return record.Record{}, nil, err
+		return foundRun{}, err
 	}
-	if len(all) == 0 {
-		return record.Record{}, nil, errNoRun
+	named := wanted.target.Version != "" || wanted.target.Image != ""
+	matching := slices.DeleteFunc(slices.Clone(all), func(run record.Record) bool { return named && !isOf(run, wanted.target) })
+	switch {
+	case len(matching) == 0 && named:
+		return foundRun{}, fmt.Errorf("no run of %s is recorded in this cluster; start one: oc preflight run %s", targetName(wanted.target), targetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image}))
+	case len(matching) == 0:
+		return foundRun{}, errNoRun
 	}
-	chosen := all[0]
-	var running []record.Record
-	for _, each := range all {
-		if each.Phase == record.Running {
-			running = append(running, each)
+	running := slices.DeleteFunc(slices.Clone(matching), func(run record.Record) bool { return run.Phase != record.Running })
+	chosen := append(running, matching...)[0]
+	found := foundRun{}
+	if len(running) > 1 {
+		found.alsoRunning = running[1:]
+	}
+	if !named {
+		found.others = differing(chosen, all)
+	}
+	found.Record, err = s.records.Get(ctx, chosen.ID)
+	return found, err
+}
+
+// isOf reports whether a run is one of an update of the cluster to a target.
+func isOf(run record.Record, target runner.Target) bool {
+	if run.Provisional {
+		return false
+	}
+	digest := target.Image[strings.LastIndex(target.Image, "@")+1:]
+	return target.Version != "" && run.Target.Version == target.Version ||
+		target.Image != "" && (run.Target.Image == target.Image || run.Target.Digest() == digest)
+}
+
+func targetName(target runner.Target) string { return cmp.Or(target.Version, target.Image) }
+
+// differing are the newest verdicts of targets other than that of the run, if they have
+// another decision and have not ended.
+func differing(run record.Record, all []record.Record) []record.Record {
+	seen := map[string]bool{run.Target.Digest(): true}
+	var others []record.Record
+	for _, other := range all {
+		if other.Phase != record.Complete || other.Provisional || other.Verified() != nil || seen[other.Target.Digest()] {
+			continue
+		}
+		seen[other.Target.Digest()] = true
+		if other.Ended == "" && other.Decision != run.Decision {
+			others = append(others, other)
 		}
 	}
-	if len(running) > 0 {
-		chosen, rest = running[0], running[1:]
+	return others
+}
+
+// reasonSeveralTargets is reported by "status" without a target where the verdicts of
+// several targets differ.
+//
+// Cause: runs of several targets are recorded, and the command does not name one.
+//
+// Remedy: name the target: `oc preflight status --to VERSION`.
+const reasonSeveralTargets finding.Reason = "SeveralTargets"
+
+// ambiguous is the report of a run that was not asked for by its target: it is not Ready
+// where another target has another verdict.
+func (r foundRun) ambiguous(stored report.Report) report.Report {
+	if len(r.others) == 0 || stored.Verdict.Decision != verdict.Ready {
+		return stored
 	}
-	run, err = s.records.Get(ctx, chosen.ID)
-	return run, rest, err
+	var verdicts []string
+	for _, other := range r.others {
+		verdicts = append(verdicts, fmt.Sprintf("%s is %s", words.Line(other.Target.Version, maxLine), other.Decision))
+	}
+	several := finding.Unknown(reasonSeveralTargets, "this is the verdict on %s, and others differ: %s", stored.Target.Version, words.List(verdicts, 5)).
+		Named("Target").From(finding.SourceGate).Remedy("Name the target.").Do(finding.Run("oc preflight status %s", targetFlag(stored.Target)))
+	stored.Verdict.Decision = verdict.Undecided
+	stored.Verdict.Undecided = append(stored.Verdict.Undecided, several.Name)
+	several.Effect = several.EffectOf()
+	stored.Findings = append([]finding.Finding{several}, stored.Findings...)
+	return stored
 }
 
 // runID is the ID of a run in an argument: as it is, or as "-o name" writes it.

@@ -2,34 +2,66 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
+// statusFlags are the flags of "status".
+type statusFlags struct {
+	watchFlags
+
+	target     runner.Target
+	prometheus string
+}
+
+func (f *statusFlags) add(c *cobra.Command) {
+	c.Flags().Var(nameValue{&f.target.Version, report.UpdateName}, "to", "Show the newest run of the update to this version.")
+	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	f.watchFlags.add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
+}
+
+func (f *statusFlags) check(args []string) error {
+	switch named := len(args) > 0; {
+	case f.target.Version != "" && f.target.Image != "":
+		return errors.New("--to and --to-image exclude each other")
+	case named && (f.target.Version != "" || f.target.Image != ""):
+		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
+	}
+	return f.watchFlags.check()
+}
+
 func newStatus(client *client) *cobra.Command {
 	var output outputFlags
-	var watching watchFlags
+	var flags statusFlags
 	c := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show the findings of a run, and whether its verdict still holds",
-		Long: `Show a run: RUN, an ID or a prefix of one; without RUN, the run in progress, or the
-newest run.
+		Short: "Show whether the cluster may be updated now, by a recorded run",
+		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that
+target; without them, the run in progress, or the newest run. Where several targets have
+verdicts that differ, name the target: without it no verdict is Ready.
 
-For a run that has ended, this is its report. A verdict is about the cluster at the
-time of the run. It no longer holds when it has expired, when a node, an operator, the
-version of the cluster or a CustomResourceDefinition has changed, or when a newer run
-of the same target has ended; the exit code is 4 then. A record that was edited, or that
-cannot be authenticated, has no verdict, and the exit code is 4.
+For a run that has ended, this is its report. Gates, risks and the health of the cluster are
+judged now; the results of the release's checks are those of the run. These no longer hold
+when the run is older than a day, when a kubelet, the version of an operator or of the
+cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has
+ended; the exit code is 4 then. What a run bypassed by force counts. A record that was
+edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
 
 For a run in progress, these are the findings so far, the checks that have not reported
 and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks,
@@ -45,17 +77,17 @@ as you may read them, with the limits of each.
 		Example: `  # The run in progress or the newest run
   oc preflight status
 
+  # Update only if a run of this target is Ready and nothing speaks against it now
+  oc preflight status --to 4.19.3 > /dev/null && oc adm upgrade --to 4.19.3
+
   # Follow the run until it has ended
   oc preflight status --watch
 
   # One line for a chat
-  oc preflight status 3b6f2c1e -o short
-
-  # Exit code 0 only for a verdict that is Ready and still holds
-  oc preflight status 3b6f2c1e > /dev/null && echo yes`,
+  oc preflight status 3b6f2c1e -o short`,
 		Args: atMostOneRun,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := watching.check(); err != nil {
+			if err := flags.check(args); err != nil {
 				return usageError(err)
 			}
 			out, err := output.open(client.streams.Out, report.Report{})
@@ -63,46 +95,54 @@ as you may read them, with the limits of each.
 				return err
 			}
 			defer out.close()
-			return status(c, client, args, watching, out)
+			return status(c, client, args, flags, out)
 		},
 	}
 	output.addText(c, report.Report{})
-	const interval = 10 * time.Second
-	watching.add(c, interval, "the run has ended, with its exit code, or until Ctrl-C")
+	flags.add(c)
 	return c
 }
 
-func status(c *cobra.Command, client *client, args []string, watching watchFlags, out *output) error {
+func status(c *cobra.Command, client *client, args []string, flags statusFlags, out *output) error {
 	store, err := client.runStore(c.Context(), statusNeeds())
 	if err != nil {
 		return err
 	}
-	shown := watching.watched(out, client)
-	return watching.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
-		stored, err := store.read(c.Context(), client, args)
+	find, err := monitoring.Cluster{Config: store.Config(), Dynamic: store.Dynamic}.Locate(flags.prometheus)
+	if err != nil {
+		return usageError(fmt.Errorf("--prometheus: %w", err))
+	}
+	shown := flags.watched(out, client)
+	return flags.repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		// Metrics and alerts are read once by each client.
+		options := runner.Options{Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Logger: client.log, ToolVersion: program.Version()}
+		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err
 		}
-		args = []string{stored.Run.ID} // one run is followed
 		if err := shown.write(withCommands(stored, c.Root().CommandPath()), untimed(stored)); err != nil {
 			return false, err
 		}
-		if watching.watch && stored.Run.Phase == report.PhaseRunning {
+		if flags.watch && stored.Run.Phase == report.PhaseRunning {
+			args, flags.target = []string{stored.Run.ID}, runner.Target{} // one run is followed
 			return false, nil
 		}
 		return true, exitOf(stored)
 	})
 }
 
-// read is the report of the named or current run with its standing.
-func (s runStore) read(ctx context.Context, client *client, args []string) (report.Report, error) {
+// read is the report of the wanted run, as the cluster is now.
+func (s runStore) read(ctx context.Context, client *client, wanted wantedRun, options runner.Options) (report.Report, error) {
 	done := client.waiting("reading the record and the cluster")
 	defer done()
-	run, rest, err := s.find(ctx, args)
+	run, err := s.wanted(ctx, wanted)
 	if err != nil {
 		return report.Report{}, err
 	}
-	stored, err := s.standing(ctx, run)
+	stored, err := s.standing(ctx, run.Record)
+	if err == nil {
+		stored, err = runner.JudgeAgain(ctx, s.Cluster, run.Record, stored, options)
+	}
 	if err == nil {
 		stored.Switches, err = s.switches(ctx, client.streams.ErrOut)
 	}
@@ -110,29 +150,20 @@ func (s runStore) read(ctx context.Context, client *client, args []string) (repo
 	if err != nil {
 		return report.Report{}, err
 	}
-	for _, other := range rest {
+	for _, other := range run.alsoRunning {
 		fmt.Fprintf(client.streams.ErrOut, "another run is in progress: %s\n", short(other))
 	}
-	return stored, nil
+	return run.ambiguous(stored), nil
 }
 
 // untimed is a report without the time at which its standing was determined.
 func untimed(stored report.Report) report.Report {
 	if stored.Standing != nil {
 		standing := *stored.Standing
-		standing.Time = ""
+		standing.Time, standing.Judged = "", ""
 		stored.Standing = &standing
 	}
 	return stored
-}
-
-// find is the named run, or the current one.
-func (s runStore) find(ctx context.Context, args []string) (run record.Record, rest []record.Record, err error) {
-	if len(args) == 0 {
-		return s.current(ctx)
-	}
-	run, err = s.records.Get(ctx, runID(args[0]))
-	return run, nil, err
 }
 
 // standing is the report of a run with its standing. A newer verdict on the same
@@ -147,7 +178,8 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 		return report.Report{}, err
 	}
 	if cause := standing.Superseded(run, all); cause != "" {
-		stored.Standing.Ended = append(stored.Standing.Ended, cause)
+		// It says more about the newer run than the record does.
+		stored.Standing.Ended = append(slices.DeleteFunc(stored.Standing.Ended, func(c string) bool { return c == run.Ended }), cause)
 	}
 	return stored, nil
 }
@@ -168,5 +200,6 @@ func (s runStore) switches(ctx context.Context, w io.Writer) ([]report.Switch, e
 
 // statusNeeds are the permissions that "status" needs.
 func statusNeeds() access.Needs {
-	return historyNeeds().And(standing.Needs()).And(guard.ReadNeeds())
+	builtin := runner.TargetsNeeds()
+	return historyNeeds().And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }

@@ -108,7 +108,7 @@ func TestGate(t *testing.T) {
 		"Missing": {why: "an update without a verdict is not allowed", read: with(), reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1"},
 		"Running": {
 			why: "CVO evaluates again without another request", read: with(record(map[string]any{"phase": "Running", "decision": ""})),
-			reason: "PreflightInProgress", message: "the preflight of 4.19.1 is in progress; see: oc preflight status",
+			reason: "PreflightInProgress", message: "the preflight of 4.19.1 is in progress; see: oc preflight status --to 4.19.1",
 		},
 		"RunningAgain":    {why: "a remedy is being verified", read: with(record(blocked), record(map[string]any{"phase": "Running"})), reason: "PreflightInProgress"},
 		"ReadyAndRunning": {why: "a valid verdict holds while the next one is made", read: with(record(nil), record(map[string]any{"phase": "Running"}))},
@@ -140,7 +140,33 @@ func TestGate(t *testing.T) {
 		"SameSecondAgain": {why: "the order of the records has no meaning", read: with(record(map[string]any{
 			"decision": "Blocked", "completionTime": past, "blocking": []string{"A"},
 		}), record(map[string]any{"completionTime": past})), reason: "PreflightBlocked"},
-		"NewestReady":  {why: "an older verdict does not count", read: with(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
+		"NewestReady": {why: "an older verdict does not count", read: with(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
+		"Forced": {
+			why: "CVO records what force bypassed", read: with(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
+			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past A, B",
+		},
+		"ForcedPastNothing": {
+			why: "force was given and not needed", read: with(record(map[string]any{"decision": "Blocked", "forced": true})),
+			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past nothing",
+		},
+		"Narrowed": {
+			why: "CVO records what the request left out", read: with(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
+			reason: "PreflightNarrowed", warning: true, message: "the preflight of 4.19.1 is Ready; it left out alert KubePodCrashLooping",
+		},
+		"NarrowedAcceptedForced": {
+			why: "the strongest is the reason, and all are told", read: with(record(map[string]any{
+				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
+			})),
+			reason: "PreflightForced", warning: true,
+			message: "the preflight of 4.19.1 is not Ready, and was forced past A with accepted findings: B; it left out namespace c",
+		},
+		"NarrowedBlocked": {why: "a narrowed verdict may be Blocked", read: with(record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
+		"FromAnotherVersion": {why: "the cluster was updated meanwhile", read: func(context.Context, string) (cvo.Records, error) {
+			return cvo.Records{Image: image, From: "4.18.9", Key: key, Data: []map[string]string{record(map[string]any{"from": "4.18.8"})}}, nil
+		}, reason: "PreflightStale"},
+		"FromThisVersion": {why: "the verdict is on this update", read: func(context.Context, string) (cvo.Records, error) {
+			return cvo.Records{Image: image, From: "4.18.9", Key: key, Data: []map[string]string{record(map[string]any{"from": "4.18.9"})}}, nil
+		}},
 		"Interrupted":  {why: "a run that did not complete has no verdict", read: with(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
 		"OtherDigest":  {why: "digests with the same first digits are other releases", read: with(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
 		"OtherVersion": {why: "the image is not the release that CVO has loaded", read: with(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
@@ -159,7 +185,7 @@ func TestGate(t *testing.T) {
 		}, reason: "PreflightMissing"},
 		"Unreadable": {why: "a failure is not a pass", read: func(context.Context, string) (cvo.Records, error) {
 			return cvo.Records{}, errors.New("connection to 192.0.2.1:6443 refused after 1.2s")
-		}, reason: "PreflightUndecided", message: "the preflight of 4.19.1 cannot be read from its record; see: oc preflight status"},
+		}, reason: "PreflightUndecided", message: "the preflight of 4.19.1 cannot be read from its record; see: oc preflight status --to 4.19.1"},
 		"Panic": {why: "a panic would end CVO", read: func(context.Context, string) (cvo.Records, error) { panic("bug") }, reason: "PreflightUndecided"},
 		"Slow": {why: "CVO cannot write the status of ClusterVersion meanwhile", read: func(context.Context, string) (cvo.Records, error) {
 			select {} // not even the end of its context
@@ -177,6 +203,18 @@ func TestGate(t *testing.T) {
 				t.Errorf("%s: the message is %q, want %q", tc.why, got.Message, tc.message)
 			}
 		})
+	}
+}
+
+// A call that follows another one at once is answered, however often: CVO asks for each of
+// its versions one after the other.
+func TestGateAnswersEachCall(t *testing.T) {
+	t.Parallel()
+	g := gate(with(record(nil)))
+	for range 20_000 {
+		if err := g.Run(context.Background(), releaseContext{version}); err != nil {
+			t.Fatalf("a call right after another one: %v", err)
+		}
 	}
 }
 

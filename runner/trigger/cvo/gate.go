@@ -17,8 +17,12 @@ const (
 	ReasonUndecided  = "PreflightUndecided"
 	ReasonMissing    = "PreflightMissing"
 	ReasonStale      = "PreflightStale"
-	// ReasonAccepted is that of a warning: the verdict depends on accepted findings.
+	// ReasonAccepted, ReasonNarrowed and ReasonForced are those of warnings: the verdict
+	// depends on accepted findings, the request left something out, or force bypassed
+	// findings.
 	ReasonAccepted = "PreflightAccepted"
+	ReasonNarrowed = "PreflightNarrowed"
+	ReasonForced   = "PreflightForced"
 )
 
 // Problem is why an update may not start, or what CVO records when it does.
@@ -72,14 +76,9 @@ func judge(ctx context.Context, pending *atomic.Bool, read Reader, version strin
 	defer cancel()
 	done := make(chan *Problem, 1)
 	go func() {
-		defer func() {
-			pending.Store(false)
-			if cause := recover(); cause != nil {
-				done <- Records{}.problem(version, fmt.Errorf("panic: %v", cause))
-			}
-		}()
-		records, err := read(ctx, version)
-		done <- records.problem(version, err)
+		problem := readProblem(ctx, read, version)
+		pending.Store(false) // before the caller goes on, which may call again at once
+		done <- problem
 	}()
 	select {
 	case problem := <-done:
@@ -89,25 +88,34 @@ func judge(ctx context.Context, pending *atomic.Bool, read Reader, version strin
 	}
 }
 
+// readProblem is the problem by what the reader returns. A panic is a failure of it.
+func readProblem(ctx context.Context, read Reader, version string) (problem *Problem) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			problem = Records{}.problem(version, fmt.Errorf("panic: %v", cause))
+		}
+	}()
+	records, err := read(ctx, version)
+	return records.problem(version, err)
+}
+
 // problem is the problem with an update to the version; nil if there is none. The
 // failure is that of the reader.
 func (r Records) problem(version string, failure error) *Problem {
 	v, running := r.newest(version)
 	p := func(reason, text string) *Problem {
-		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Warning: reason == ReasonAccepted, Nested: failure}
+		return &Problem{Reason: reason, Message: "the preflight of " + version + " " + text, Nested: failure}
 	}
-	switch valid := v != nil && time.Now().UTC().Format(time.RFC3339) < v.ValidUntil; {
+	switch {
 	case failure != nil:
-		return p(ReasonUndecided, "cannot be read from its record; see: oc preflight status")
-	case valid && v.Decision == "Ready" && len(v.Accepted) == 0:
-		return nil
-	case valid && v.Decision == "Ready":
-		return p(ReasonAccepted, "is Ready with accepted findings: "+names(v.Accepted))
+		return p(ReasonUndecided, "cannot be read from its record; see: oc preflight status --to "+version)
+	case v != nil && r.valid(*v) && (v.Decision == "Ready" || v.Forced):
+		return v.warning(p)
 	case running:
-		return p(ReasonInProgress, "is in progress; see: oc preflight status")
+		return p(ReasonInProgress, "is in progress; see: oc preflight status --to "+version)
 	case v == nil:
 		return p(ReasonMissing, "is not recorded; run: oc preflight run --to "+version)
-	case !valid:
+	case !r.valid(*v):
 		return p(ReasonStale, "is out of date; run: oc preflight run --to "+version)
 	case v.Decision == "Blocked":
 		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status "+v.Run)
@@ -115,9 +123,45 @@ func (r Records) problem(version string, failure error) *Problem {
 	return p(ReasonUndecided, "is Undecided because of "+names(v.Undecided)+"; see: oc preflight status "+v.Run)
 }
 
+// valid reports whether a verdict holds: it is about an update from the present version,
+// and has not ended.
+func (r Records) valid(v verdict) bool {
+	return (r.From == "" || r.From == v.From) && time.Now().UTC().Format(time.RFC3339) < v.ValidUntil
+}
+
+// warning is what CVO records of an update that may start; nil if there is nothing to
+// record.
+func (v verdict) warning(p func(reason, text string) *Problem) *Problem {
+	reason, text := "", "is Ready"
+	if len(v.Narrowed) > 0 {
+		reason = ReasonNarrowed
+	}
+	if len(v.Accepted) > 0 {
+		reason = ReasonAccepted
+	}
+	if v.Forced {
+		reason, text = ReasonForced, "is not Ready, and was forced past "+names(v.Blocking)
+	}
+	if reason == "" {
+		return nil
+	}
+	if len(v.Accepted) > 0 {
+		text += " with accepted findings: " + names(v.Accepted)
+	}
+	if len(v.Narrowed) > 0 {
+		text += "; it left out " + names(v.Narrowed)
+	}
+	warning := p(reason, text)
+	warning.Warning = true
+	return warning
+}
+
 // names are the first five names in order.
 func names(all []string) string {
 	sorted := slices.Sorted(slices.Values(all))
+	if len(sorted) == 0 {
+		return "nothing"
+	}
 	if len(sorted) > 5 {
 		sorted = append(sorted[:5], "others")
 	}

@@ -21,6 +21,9 @@ const (
 type Records struct {
 	// Image is the pull spec of the release that CVO would update to, by digest.
 	Image string
+	// From is the version that the cluster runs; a verdict on an update from another one
+	// does not count. Empty for any.
+	From string
 	// Key is the content of KeySecret; nil if there is none.
 	Key []byte
 	// Data is the field "data" of each ConfigMap that Selector selects. The API server
@@ -39,8 +42,9 @@ func Selector(image string) string {
 // spells them with a small first letter. Times are RFC 3339, in UTC.
 type verdict struct {
 	Run, Digest, Version, Phase, Decision, CompletionTime, ValidUntil string
-	Blocking, Undecided, Accepted                                     []string
-	Provisional                                                       bool
+	From                                                              string
+	Blocking, Undecided, Accepted, Narrowed                           []string
+	Provisional, Forced                                               bool
 }
 
 // newest is the complete run of the release with that version that ended last, nil
