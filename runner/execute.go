@@ -94,6 +94,8 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 			return nil, err
 		}
 	}
+	guard := e.launcher.BeginGuard(ctx, e.launchRun())
+	defer func() { _ = guard.Created() }() // before the objects of a run that fails are deleted
 	e.progress.step("validating the checks of the release: %d", len(e.planned.Checks))
 	rejected, valid := e.launcher.Validate(ctx, planned)
 	if err := launch.Ungrantable(rejected); err != nil {
@@ -101,7 +103,7 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 	}
 	sources := append(e.sources, refused(rejected)...)
 	if len(valid.Checks) > 0 {
-		guarded, allowed := e.guard(ctx, valid)
+		guarded, allowed := e.guard(ctx, guard, valid)
 		sources, valid = append(sources, guarded...), allowed
 	}
 	if err := e.launcher.Prepare(ctx, valid); err != nil {
@@ -117,10 +119,10 @@ func (e execution) start(ctx context.Context) ([]collector.Source, error) {
 // guard puts the read-only guard into force, and audits the accounts of the checks
 // meanwhile. The returned plan lacks the checks whose write access the guard cannot
 // deny, unless the administrator accepts that by name.
-func (e execution) guard(ctx context.Context, valid launch.Plan) ([]collector.Source, launch.Plan) {
+func (e execution) guard(ctx context.Context, begun *launch.BegunGuard, valid launch.Plan) ([]collector.Source, launch.Plan) {
 	audits := make(chan audit, 1)
 	go func() { audits <- newAudit(ctx, e.cluster.Kubernetes, valid.Accounts()) }()
-	guard := e.launcher.Guard(ctx, valid)
+	guard := begun.Await(ctx, valid)
 	audited := <-audits
 	sources := []collector.Source{collector.Known(guard.Name, finding.SourceJob, guard), audited.source(guard)}
 

@@ -162,6 +162,15 @@ func (o Observation) lingers() bool {
 	return otherContainers(o.Check, pod) != containersPassed
 }
 
+// over is true for a Job that is about to finish and whose containers, also those that
+// were added to its pod, have all terminated.
+func (o Observation) over() bool {
+	pod, exists := o.newest()
+	return exists && !o.lingers() && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Terminated == nil
+	})
+}
+
 // finalExitCode is true for an exit code after which a Job does not retry.
 func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 	if spec.BackoffLimit != nil && *spec.BackoffLimit == 0 {

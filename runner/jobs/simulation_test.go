@@ -43,7 +43,7 @@ type simulation struct {
 	start time.Time
 	// started and ended are the checks, in the order of the calls.
 	started, ended []string
-	// open is the number of unfinished Jobs, most its maximum; together is the maximum of
+	// open is the number of Jobs whose containers have not ended, most its maximum; together is the maximum of
 	// serial ones.
 	open           map[string]launch.Check
 	most, together int
@@ -210,6 +210,7 @@ func passes(s *simulation, job *batchv1.Job) {
 	if !s.pass(time.Second) {
 		return
 	}
+	s.close(job)
 	s.update(pod, ended(0, frame(s.t, preflight.StateFinal, reported("Quorum", preflight.Pass))))
 	if s.pass(4 * time.Second) {
 		s.finish(job)

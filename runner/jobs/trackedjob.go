@@ -31,8 +31,9 @@ type trackedJob struct {
 	// before.
 	createdAt int
 	// queued is true while the check waits in the queue, granted while it may
-	// create its Job, settled when it has its findings.
-	queued, granted, settled bool
+	// create its Job, settled when it has its findings, and over when its Job has no
+	// container and makes none.
+	queued, granted, settled, over bool
 	// changed has a value when something changed since it was last received from.
 	changed chan struct{}
 }

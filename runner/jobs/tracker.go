@@ -225,7 +225,7 @@ func (t *tracker) observedJob(job *batchv1.Job, state objectState) {
 		return
 	}
 	tracked.job, tracked.deleted = job, state.gone
-	if state.gone || !unfinished(job) {
+	if state.gone || tracked.over || !unfinished(job) {
 		t.queue.free(i)
 	} else {
 		t.queue.take(i)
@@ -320,16 +320,19 @@ func (t *tracker) reset(i int) {
 	tracked.uid, tracked.unconfirmed = "", objectState{}
 }
 
-// settle records that a check has its findings, and drops its state. The capacity
-// of a Job that was never created is freed.
+// settle records that a check has its findings, and drops its state. The capacity of a Job
+// that was never created is freed, and so is that of one whose containers have ended and
+// which makes no further pod, although it does not have the condition Complete or Failed yet.
 func (t *tracker) settle(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	tracked := &t.jobs[i]
-	if tracked.job == nil && tracked.createdAt == 0 {
+	observed := t.observation(i)
+	tracked.over = observed.over()
+	if tracked.over || tracked.job == nil && tracked.createdAt == 0 {
 		t.queue.free(i)
 	}
-	if t.observation(i).lingers() {
+	if observed.lingers() {
 		t.queue.release(i)
 	}
 	tracked.settled, tracked.pods, tracked.warnings = true, nil, nil

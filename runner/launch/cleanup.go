@@ -137,6 +137,8 @@ type sweep struct {
 	runID    string
 	// deleting bounds the concurrent requests to delete an object.
 	deleting chan struct{}
+	// over are the Jobs and pods that need no time to end, as of the present round.
+	over over
 
 	mutex         sync.Mutex
 	seen, foreign map[preflight.Object]bool
@@ -184,7 +186,7 @@ func (s *sweep) separate(found remains) {
 // deleteAll deletes the objects of the checks, and those of the guard when these
 // are gone.
 func (s *sweep) deleteAll(ctx context.Context) error {
-	s.left = nil
+	s.left, s.over = nil, s.launcher.readOver(ctx, s.runID)
 	for _, guard := range []bool{false, true} {
 		var requests []func() error
 		for _, k := range kinds() {
@@ -258,7 +260,11 @@ func (s *sweep) deleteEach(ctx context.Context, k kind, objects map[string]metav
 		requests = append(requests, func() error {
 			s.deleting <- struct{}{}
 			defer func() { <-s.deleting }()
-			return s.launcher.remove(ctx, k, object, object.GetUID())
+			options := foreground()
+			if s.over[object.GetUID()] {
+				options = atOnce()
+			}
+			return s.launcher.remove(ctx, k, object, object.GetUID(), options)
 		})
 	}
 	failed := slices.DeleteFunc(doAll(requests), func(err error) bool { return err == nil })

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -77,6 +78,68 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	if removal, err := launcher.Cleanup(bounded(t), plan.Run.ID); err != nil {
 		t.Errorf("left %v: %v", removal.Left, err)
 	}
+}
+
+// Only a pod whose containers have all terminated is deleted without its grace period. No
+// kubelet confirms the deletion of the others here, so that they are left.
+func TestOnlyEndedPodsAreDeletedAtOnce(t *testing.T) {
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}}
+	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Now()}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+	for name, tc := range map[string]struct {
+		reason string
+		policy corev1.RestartPolicy
+		states []corev1.ContainerState
+		left   bool
+	}{
+		"Ended":       {reason: "both containers have ended", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, failed}},
+		"EndedOnce":   {reason: "both containers have ended, and are not restarted after exit code 0", policy: corev1.RestartPolicyOnFailure, states: []corev1.ContainerState{ended, ended}},
+		"Restarted":   {reason: "the kubelet restarts a container that failed", policy: corev1.RestartPolicyOnFailure, states: []corev1.ContainerState{ended, failed}, left: true},
+		"Running":     {reason: "a sidecar runs", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, running}, left: true},
+		"NotReported": {reason: "the end of one container was not reported", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended}, left: true},
+		"Unknown":     {reason: "nothing was reported", policy: corev1.RestartPolicyNever, left: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := aPlan(newNamespace(t))
+			pod := boundPod(t, plan, tc.policy, tc.states)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			removal, err := newLauncher(t, config).Cleanup(ctx, plan.Run.ID)
+			if left := len(removal.Left) > 0; left != tc.left || (err != nil) != tc.left {
+				t.Errorf("%s: left %v, error %v; want left %t", tc.reason, removal.Left, err, tc.left)
+			}
+			if err := api.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// boundPod is a pod of a run with two containers, on a node without a kubelet.
+func boundPod(t *testing.T, plan launch.Plan, policy corev1.RestartPolicy, states []corev1.ContainerState) *corev1.Pod {
+	t.Helper()
+	namespace := plan.Checks[0].Job.Namespace
+	waitForDefaultAccount(t, namespace)
+	pod, err := api.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "check-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}},
+		Spec: corev1.PodSpec{
+			NodeName: "gone", RestartPolicy: policy, AutomountServiceAccountToken: new(false),
+			Containers: []corev1.Container{{Name: "check", Image: image}, {Name: "sidecar", Image: image}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Phase = corev1.PodRunning
+	for i, state := range states {
+		name := pod.Spec.Containers[i].Name
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: image, State: state})
+	}
+	if pod, err = api.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return pod
 }
 
 // allowed returns a launcher of a user with exactly these permissions.

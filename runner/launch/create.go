@@ -67,7 +67,7 @@ func (l *Launcher) create(ctx context.Context, object payload.Object) error {
 		return created.GetUID(), rejectAltered(object, created)
 	})
 	if altered, ok := errors.AsType[*alteredError](err); ok && uid != "" {
-		return errors.Join(altered, l.remove(ctx, k, object, uid))
+		return errors.Join(altered, l.remove(ctx, k, object, uid, foreground()))
 	}
 	if foreign, ok := errors.AsType[*foreignError](err); ok {
 		return foreign

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // ReasonReadOnly is reported when the API server denies the writes that it receives from
@@ -49,19 +51,52 @@ const ReasonNoReadOnlyGuard finding.Reason = "NoReadOnlyGuard"
 // user may not use it, or it is not in effect within 10 seconds: the checks run
 // without the guard then. The plan must have at least one check.
 func (l *Launcher) Guard(ctx context.Context, plan Plan) finding.Finding {
-	policy, binding := guardPolicy(plan.Run), guardBinding(plan.Run)
-	late := l.startsLate(plan.Run, policy)
+	return l.BeginGuard(ctx, plan.Run).Await(ctx, plan)
+}
+
+// BegunGuard is a guard that is being created.
+type BegunGuard struct {
+	launcher *Launcher
+	run      Run
+	policy   payload.Object
+	// late is true where Jobs of the run exist without the guard.
+	late    bool
+	created func() error
+}
+
+// BeginGuard creates the guard of a run in the background, so that the API server loads it
+// while the Jobs are validated: it needs no more than the run. Created must be called
+// before the objects of the run are deleted.
+func (l *Launcher) BeginGuard(ctx context.Context, run Run) *BegunGuard {
+	policy, binding := guardPolicy(run), guardBinding(run)
+	begun := &BegunGuard{launcher: l, run: run, policy: policy, late: l.startsLate(run, policy)}
+	ended := make(chan error, 1)
+	go func() {
+		err := l.create(ctx, policy)
+		if err == nil {
+			err = l.create(ctx, binding)
+		}
+		ended <- err
+	}()
+	begun.created = sync.OnceValue(func() error { return <-ended })
+	return begun
+}
+
+// Created returns when the objects of the guard have been created, or could not be.
+func (g *BegunGuard) Created() error { return g.created() }
+
+// Await is the finding of Guard.
+func (g *BegunGuard) Await(ctx context.Context, plan Plan) finding.Finding {
 	for _, step := range []func() error{
-		func() error { return l.create(ctx, policy) },
-		func() error { return l.create(ctx, binding) },
-		func() error { return l.awaitGuard(ctx, plan) },
-		func() error { return l.readGuard(ctx, plan.Run, late) },
+		g.Created,
+		func() error { return g.launcher.awaitGuard(ctx, plan) },
+		func() error { return g.launcher.readGuard(ctx, g.run, g.late) },
 	} {
 		if err := step(); err != nil {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", policyKind, policy.Name).
+	return finding.Pass(ReasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", policyKind, g.policy.GetName()).
 		Named(guardName).
 		From(finding.SourceJob)
 }

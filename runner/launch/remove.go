@@ -25,7 +25,7 @@ func (l *Launcher) End(ctx context.Context, check Check) error {
 	if uid == "" {
 		return nil
 	}
-	if err := l.remove(ctx, k, check.Job, uid); err != nil {
+	if err := l.remove(ctx, k, check.Job, uid, foreground()); err != nil {
 		return err
 	}
 	l.note(l.ended, check.Job.Labels[label.Run], k.object(check.Job), uid)
@@ -34,8 +34,7 @@ func (l *Launcher) End(ctx context.Context, check Check) error {
 
 // remove deletes the object with this name and UID. No error means that it is gone or
 // terminating; another object of the name is not deleted.
-func (l *Launcher) remove(ctx context.Context, k kind, object metav1.Object, uid types.UID) error {
-	options := foreground()
+func (l *Launcher) remove(ctx context.Context, k kind, object metav1.Object, uid types.UID, options metav1.DeleteOptions) error {
 	options.Preconditions = &metav1.Preconditions{UID: &uid}
 	err := retry.Do(ctx, func(ctx context.Context) error {
 		return l.objects(k, object.GetNamespace()).Delete(ctx, object.GetName(), options)
@@ -50,4 +49,11 @@ func (l *Launcher) remove(ctx context.Context, k kind, object metav1.Object, uid
 func foreground() metav1.DeleteOptions {
 	policy := metav1.DeletePropagationForeground
 	return metav1.DeleteOptions{PropagationPolicy: &policy}
+}
+
+// atOnce deletes an object that is over, and leaves its dependents, which are deleted by
+// themselves, to the garbage collector.
+func atOnce() metav1.DeleteOptions {
+	policy := metav1.DeletePropagationBackground
+	return metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: new(int64(0))}
 }
