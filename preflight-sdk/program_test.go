@@ -374,7 +374,7 @@ func TestLogHasTheFullResult(t *testing.T) {
 		short  int
 	}{
 		"OneLine": {"A frame of a few KiB is written on one line", "", 5000, 4096},
-		"Parts":   {"A longer frame is split into parts, because a log may interrupt long lines", "", 300_000, 4096},
+		"Parts":   {"A longer frame is split into parts, because a log may interrupt long lines", "", 40_000, 4096},
 		"Budget":  {"The budget of the runner applies", "600", 3000, 600},
 		"Huge":    {"A budget above the limit of the kubelet is reduced to this limit", "1000000", 5000, 4096},
 	}
@@ -415,7 +415,10 @@ func TestLogHasTheFullResult(t *testing.T) {
 func TestResultAboveAllLimitsKeepsItsOutcome(t *testing.T) {
 	var stdout, stderr strings.Builder
 	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
-	code := p.Run(context.Background(), longCheck(3<<20))
+	code := p.Run(context.Background(), preflight.Check{Name: "Long", Run: func(_ context.Context, t *preflight.T) error {
+		t.Failf("%s", strings.Repeat("too long ", 1<<17)) // more than 1 MiB
+		return nil
+	}})
 	for name, data := range map[string][]byte{"termination message": readFile(t, p.TerminationLog), "log": []byte(stdout.String())} {
 		result, err := preflight.ParseFrame(data)
 		if err != nil || !result.Truncated || !result.Agrees(code) || result.Findings[0].Outcome != preflight.Fail {

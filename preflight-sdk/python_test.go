@@ -18,7 +18,7 @@ import (
 )
 
 // pythonCommand runs python/preflight.py as a command.
-func pythonCommand(t *testing.T, stdin []byte, args ...string) (stdout, stderr string, code int) {
+func pythonCommand(t *testing.T, stdin []byte, args ...string) answer {
 	t.Helper()
 	with := python(t)
 	command := with.command(t.TempDir(), append(append(with.args[1:], absolute(t, "python/preflight.py")), args...))
@@ -27,37 +27,108 @@ func pythonCommand(t *testing.T, stdin []byte, args ...string) (stdout, stderr s
 	if err := command.Run(); err != nil && command.ProcessState == nil {
 		t.Fatal(err)
 	}
-	return out.String(), errs.String(), command.ProcessState.ExitCode()
+	return answer{Code: command.ProcessState.ExitCode(), Stdout: out.Bytes(), Stderr: errs.Bytes()}
 }
 
-// readByPython returns the result that python/preflight.py reads in data.
-func readByPython(t *testing.T, data []byte) preflight.Result {
+// call is one call of python/preflight.py as a command, answer what it writes and its exit
+// code.
+type (
+	call struct {
+		Args  []string `json:"args"`
+		Stdin []byte   `json:"stdin"`
+	}
+	answer struct {
+		Code   int    `json:"code"`
+		Stdout []byte `json:"stdout"`
+		Stderr []byte `json:"stderr"`
+	}
+)
+
+// calls makes calls one after another in one process: the start of an interpreter takes
+// longer than the calls.
+type calls struct {
+	requests  *json.Encoder
+	responses *json.Decoder
+}
+
+// pythonCalls starts the process, which ends with the test.
+func pythonCalls(t *testing.T) calls {
 	t.Helper()
-	stdout, stderr, code := pythonCommand(t, data, "decode")
+	const program = `import base64, io, json, sys
+sys.path.insert(0, sys.argv[1])
+import preflight
+for line in sys.__stdin__:
+    call = json.loads(line)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(base64.b64decode(call["stdin"] or "")))
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    sys.stdout, sys.stderr = out, err
+    code = preflight.command(call["args"])
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    out.flush()
+    err.flush()
+    written = [base64.b64encode(f.buffer.getvalue()).decode() for f in (out, err)]
+    print(json.dumps({"code": code, "stdout": written[0], "stderr": written[1]}), flush=True)
+`
+	with := python(t)
+	command := with.command(t.TempDir(), append(with.args[1:], "-c", program, absolute(t, "python")))
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = os.Stderr // of the interpreter, not of a call
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = command.Wait()
+	})
+	return calls{requests: json.NewEncoder(stdin), responses: json.NewDecoder(stdout)}
+}
+
+// make makes one call.
+func (c calls) make(t *testing.T, stdin []byte, args ...string) (a answer) {
+	t.Helper()
+	if err := c.requests.Encode(call{Args: args, Stdin: stdin}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.responses.Decode(&a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// read returns the result that python/preflight.py reads in data.
+func (c calls) read(t *testing.T, data []byte) preflight.Result {
+	t.Helper()
+	read := c.make(t, data, "decode")
 	var got wire
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
-		t.Fatalf("exit code %d, standard error %s: %v", code, stderr, err)
+	if err := json.Unmarshal(read.Stdout, &got); err != nil || read.Code != 0 {
+		t.Fatalf("exit code %d, standard error %s: %v", read.Code, read.Stderr, err)
 	}
 	return got.result()
 }
 
 func TestPythonReadsAndWritesValidVectors(t *testing.T) {
-	t.Parallel()
+	calls := pythonCalls(t)
 	for _, path := range append(vectorFiles(t, "valid"), vectorFiles(t, "frozen")...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
 			document := readFile(t, strings.TrimSuffix(path, ".txt")+".json")
 			var want wire
 			if err := json.Unmarshal(document, &want); err != nil {
 				t.Fatal(err)
 			}
-			if d := diff(t, readByPython(t, readFile(t, path)), want.result()); d != "" {
+			if d := diff(t, calls.read(t, readFile(t, path)), want.result()); d != "" {
 				t.Error(d)
 			}
-			line, stderr, _ := pythonCommand(t, document, "encode", "100000")
-			again, err := preflight.ParseFrame([]byte(line))
-			if err != nil {
-				t.Fatalf("%v: %s", err, stderr)
+			written := calls.make(t, document, "encode", "100000")
+			again, err := preflight.ParseFrame(written.Stdout)
+			if err != nil || written.Code != 0 {
+				t.Fatalf("exit code %d, %v: %s", written.Code, err, written.Stderr)
 			}
 			if d := diff(t, again, want.result()); d != "" {
 				t.Error(d)
@@ -67,24 +138,47 @@ func TestPythonReadsAndWritesValidVectors(t *testing.T) {
 }
 
 func TestPythonRejectsInvalidVectors(t *testing.T) {
-	t.Parallel()
+	calls := pythonCalls(t)
 	for _, path := range vectorFiles(t, "invalid") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
 			kind := strings.TrimSpace(string(readFile(t, strings.TrimSuffix(path, ".txt")+".error")))
-			stdout, stderr, code := pythonCommand(t, readFile(t, path), "decode")
-			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, kind+": ") {
-				t.Errorf("exit code %d, %q, %q, want the error %s", code, stdout, stderr, kind)
-			}
+			calls.make(t, readFile(t, path), "decode").expectError(t, 1, kind+": ")
 		})
 	}
 }
 
-func TestPythonFrameFitsBudget(t *testing.T) {
+// expectError fails the test unless the only output is an error that starts with text.
+func (a answer) expectError(t *testing.T, code int, text string) {
+	t.Helper()
+	if a.Code != code || len(a.Stdout) > 0 || !strings.HasPrefix(string(a.Stderr), text) {
+		t.Errorf("exit code %d, %q, %q, want exit code %d and the error %s", a.Code, a.Stdout, a.Stderr, code, text)
+	}
+}
+
+// The calls in one process are those of the command.
+func TestPythonCommand(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	frame := pythonCommand(t, readFile(t, "testdata/wire/valid/all-outcomes.json"), "encode", "100000")
+	result, err := preflight.ParseFrame(frame.Stdout)
+	if err != nil || frame.Code != 0 || len(frame.Stderr) > 0 {
+		t.Fatalf("exit code %d, %v: %s", frame.Code, err, frame.Stderr)
+	}
+	document := pythonCommand(t, frame.Stdout, "decode")
+	var got wire
+	if err := json.Unmarshal(document.Stdout, &got); err != nil || document.Code != 0 || len(document.Stderr) > 0 {
+		t.Fatalf("exit code %d, %v: %s", document.Code, err, document.Stderr)
+	}
+	if d := diff(t, got.result(), result); d != "" {
+		t.Error(d)
+	}
+	pythonCommand(t, readFile(t, "testdata/wire/invalid/checksum.txt"), "decode").expectError(t, 1, "Damaged: ")
+	pythonCommand(t, nil, "describe").expectError(t, preflight.ExitUsage, "A /bin/preflight in Python")
+}
+
+func TestPythonFrameFitsBudget(t *testing.T) {
+	calls := pythonCalls(t)
+	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 9))
 			want := randomResult(random)
 			plain, err := want.Frame(2 << 20)
@@ -93,15 +187,15 @@ func TestPythonFrameFitsBudget(t *testing.T) {
 			}
 			document := bytes.SplitN(plain, []byte(" "), 5)[4]
 			budget := 512 + random.IntN(6000)
-			line, stderr, _ := pythonCommand(t, document, "encode", fmt.Sprint(budget))
-			got, err := preflight.ParseFrame([]byte(line))
-			if err != nil || len(line) > budget {
-				t.Fatalf("%d bytes, budget %d, error %v: %s", len(line), budget, err, stderr)
+			written := calls.make(t, document, "encode", fmt.Sprint(budget))
+			got, err := preflight.ParseFrame(written.Stdout)
+			if err != nil || len(written.Stdout) > budget {
+				t.Fatalf("%d bytes, budget %d, error %v: %s", len(written.Stdout), budget, err, written.Stderr)
 			}
 			if d := diff(t, got, want); d != "" && !got.Truncated {
 				t.Error(d)
 			}
-			if d := diff(t, readByPython(t, []byte(line)), got); d != "" {
+			if d := diff(t, calls.read(t, written.Stdout), got); d != "" {
 				t.Error(d)
 			}
 			for code := range 6 {
