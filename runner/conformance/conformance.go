@@ -87,7 +87,7 @@ func (s *session) round(ctx context.Context, trials []trial, checks []string) er
 	group.SetLimit(parallel)
 	for _, t := range trials {
 		group.Go(func() error {
-			if err := s.tryAll(limited, t, checks); err != nil {
+			if err := s.tryAll(limited, t, checks, s.attempt); err != nil {
 				return fmt.Errorf("could not run %s: %w", t.describe, err)
 			}
 			return nil

@@ -21,12 +21,12 @@ import (
 // Times of a kubelet have a precision of a second.
 const minSettle, maxSettle = 3, 10
 
-// tryAll makes one attempt with each of the checks, and a second one with those that
+// tryAll calls attempt once with each of the checks, and a second time with those that
 // passed although they were stopped: a check may have completed its work after its
 // deadline, by itself. Then it passes before it is stopped the second time. Otherwise the
 // first attempt counts.
-func (s *session) tryAll(ctx context.Context, t trial, checks []string) error {
-	if err := s.attempt(ctx, t, checks); err != nil || !t.stop {
+func (s *session) tryAll(ctx context.Context, t trial, checks []string, attempt func(context.Context, trial, []string) error) error {
+	if err := attempt(ctx, t, checks); err != nil || !t.stop {
 		return err
 	}
 	passed := s.passedStopped(t.name, checks)
@@ -34,7 +34,7 @@ func (s *session) tryAll(ctx context.Context, t trial, checks []string) error {
 		return nil
 	}
 	t.describe += " later"
-	if err := s.attempt(ctx, t, slices.Collect(maps.Keys(passed))); err != nil {
+	if err := attempt(ctx, t, slices.Sorted(maps.Keys(passed))); err != nil {
 		return err
 	}
 	for check, first := range passed {

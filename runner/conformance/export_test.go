@@ -1,19 +1,157 @@
 package conformance
 
 import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+)
+
+// The names of the trials.
+const (
+	AsIs       = asIs
+	Again      = again
+	Killed     = killed
+	Terminated = terminated
+	NonRoot    = nonRoot
+	ReadOnly   = readOnly
+	Memory     = memory
+	Budget     = budget
+	CutOff     = cutOff
 )
 
 // Stopped reports whether the kubelet stopped a check, as observed in its pod.
 func Stopped(check launch.Check, pod corev1.Pod) bool { return observe(check, pod).stopped }
 
-// Replaces reports whether a second attempt counts instead of the first. End is nil if it
-// did not end.
-func Replaces(end *corev1.ContainerStateTerminated, stopped bool, outcome preflight.Outcome) bool {
-	second := attempt{end: end, stopped: stopped, findings: []finding.Finding{{Finding: preflight.Finding{Outcome: outcome}}}}
-	return second.replaces()
+// Invalid returns the results about Jobs for which the API server returned these findings.
+func Invalid(findings []finding.Finding) []Result { return invalid(findings) }
+
+// plan is the plan of one attempt.
+func (s *session) plan() launch.Plan {
+	return launch.NewDraft(s.From, s.subject.release).Bind(s.newRun())
+}
+
+// Planned returns the first check of a subject, as one attempt runs it.
+func Planned(subject Subject) launch.Check {
+	s := session{subject: subject}
+	return s.plan().Checks[0]
+}
+
+// RunOf returns the ID of the run of a planned check.
+func RunOf(check launch.Check) string { return check.Job.Labels[label.Run] }
+
+// Left is what one trial of a check left.
+type Left struct {
+	// Pod is its pod as it was last observed, nil without one; Log is its log.
+	Pod *corev1.Pod
+	Log []byte
+	// Findings are what a preflight reports.
+	Findings []finding.Finding
+}
+
+func (l Left) attempt(check launch.Check) attempt {
+	var a attempt
+	if l.Pod != nil {
+		a = observe(check, *l.Pod)
+	}
+	if a.end != nil {
+		a = a.logged(check, l.Log)
+	}
+	a.findings = l.Findings
+	return a
+}
+
+// Results returns the results for a planned check of a subject whose account has these
+// rights, after each trial left something. As in a test of conformance, trials that are
+// compared with the first are ignored without a result of the first.
+func Results(subject Subject, check launch.Check, rights access.Rights, left map[string]Left) []Result {
+	s := session{subject: subject, trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	for _, t := range first(nil) {
+		s.write(check.Name, t.name, left[t.name].attempt(check))
+	}
+	if len(s.answered([]string{check.Name})) > 0 {
+		for _, t := range compared() {
+			s.write(check.Name, t.name, left[t.name].attempt(check))
+		}
+	}
+	s.accounts, s.reading = map[string]access.Rights{check.Name: rights}, map[string]bool{}
+	plan := s.plan()
+	for _, account := range plan.Accounts() {
+		for _, name := range account.Checks {
+			s.reading[name] = bound(plan, account.Namespace, account.Name)
+		}
+	}
+	return s.evidence(check).results()
+}
+
+// Prepared returns the Job of a check in each trial, by the name of the trial.
+func Prepared(check launch.Check) map[string]*batchv1.Job {
+	jobs := map[string]*batchv1.Job{}
+	for _, t := range append(first(nil), compared()...) {
+		changed := check
+		changed.Job = check.Job.DeepCopy()
+		t.prepare(changed)
+		jobs[t.name] = changed.Job
+	}
+	return jobs
+}
+
+// Ending is how a check ends in one attempt. It passes or is Unknown.
+type Ending struct {
+	// Lost is true if its end is not known.
+	Lost bool
+	// Stopped is true if the kubelet stopped it.
+	Stopped bool
+	Passes  bool
+}
+
+func (e Ending) attempt() attempt {
+	left := attempt{stopped: e.Stopped, findings: []finding.Finding{{Finding: preflight.Finding{Outcome: preflight.Unknown}}}}
+	if !e.Lost {
+		left.end = &corev1.ContainerStateTerminated{}
+	}
+	if e.Passes {
+		left.findings[0].Outcome = preflight.Pass
+	}
+	return left
+}
+
+// TryAll makes the attempts of a trial with some checks. The first check ends as stated in
+// the first and in a second attempt. TryAll returns the checks of each attempt, and whether
+// the first check counts as one that passes although it is stopped.
+func TryAll(ctx context.Context, name string, checks []string, endings ...Ending) (attempts [][]string, violates bool, err error) {
+	s := session{trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	for _, t := range append(first(nil), compared()...) {
+		if t.name != name {
+			continue
+		}
+		err = s.tryAll(ctx, t, checks, func(_ context.Context, t trial, checks []string) error {
+			s.write(checks[0], t.name, endings[len(attempts)].attempt())
+			attempts = append(attempts, checks)
+			return nil
+		})
+	}
+	left, _ := s.left(checks[0], name)
+	return attempts, left.stopped && left.passed(), err
+}
+
+// Settle returns how long a check runs before it is stopped, in seconds, on a node that
+// needed so long to start it, after it ran as long in a first attempt; 0 before the first.
+func Settle(starting int64, before time.Duration) int64 {
+	check := launch.Check{Name: "Zoo.Candidate"}
+	t := first(nil)[2]
+	s := session{trialResults: trialResults{tried: map[string]map[string]attempt{}}}
+	if before > 0 {
+		end := &corev1.ContainerStateTerminated{}
+		end.FinishedAt.Time = end.StartedAt.Add(before)
+		s.write(check.Name, t.name, attempt{end: end})
+	}
+	return s.settle(t, check, starting)
 }

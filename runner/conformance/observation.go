@@ -37,9 +37,14 @@ func (s *session) read(ctx context.Context, check launch.Check) (attempt, error)
 	if err != nil {
 		return attempt{}, err
 	}
-	left.flooded = len(log) > maxLog
-	left.answered = left.final(check, log)
-	return left, nil
+	return left.logged(check, log), nil
+}
+
+// logged returns the attempt of an ended check with what its log adds.
+func (a attempt) logged(check launch.Check, log []byte) attempt {
+	a.flooded = len(log) > maxLog
+	a.answered = a.final(check, log)
+	return a
 }
 
 // pods lists the pods of a check.

@@ -1,0 +1,96 @@
+package conformance_test
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/registry"
+)
+
+// summary is each result with its check, requirement, outcome and reason.
+func summary(results []conformance.Result) []string {
+	var all []string
+	for _, result := range results {
+		all = append(all, strings.Join([]string{result.Check, result.Requirement, string(result.Outcome), string(result.Reason)}, " "))
+	}
+	return all
+}
+
+// A Job that a preflight would not run is not run, and needs no cluster.
+func TestRejectedManifests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, manifest string
+		want             []string
+		message          string
+	}{
+		"Privileged": {
+			reason: "the policy of preflights rejects the Job", manifest: strings.Replace(job, "      containers:", "      hostNetwork: true\n      containers:", 1),
+			want: []string{"Zoo.Candidate Manifest Fail RefusedPodSecurity"}, message: "hostNetwork",
+		},
+		"WritingRole": {
+			reason: "a role of the manifest has write access", manifest: strings.Replace(reading, "verbs: [get, list]", "verbs: [create]", 1),
+			want: []string{"Zoo.Candidate Manifest Fail RefusedRBAC"}, message: `"create" is not read access`,
+		},
+		"UnknownField": {
+			reason: "a misspelled field is reported by file", manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: zoo, annotations: {" + annotated + "}}\ndato: {}\n",
+			want: []string{"0000_50_zoo_11_candidate.yaml Manifest Fail InvalidPreflight"}, message: "dato",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := withoutCluster(t, subject(t, tc.manifest))
+			if diff := cmp.Diff(tc.want, summary(got)); diff != "" {
+				t.Fatalf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
+			if !strings.Contains(got[0].Message, tc.message) || got[0].Remediation == "" {
+				t.Errorf("%s: message %q, remedy %q; want %q and a remedy", tc.reason, got[0].Message, got[0].Remediation, tc.message)
+			}
+		})
+	}
+}
+
+func withoutCluster(t *testing.T, s conformance.Subject) []conformance.Result {
+	t.Helper()
+	report, err := conformance.Run(t.Context(), conformance.Config{From: "4.20.0", To: "4.21.0", Timeout: time.Minute, Progress: func(string) {}}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Results
+}
+
+// An image with a tag that has no digest is not run.
+func TestImageWithoutDigest(t *testing.T) {
+	server := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	tag := strings.TrimPrefix(server.URL, "http://") + "/openshift/ghost:latest"
+	access := registry.Own(registry.Local{})
+	defer access.Close()
+	got := withoutCluster(t, conformance.Program(t.Context(), tag, access))
+	if diff := cmp.Diff([]string{"Image.Preflight Image Fail RefusedImage"}, summary(got)); diff != "" {
+		t.Fatalf("(-want, +got):\n%s", diff)
+	}
+	if want := "cannot read the image \"" + tag + "\""; !strings.Contains(got[0].Message, want) || got[0].Remediation == "" {
+		t.Errorf("message %q, remedy %q; want the cause %q and a remedy", got[0].Message, got[0].Remediation, want)
+	}
+}
+
+// A Job that the API server rejects violates the requirement; any other error is that of the
+// cluster.
+func TestInvalidManifests(t *testing.T) {
+	var findings []finding.Finding
+	for _, reason := range []finding.Reason{"InvalidManifest", "NamespaceMissing"} {
+		findings = append(findings, finding.Unknown(reason, "no").Named("Zoo.Candidate"))
+	}
+	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing"}
+	if diff := cmp.Diff(want, summary(conformance.Invalid(findings))); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
