@@ -226,10 +226,13 @@ func (e evidence) idempotent() Result {
 	if result.Outcome != preflight.Pass {
 		return result
 	}
-	before, after := e.tried[asIs].findings, e.tried[again].findings
-	for i := range before {
-		if before[i].Outcome != preflight.Unknown && before[i].Message != after[i].Message {
-			return fail(ReasonMessageVaries, remedy, "%s reported %q, then %q", before[i].Name, before[i].Message, after[i].Message).asWarning()
+	after := map[string]string{}
+	for _, f := range e.tried[again].findings {
+		after[f.Name] = f.Message
+	}
+	for _, before := range e.tried[asIs].findings {
+		if before.Outcome != preflight.Unknown && before.Message != after[before.Name] {
+			return fail(ReasonMessageVaries, remedy, "%s reported %q, then %q", before.Name, before.Message, after[before.Name]).asWarning()
 		}
 	}
 	return result

@@ -292,6 +292,11 @@ func resultCases() map[string]evidenceCase {
 			want:     incomparable(map[string]string{"Result": "Fail Failed", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"}),
 			messages: map[string]string{"Result": "exited with code 127"},
 		},
+		"NotProvided": {
+			reason: "without a declared frame, a preflight skips an image without the program, which cannot be tested", manifest: plain,
+			trials: first(because("StartError", ended(128, `exec: "/bin/preflight": stat /bin/preflight: no such file or directory`))),
+			want:   incomparable(map[string]string{"Result": "Fail NotProvided", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"}),
+		},
 		"ContainerConfig": {
 			reason: "image and security context of the manifest contradict each other",
 			trials: first(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")), want: unstarted("Fail ContainerConfig", notTried),
@@ -445,6 +450,7 @@ func terminatedCases() map[string]evidenceCase {
 // comparedCases are about trials that are compared with the unchanged run.
 func comparedCases() map[string]evidenceCase {
 	pass := animal(preflight.Pass, "Passed")
+	second := preflight.Finding{Name: "Second", Outcome: preflight.Warn, Reason: "CheckWarned", Message: "it looks pale"}
 	failed, inconclusive := reported(animal(preflight.Fail, "CheckFailed")), reported(animal(preflight.Unknown, "CheckError"))
 	return map[string]evidenceCase{
 		"NotIdempotent": {
@@ -463,6 +469,10 @@ func comparedCases() map[string]evidenceCase {
 			reason: "two runs have different messages", trials: trials{conformance.Again: reported(saying(pass, "it is 9:00"))},
 			want:     map[string]string{"Idempotent": "Warn MessageVaries"},
 			messages: map[string]string{"Idempotent": `Zoo.Animal reported "the animal is pass", then "it is 9:00"`},
+		},
+		"OrderVaries": {
+			reason: "the same findings in another order are the same result",
+			trials: but(every(reported(pass, second)), conformance.Again, reported(second, pass)),
 		},
 		"ErrorVaries": {
 			reason: "the message of an error may have a time", trials: but(every(inconclusive), conformance.Again, reported(saying(animal(preflight.Unknown, "CheckError"), "it is 9:00"))),

@@ -47,6 +47,7 @@ func defects() map[string]string {
 		"Contradiction":   "End with the exit code of the result. " + result,
 		"Killed":          "Find out what killed the check: it must end by itself.",
 		"OOMKilled":       "Use less memory, or raise the limit in the manifest.",
+		"NotProvided":     "Install the program at the path in the manifest, by default /bin/preflight.",
 		"BinaryMissing":   "Install the program at the path in the manifest, by default /bin/preflight.",
 		"NotExecutable":   "Build the program for linux, statically linked, and make it executable.",
 		"ContainerConfig": "Match image and security context: build the image with a numeric user other than root.",
