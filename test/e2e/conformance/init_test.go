@@ -29,11 +29,8 @@ func TestNewCheckConforms(t *testing.T) {
 	}
 
 	manifest := filepath.Join(directory, "manifests", "0000_50_cluster-foo-operator_11_preflight-job.yaml")
-	got := testCluster.Call(t, "conformance", manifest, "--image", image)
-	t.Logf("%s%s", got.Stderr, got.Stdout)
-	if got.Code != 0 || !strings.Contains(got.Stdout, "storage-driver") {
-		t.Errorf("exit code %d, want 0 and the name of the check", got.Code)
-	}
+	expectPasses(t, testConformance(t, 0, manifest, "--image", image, "--timeout", "5m"))
+	expectNothingLeft(t)
 }
 
 // buildNewCheck compiles the check as the Dockerfile in directory does, with the SDK of this

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -17,32 +16,11 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// conformanceBehavior runs a check of the SDK for the tests of conformance, most of which
-// violate a requirement.
+// conformanceBehavior runs a check of the SDK that makes requests.
 func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) error {
 	switch ending {
-	case "long":
-		t.Failf("the animal is ill: %s", strings.Repeat("it has spots, ", 800))
-	case "flood":
-		for range 2 << 10 {
-			fmt.Println(strings.Repeat("splash ", 146))
-		}
-		awaitResponse(ctx, t)
-	case "hog":
-		allocated := allocate(ctx)
-		t.Evidence("allocated", fmt.Sprint(len(allocated)))
-		awaitResponse(ctx, t)
-	case "scribble":
-		return os.WriteFile("/scribble", []byte("I was here"), 0o600)
-	case "fickle":
-		t.Reason(fmt.Sprintf("At%d", time.Now().UnixNano()))
-		t.Warnf("the animal is different each time")
-	case "panic":
-		panic("the animal escaped")
-	case "reader":
-		return request(ctx, http.MethodGet, "", "")
-	case "open":
-		awaitResponse(ctx, t)
+	case "careless":
+		return careless(ctx, t)
 	case "token":
 		return foreignToken(ctx, t)
 	case "patient":
@@ -51,18 +29,23 @@ func conformanceBehavior(ctx context.Context, t *preflight.T, ending string) err
 		return habitat(ctx, t)
 	case "writer":
 		return request(ctx, http.MethodPost, "", `{"metadata":{"name":"animal-was-here"}}`)
-	default:
-		return fmt.Errorf("unknown ending %q", ending)
 	}
-	return nil
+	return fmt.Errorf("unknown ending %q", ending)
 }
 
-// awaitResponse keeps the check running until the API server responds, with an error or
-// without, so that it does not end by itself at the moment when it is terminated.
-func awaitResponse(ctx context.Context, t *preflight.T) {
+// careless runs as root, writes a file, needs more memory than the limit of a check, and
+// ignores the errors of requests. It runs until the API server responds, so that it does not
+// end by itself at the moment when it is terminated.
+func careless(ctx context.Context, t *preflight.T) error {
+	if err := os.WriteFile("/scribble", []byte("I was here"), 0o600); err != nil {
+		return err
+	}
+	allocated := allocate(ctx)
+	t.Evidence("allocated", fmt.Sprint(len(allocated)))
 	if err := request(ctx, http.MethodGet, "", ""); err != nil {
 		t.Logf("ignored: %v", err)
 	}
+	return nil
 }
 
 // allocate allocates 160 MiB in parts: with a small share of a busy processor, all of it
@@ -153,32 +136,16 @@ func send(ctx context.Context, token, method, path, body string) (status int, er
 // withoutSDK runs a program that does not use the SDK.
 func withoutSDK(ending string) error {
 	switch ending {
-	case "fork":
-		child := exec.CommandContext(context.Background(), "/bin/preflight", "stuck")
-		return child.Start() // and does not wait for it
-	case "huge":
-		return report(preflight.StateFinal, preflight.Pass, strings.Repeat("well ", 200_000), func(frame []byte) []byte { return frame })
-	case "wrong-frame":
-		return report(preflight.StateFinal, preflight.Pass, "the animal is well", func(frame []byte) []byte {
-			return bytes.Replace(frame, []byte("well"), []byte("ill."), 1)
-		})
 	case "liar":
-		if err := report(preflight.StateFinal, preflight.Pass, "the animal will be well", func(frame []byte) []byte { return frame }); err != nil {
+		if err := report(preflight.StateFinal, preflight.Pass, "the animal will be well"); err != nil {
 			return err
 		}
 		stopped, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		<-stopped.Done()
-	case "finisher":
-		signal.Ignore(syscall.SIGTERM)
-		if err := report(preflight.StateRunning, preflight.Unknown, "not yet", func(frame []byte) []byte { return frame }); err != nil {
-			return err
-		}
-		time.Sleep(4 * time.Second) // ends after conformance stops it, and before it kills it
-		return report(preflight.StateFinal, preflight.Pass, "the animal is well", func(frame []byte) []byte { return frame })
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		if err := report(preflight.StateRunning, preflight.Unknown, "not yet", func(frame []byte) []byte { return frame }); err != nil {
+		if err := report(preflight.StateRunning, preflight.Unknown, "not yet"); err != nil {
 			return err
 		}
 		time.Sleep(time.Hour)
@@ -188,14 +155,13 @@ func withoutSDK(ending string) error {
 	return nil
 }
 
-// report writes a result as the termination message, after change has modified its frame.
-// The message may exceed the limit of the kubelet.
-func report(state string, outcome preflight.Outcome, message string, change func([]byte) []byte) error {
+// report writes a result as the termination message.
+func report(state string, outcome preflight.Outcome, message string) error {
 	frame, err := preflight.Result{State: state, RunID: os.Getenv("PREFLIGHT_RUN_ID"), Findings: []preflight.Finding{
 		{Name: "Animal", Outcome: outcome, Reason: "Reported", Message: message},
-	}}.Frame(2 << 20)
+	}}.Frame(0)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("/dev/termination-log", change(frame), 0o600)
+	return os.WriteFile("/dev/termination-log", frame, 0o600)
 }

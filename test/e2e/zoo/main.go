@@ -34,7 +34,7 @@ func main() {
 		os.Exit(1)
 	case "oom":
 		exhaustMemory()
-	case "fork", "huge", "wrong-frame", "liar", "finisher", "stubborn", "forever":
+	case "liar", "stubborn", "forever":
 		if err := withoutSDK(ending); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
