@@ -78,13 +78,13 @@ func declaredRules(checks []preflight.Check) map[string][]rbacv1.PolicyRule {
 }
 
 // expectRestricted fails the test unless the Job complies with the restricted pod
-// security standard.
+// security standard, and its program cannot write to the file system of its image.
 func expectRestricted(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	pod := job.Spec.Template.Spec
 	container := pod.Containers[0].SecurityContext
 	if !*pod.SecurityContext.RunAsNonRoot || pod.SecurityContext.SeccompProfile.Type != "RuntimeDefault" ||
 		*container.AllowPrivilegeEscalation || !*container.ReadOnlyRootFilesystem || container.Capabilities.Drop[0] != "ALL" {
-		t.Errorf("the Job is not restricted: pod %v, container %v", pod.SecurityContext, container)
+		t.Errorf("the Job %s is not restricted: pod %v, container %v", job.Name, pod.SecurityContext, container)
 	}
 }

@@ -110,6 +110,7 @@ func TestRelease(t *testing.T) {
 	framed := map[string]bool{}
 	for _, check := range plan.Checks {
 		framed[check.Prefix()] = check.Framed
+		expectRestricted(t, check.Job)
 		for _, variable := range check.Job.Spec.Template.Spec.Containers[0].Env {
 			if variable.Name == "COMPONENT_IMAGE" && variable.Value != image {
 				t.Errorf("COMPONENT_IMAGE is %q, want the image of the release %q", variable.Value, image)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -56,16 +57,22 @@ func (e *Environment) run(t *testing.T, environment []string) Report {
 	return report
 }
 
-// execute runs the program to its end, and returns what it writes and its exit code.
+// execute runs the program to its end, and returns what it writes and its exit code. The
+// file system of a check is read-only, so the program must not create files.
 func (e *Environment) execute(t *testing.T, format string, environment []string) (stdout, stderr []byte, code int) {
 	t.Helper()
 	const image = "quay.io/openshift-release-dev/ocp-release@sha256:" +
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	var out, diagnostics bytes.Buffer
 	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", format) //nolint:gosec // Built by New.
-	process.Env, process.Stdout, process.Stderr = environment, &out, &diagnostics
+	home := t.TempDir()
+	process.Dir, process.Stdout, process.Stderr = home, &out, &diagnostics
+	process.Env = slices.Concat(environment, []string{"HOME=" + home, "TMPDIR=" + home})
 	if err := process.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Fatal(err)
+	}
+	if created, err := os.ReadDir(home); err != nil || len(created) > 0 {
+		t.Errorf("the program created %v in its directory (%v)", created, err)
 	}
 	return out.Bytes(), diagnostics.Bytes(), process.ProcessState.ExitCode()
 }
