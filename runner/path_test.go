@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/kubelet"
 	"github.com/openshift/update-preflight/test/release"
 )
 
@@ -76,12 +77,12 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	w := withJobs(t)
 	request := w.pathTo(t, map[string]string{"0000_50_etcd_11_quorum.yaml": checkManifest})
 	node := newKubelet(t, w, 0)
-	node.endPods()
+	node.End()
 	made := w.runPath(t.Context(), t, request)
 	if made.Decision != verdict.Ready || made.Updates[1].Verdict.Decision != verdict.NothingKnown {
 		t.Errorf("decision %s, of the later update %s; want Ready, NothingKnown: %+v", made.Decision, made.Updates[1].Verdict.Decision, made.Updates[1].Findings)
 	}
-	if got := node.pods(); got != 1 {
+	if got := node.Pods(); got != 1 {
 		t.Errorf("%d pods were started for one check of two releases", got)
 	}
 	shared := find(t, made.Updates[1], check)
@@ -116,8 +117,8 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 		interrupt()
 	})
 	node := newKubelet(t, w, preflight.ExitFail)
-	node.held = afterNext
-	node.endPods()
+	node.Held = kubelet.OfTarget(afterNext)
+	node.End()
 	w.options.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.RunPath(ctx, w.cluster, request, w.options)
 	if err != nil {
@@ -129,7 +130,7 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 	if detached.Decision == verdict.Ready || !detached.Interrupted() {
 		t.Errorf("decision %s, interrupted %t; want no Ready, true", detached.Decision, detached.Interrupted())
 	}
-	close(node.freed)
+	node.Free()
 	made := w.runPath(t.Context(), t, request)
 	if made.Decision != verdict.Blocked || made.Updates[1].Run.ID != detached.Updates[1].Run.ID {
 		t.Errorf("decision %s of run %s, want Blocked of run %s", made.Decision, made.Updates[1].Run.ID, detached.Updates[1].Run.ID)
@@ -147,7 +148,7 @@ type detachedPath struct {
 
 	request runner.PathRequest
 	path    report.Path
-	node    *kubelet
+	node    *kubelet.Kubelet
 }
 
 // detachPath detaches from the path when the check of the update to that version runs.
@@ -159,8 +160,8 @@ func detachPath(t *testing.T, at string) detachedPath {
 	defer interrupt()
 	whenPodOf(t, w, at, func(string) { interrupt() })
 	node := newKubelet(t, w, 0)
-	node.held = at
-	node.endPods()
+	node.Held = kubelet.OfTarget(at)
+	node.End()
 	detaching := w.options
 	detaching.OnInterrupt = func(string) runner.Interruption { return runner.Detach }
 	detached, err := runner.RunPath(ctx, w.cluster, request, detaching)
@@ -214,7 +215,7 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := detachPath(t, tc.at)
-			close(p.node.freed)
+			p.node.Free()
 			decided, err := runner.Attach(t.Context(), p.cluster, p.id(), tc.graph(p.request.Plan), p.options)
 			if err != nil || decided.Run.ID != p.id() || decided.Verdict.Decision != tc.want {
 				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, p.id(), decided.Findings)
@@ -243,7 +244,7 @@ func TestCancelAnUpdateOfAPath(t *testing.T) {
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
 				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
 			}
-			close(p.node.freed)
+			p.node.Free()
 			expectOnlyRecord(t, p.world, p.id(), record.Canceled)
 		})
 	}

@@ -2,17 +2,14 @@ package runner_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -22,83 +19,13 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/test/kubelet"
 )
 
-// kubelet replaces the missing node: it ends the pods of runs with an exit code once
-// endPods was called, and counts all pods.
-type kubelet struct {
-	end chan struct{}
-	// held is a version; pods for that target are ended only after freed is closed.
-	held  string
-	freed chan struct{}
-
-	mutex sync.Mutex
-	seen  map[string]bool
-}
-
-// newKubelet begins to watch pods. It ends none before endPods is called.
-func newKubelet(t *testing.T, w world, exitCode int32) *kubelet {
+// newKubelet ends the pods of the checks of the world with an exit code.
+func newKubelet(t *testing.T, w world, exitCode int32) *kubelet.Kubelet {
 	t.Helper()
-	pods, err := w.cluster.Kubernetes.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{LabelSelector: label.Run})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &kubelet{end: make(chan struct{}), freed: make(chan struct{}), seen: map[string]bool{}}
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	t.Cleanup(func() {
-		cancel()
-		pods.Stop()
-		done.Wait()
-	})
-	done.Go(func() { k.work(ctx, t, w, pods, exitCode) })
-	return k
-}
-
-func (k *kubelet) endPods() { close(k.end) }
-
-// pods returns how many pods were created.
-func (k *kubelet) pods() int {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	return len(k.seen)
-}
-
-func (k *kubelet) work(ctx context.Context, t *testing.T, w world, pods watch.Interface, exitCode int32) {
-	t.Helper()
-	for event := range pods.ResultChan() {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok || event.Type != watch.Added {
-			continue
-		}
-		k.mutex.Lock()
-		k.seen[string(pod.UID)] = true
-		k.mutex.Unlock()
-		select {
-		case <-k.end:
-		case <-ctx.Done():
-			return
-		}
-		if k.held != "" && environmentOf(pod)["PREFLIGHT_TARGET_VERSION"] == k.held {
-			select {
-			case <-k.freed:
-			case <-ctx.Done():
-				return
-			}
-		}
-		phase := corev1.PodSucceeded
-		if exitCode != 0 {
-			phase = corev1.PodFailed
-		}
-		// The scheduler updates the pod, too. A run that has ended has deleted it.
-		patch := fmt.Appendf(nil, `{"status":{"phase":%q,"containerStatuses":[{"name":"preflight","image":"i","imageID":"i",
-			"state":{"terminated":{"exitCode":%d,"finishedAt":%q}}}]}}`, phase, exitCode, time.Now().UTC().Format(time.RFC3339))
-		_, err := w.cluster.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			t.Error(err)
-			return
-		}
-	}
+	return kubelet.Start(t, w.cluster.Kubernetes, "default", exitCode)
 }
 
 // withJobs returns a world whose checks are run.
@@ -152,7 +79,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 	var reports [2]report.Report
 	var errs [2]error
 	var both sync.WaitGroup
-	whenJobExists(t, w, node.endPods)
+	whenJobExists(t, w, node.End)
 	for i := range reports {
 		both.Go(func() { reports[i], errs[i] = runner.Run(t.Context(), w.cluster, w.target, w.options) })
 	}
@@ -162,7 +89,7 @@ func TestTwoRunsOfOneReleaseAreOne(t *testing.T) {
 			t.Errorf("run %s, decision %q, error %v; want Ready of run %s", decided.Run.ID, decided.Verdict.Decision, errs[i], reports[0].Run.ID)
 		}
 	}
-	if got := node.pods(); got != 1 {
+	if got := node.Pods(); got != 1 {
 		t.Errorf("%d pods were started for one check", got)
 	}
 	expectOnlyRecord(t, w, reports[0].Run.ID, record.Complete)
@@ -182,13 +109,13 @@ func TestDetachedRunIsContinued(t *testing.T) {
 	if detached.Removal != nil {
 		t.Errorf("the objects of a detached run were deleted: %+v", detached.Removal)
 	}
-	node.endPods()
+	node.End()
 	decided := w.run(t)
 	if decided.Run.ID != detached.Run.ID || decided.Run.StartTime != detached.Run.StartTime || decided.Verdict.Decision != verdict.Ready {
 		t.Errorf("run %s of %s, %s; want run %s of %s, Ready; findings: %+v", decided.Run.ID, decided.Run.StartTime, decided.Verdict.Decision,
 			detached.Run.ID, detached.Run.StartTime, decided.Findings)
 	}
-	if got := node.pods(); got != 1 {
+	if got := node.Pods(); got != 1 {
 		t.Errorf("%d pods were started for one check", got)
 	}
 	expectOnlyRecord(t, w, decided.Run.ID, record.Complete)
@@ -232,7 +159,7 @@ func TestRunWithOtherSelectionIsRejected(t *testing.T) {
 		other.Skip = []string{check}
 		_, err := runner.Run(t.Context(), w.cluster, w.target, other)
 		rejected <- err
-		node.endPods()
+		node.End()
 	})
 	decided := w.run(t)
 	if err := <-rejected; err == nil || !strings.Contains(err.Error(), decided.Run.ID) {
@@ -254,7 +181,7 @@ func TestRunInProgressPrecedesReuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			node := newKubelet(t, w, 0)
-			node.endPods()
+			node.End()
 			if first := w.run(t); first.Verdict.Decision != verdict.Ready {
 				t.Fatalf("decision %s, want Ready", first.Verdict.Decision)
 			}
@@ -285,7 +212,7 @@ func TestEveryRunIsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
-			newKubelet(t, w, 0).endPods()
+			newKubelet(t, w, 0).End()
 			w.run(t)
 			w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
 			w.apply(t)
@@ -304,14 +231,14 @@ func TestEveryRunIsRecorded(t *testing.T) {
 func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	node.endPods()
+	node.End()
 	first := w.run(t)
 	if first.Verdict.Decision != verdict.Ready || first.Run.ChecksFrom != "" {
 		t.Fatalf("%+v, checks from %q; want Ready by its own checks", first.Verdict, first.Run.ChecksFrom)
 	}
 	second := w.run(t)
-	if second.Run.ChecksFrom != first.Run.ID || second.Verdict.Decision != verdict.Ready || node.pods() != 1 {
-		t.Errorf("checks from %q, %s, %d pods; want those of %s, Ready, 1 pod", second.Run.ChecksFrom, second.Verdict.Decision, node.pods(), first.Run.ID)
+	if second.Run.ChecksFrom != first.Run.ID || second.Verdict.Decision != verdict.Ready || node.Pods() != 1 {
+		t.Errorf("checks from %q, %s, %d pods; want those of %s, Ready, 1 pod", second.Run.ChecksFrom, second.Verdict.Decision, node.Pods(), first.Run.ID)
 	}
 	if second.Expected.Reported != second.Expected.Checks || find(t, second, check).Outcome != preflight.Pass {
 		t.Errorf("expected %+v, and %s to pass", second.Expected, check)
@@ -381,12 +308,12 @@ func TestChecksAreRunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			node := newKubelet(t, w, tc.exitCode)
-			node.endPods()
+			node.End()
 			w.run(t)
-			before := node.pods()
+			before := node.Pods()
 			tc.change(t, &w)
-			if decided := w.run(t); decided.Run.ChecksFrom != "" || node.pods() <= before {
-				t.Errorf("%s: checks from %q, %d pods after %d", tc.reason, decided.Run.ChecksFrom, node.pods(), before)
+			if decided := w.run(t); decided.Run.ChecksFrom != "" || node.Pods() <= before {
+				t.Errorf("%s: checks from %q, %d pods after %d", tc.reason, decided.Run.ChecksFrom, node.Pods(), before)
 			}
 		})
 	}

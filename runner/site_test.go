@@ -190,7 +190,7 @@ func TestBadSiteInput(t *testing.T) {
 func TestSiteChecksAreInTheSelection(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	node.endPods()
+	node.End()
 	backup := w.siteDirectory(t, "backup")
 	plain := w.run(t)
 	w.options.Site = []site.Source{backup}
@@ -228,7 +228,7 @@ func TestAttachKeepsSiteChecks(t *testing.T) {
 	if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil {
 		t.Error("a run with other checks of the site was joined")
 	}
-	node.endPods()
+	node.End()
 	decided, err := runner.Attach(t.Context(), w.cluster, detached.Run.ID, runner.PlanRequest{}, w.options)
 	if err != nil {
 		t.Fatal(err)
