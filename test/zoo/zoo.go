@@ -3,10 +3,14 @@ package zoo
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -24,6 +28,8 @@ type Zoo struct {
 
 	cluster *cluster.Cluster
 	program func() (string, error)
+	// nodeless images have no programs.
+	nodeless bool
 }
 
 // At returns the zoo of a cluster.
@@ -31,6 +37,16 @@ func At(c *cluster.Cluster) *Zoo {
 	return &Zoo{cluster: c, program: sync.OnceValues(func() (string, error) {
 		return build.Compile(context.Background(), "cmd/oc-preflight")
 	})}
+}
+
+// Nodeless returns the zoo of a control plane without nodes. Its registry is part of this
+// process, and its images have no programs.
+func Nodeless(c *cluster.Cluster) *Zoo {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	c.Registry = strings.TrimPrefix(server.URL, "http://")
+	z := At(c)
+	z.nodeless = true
+	return z
 }
 
 // Program returns the path of oc-preflight, which is compiled at the first call.
@@ -55,6 +71,9 @@ func (z *Zoo) Image(tb testing.TB, name, directory string) string {
 }
 
 func (z *Zoo) image(ctx context.Context, name, directory string) (string, error) {
+	if z.nodeless {
+		return release.BuildImage(ctx, z.cluster.Registry, name, release.Image{Config: v1.Config{User: "65532"}})
+	}
 	binary, err := z.Binaries.Build(ctx, directory)
 	if err != nil {
 		return "", err
